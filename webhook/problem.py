@@ -1,0 +1,180 @@
+"""What can be wrong with a field, in Kubernetes' own words.
+
+Follows apimachinery ``pkg/util/validation/field`` (``path.go``, ``errors.go``): the reasons, the way a path is spelled
+and the way a rejected value is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+ERROR = "error"
+"""The API server refuses the object."""
+WARNING = "warning"
+"""The API server takes the object, yet it cannot work, or not as written."""
+
+BAD_REQUEST = "BadRequest"
+
+
+class Key(str):
+    """A step into a map, spelled ``[key]`` where a field is spelled ``.field``."""
+
+    __slots__ = ()
+
+
+class Path(tuple["str | int", ...]):
+    """Where a value sits in a document: ``Path() / "spec" / "devices" / 0``."""
+
+    __slots__ = ()
+
+    def __truediv__(self, step: str | int) -> Path:
+        """Go one step down, into a field, a list item or a map's :class:`Key`."""
+        return Path((*self, step))
+
+    def __str__(self) -> str:
+        """Spell the path as the API server does."""
+        text = "".join(f"[{step}]" if isinstance(step, int | Key) else f".{step}" for step in self)
+        return text.removeprefix(".")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding about one field of one object.
+
+    Args:
+        level: ``"error"`` if the API server refuses the object, ``"warning"`` if it takes it although it cannot work.
+        rule: The stable name of the rule, as ``draguard explain`` knows it.
+        reason: Kubernetes' cause, such as ``FieldValueInvalid``; ``BadRequest`` for what cannot be decoded.
+        path: Where the value sits in the submitted document.
+        message: What the API server says of it.
+        hint: How to mend it, where that can be told.
+        spelled: The path as the API server spells it, where that is not ``path``.
+    """
+
+    level: str
+    rule: str
+    reason: str
+    path: Path
+    message: str
+    hint: str = ""
+    spelled: Path | None = None
+
+    @property
+    def field(self) -> str:
+        """The field as the API server spells it, such as ``spec.devices.requests[0].name``."""
+        return str(self.path if self.spelled is None else self.spelled)
+
+    def under(self, step: str | int) -> Problem:
+        """Return the same finding as seen from one level above."""
+        return self.below((step,), (step,))
+
+    def below(self, steps: Sequence[str | int], spelled: Sequence[str | int]) -> Problem:
+        """Return the same finding as seen from ``steps`` above, which the API server spells ``spelled``."""
+        if self.spelled is None and steps == spelled:
+            return Problem(self.level, self.rule, self.reason, Path((*steps, *self.path)), self.message, self.hint)
+        shown = Path((*spelled, *(self.path if self.spelled is None else self.spelled)))
+        return Problem(self.level, self.rule, self.reason, Path((*steps, *self.path)), self.message, self.hint, shown)
+
+    def named(self, rule: str) -> Problem:
+        """Return the same finding under a rule's name."""
+        return Problem(self.level, rule, self.reason, self.path, self.message, self.hint, self.spelled)
+
+    def __str__(self) -> str:
+        """Spell the finding as ``field.Error`` does: field, then what is wrong."""
+        return f"{self.field}: {self.message}"
+
+
+def required(path: Path, detail: str = "") -> Problem:
+    """Report a value that must be given."""
+    return _error("FieldValueRequired", path, _with("Required value", detail), "required")
+
+
+def invalid(path: Path, value: object, detail: str) -> Problem:
+    """Report a value that is malformed."""
+    return _error("FieldValueInvalid", path, _with(f"Invalid value: {shown(value)}", detail))
+
+
+def forbidden(path: Path, detail: str) -> Problem:
+    """Report a value that must not be given here."""
+    return _error("FieldValueForbidden", path, _with("Forbidden", detail))
+
+
+def duplicate(path: Path, value: object) -> Problem:
+    """Report a value that repeats an earlier one."""
+    return _error("FieldValueDuplicate", path, f"Duplicate value: {shown(value)}", "duplicate")
+
+
+def not_found(path: Path, value: object, detail: str = "") -> Problem:
+    """Report a reference to something that does not exist."""
+    return _error("FieldValueNotFound", path, _with(f"Not found: {shown(value)}", detail))
+
+
+def not_supported(path: Path, value: object, supported: Iterable[str]) -> Problem:
+    """Report a value outside an enumeration."""
+    names = ", ".join(quoted(name) for name in supported)
+    return _error(
+        "FieldValueNotSupported", path, f"Unsupported value: {shown(value)}: supported values: {names}", "enum"
+    )
+
+
+def too_long(path: Path, detail: str) -> Problem:
+    """Report a text, or before Kubernetes 1.32 a list, that is too long."""
+    return _error("FieldValueTooLong", path, _with("Too long", detail), "max-length")
+
+
+def too_many(path: Path, count: int, limit: int) -> Problem:
+    """Report a list or map with too many items."""
+    item = "item" if limit == 1 else "items"
+    return _error("FieldValueTooMany", path, f"Too many: {count}: must have at most {limit} {item}", "max-items")
+
+
+def quoted(text: str) -> str:
+    r"""Quote a string as Go's ``%q`` does.
+
+    Printable characters stay, others become ``\n``, ``\x00``, ``\u200b`` and the like (strconv.Quote).
+    """
+    return '"' + "".join(_ESCAPES.get(char) or _escaped(char) for char in text) + '"'
+
+
+def shown(value: object) -> str:
+    """Show a rejected value as an error message does: strings quoted, numbers plain, the rest as JSON."""
+    if isinstance(value, str):
+        return quoted(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+_TWO_DIGITS = 0x80
+_FOUR_DIGITS = 0x10000
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < _TWO_DIGITS:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
+
+
+def _with(summary: str, detail: str) -> str:
+    return f"{summary}: {detail}" if detail else summary
+
+
+def _error(reason: str, path: Path, message: str, rule: str = "") -> Problem:
+    return Problem(ERROR, rule, reason, path, message)
