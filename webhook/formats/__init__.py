@@ -1,0 +1,44 @@
+"""Formats: what a text must look like, and what is said of one that does not.
+
+A format takes a text and a Kubernetes release (27 for 1.27 … 36 for 1.36), whose wording it uses, and returns
+everything that is wrong with the text; nothing where it is fine. Formats know nothing of paths, fields or objects.
+"""
+
+from webhook.formats.identifiers import semver, uuid
+from webhook.formats.names import (
+    Messages,
+    annotation_key,
+    c_identifier,
+    condition_reason,
+    dns_label,
+    dns_subdomain,
+    dns_subdomain_caseless,
+    driver_name,
+    extended_resource_name,
+    label_key,
+    label_value,
+    long_name,
+    mask_trailing_dash,
+    name_prefix,
+    short_name,
+)
+
+__all__ = [
+    "Messages",
+    "annotation_key",
+    "c_identifier",
+    "condition_reason",
+    "dns_label",
+    "dns_subdomain",
+    "dns_subdomain_caseless",
+    "driver_name",
+    "extended_resource_name",
+    "label_key",
+    "label_value",
+    "long_name",
+    "mask_trailing_dash",
+    "name_prefix",
+    "semver",
+    "short_name",
+    "uuid",
+]

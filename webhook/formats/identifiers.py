@@ -1,0 +1,68 @@
+"""What identifies: versions and UUIDs."""
+
+from __future__ import annotations
+
+import re
+
+from webhook.formats.names import FINE, Messages
+from webhook.problem import quoted
+
+_NUMBER = "(0|[1-9][0-9]*)"
+_PRE_RELEASE = "(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
+_BUILD = "[0-9a-zA-Z-]+"
+_is_semver = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRE_RELEASE}(\.{_PRE_RELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?"
+).fullmatch
+
+_HEX = "[0-9a-fA-F]"
+_is_hyphenated = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}".encode()).fullmatch
+_is_bare = re.compile(f"{_HEX}{{32}}".encode()).fullmatch
+_HYPHENATED, _BARE, _BRACED, _URN = 36, 32, 38, 45
+"""The lengths of the forms of a UUID, which tell them apart."""
+_URN_PREFIX = b"urn:uuid:"
+_NOT_NORMALIZED = (
+    "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal "
+    "characters"
+)
+
+
+def semver(value: str, _release: int) -> Messages:
+    """A semantic version: three numbers joined by ``.``, an optional ``-pre.release`` and an optional ``+build``.
+
+    Source: kubernetes ``pkg/apis/resource/validation/validation.go``, ``semverRe``.
+    """
+    return FINE if _is_semver(value) else ("must be a string compatible with semver.org spec 2.0.0",)
+
+
+def uuid(value: str, _release: int) -> Messages:
+    """A UUID in the form ``xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx``, lower case.
+
+    Source: kubernetes ``pkg/apis/resource/validation/validation.go``, ``validateUID``.
+    """
+    wrong = _not_a_uuid(value.encode(errors="surrogatepass"))
+    if wrong:
+        return (f"error validating uid: {wrong}",)
+    if len(value) != _HYPHENATED or value != value.lower():
+        return (_NOT_NORMALIZED,)
+    return FINE
+
+
+def _not_a_uuid(raw: bytes) -> str:
+    """Say why no form of UUID can be read, if so (github.com/google/uuid 1.6, ``Validate``)."""
+    size = len(raw)
+    prefix = raw[: len(_URN_PREFIX)]
+    if size not in {_HYPHENATED, _BARE, _BRACED, _URN}:
+        return f"invalid UUID length: {size}"
+    if size == _URN and prefix.lower() != _URN_PREFIX:
+        return f"invalid urn prefix: {_quoted(prefix)}"
+    if size == _BRACED and not (raw.startswith(b"{") and raw.endswith(b"}")):
+        return "invalid bracketed UUID format"
+    digits = {_URN: raw[len(_URN_PREFIX) :], _BRACED: raw[1:-1]}.get(size, raw)
+    return "" if (_is_bare if size == _BARE else _is_hyphenated)(digits) else "invalid UUID format"
+
+
+def _quoted(raw: bytes) -> str:
+    """Quote bytes as Go's ``%q`` does where the last character may have been cut."""
+    text = raw.decode(errors="ignore")
+    cut = raw[len(text.encode()) :]
+    return quoted(text)[:-1] + "".join(f"\\x{byte:02x}" for byte in cut) + '"'

@@ -1,0 +1,262 @@
+"""The names of Kubernetes: labels, subdomains, label keys, C identifiers.
+
+Texts follow apimachinery ``pkg/util/validation/validation.go`` and, from 1.35, ``pkg/api/validate/content``, which
+counts the same limits in "bytes". Lengths are bytes of the UTF-8 text in every release, whatever the wording.
+"""
+
+from __future__ import annotations
+
+import re
+
+Messages = tuple[str, ...]
+
+FINE: Messages = ()
+
+_LABEL_MAX = 63
+_SUBDOMAIN_MAX = 253
+_CONTENT_SINCE = 35
+"""The first release whose label keys and values are checked by ``pkg/api/validate/content``."""
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE = f"({_KEY})?"
+_C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
+_CONDITION_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+
+_is_label = re.compile(_LABEL).fullmatch
+_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
+# Go's (?i) also folds the long s and the Kelvin sign to ASCII, but not the dotless and dotted i that Python's does.
+_is_caseless_subdomain = re.compile(_SUBDOMAIN.replace("a-z", "a-zA-Z\u017f\u212a")).fullmatch
+_is_key = re.compile(_KEY).fullmatch
+_is_value = re.compile(_VALUE).fullmatch
+_is_c_identifier = re.compile(_C_IDENTIFIER).fullmatch
+_is_condition_reason = re.compile(_CONDITION_REASON).fullmatch
+
+
+def _mismatch(text: str, pattern: str, *examples: str) -> str:
+    """Say what a text has to look like (``RegexError``, whose commas stand where upstream puts them)."""
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{text} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+_NO_LABEL = _mismatch(
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character",
+    _LABEL,
+    "my-name",
+    "123-abc",
+)
+_NO_SUBDOMAIN = _mismatch(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character",
+    _SUBDOMAIN,
+    "example.com",
+)
+_NO_CASELESS_SUBDOMAIN = _mismatch(
+    "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character",
+    _SUBDOMAIN,
+    "Example.com",
+)
+_NO_KEY = _mismatch(
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+    _KEY,
+    "MyName",
+    "my.name",
+    "123-abc",
+)
+_NO_VALUE = _mismatch(
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character",
+    _VALUE,
+    "MyValue",
+    "my_value",
+    "12345",
+)
+_NO_C_IDENTIFIER = _mismatch(
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
+    "or '_'",
+    _C_IDENTIFIER,
+    "my_name",
+    "MY_NAME",
+    "MyName",
+)
+_NO_CONDITION_REASON = _mismatch(
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_'",
+    _CONDITION_REASON,
+    "my_name",
+    "MY_NAME",
+    "MyName",
+    "ReasonA,ReasonB",
+    "ReasonA:ReasonB",
+)
+_TOO_MANY_SLASHES = f"{_NO_KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+
+
+def dns_label(value: str, _release: int) -> Messages:
+    """An RFC 1123 label: at most 63 lower-case letters, digits and ``-``, with a letter or digit at both ends.
+
+    Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1123Label``.
+    """
+    return _label(value, "characters")
+
+
+def short_name(value: str, _release: int) -> Messages:
+    """An RFC 1123 label, in the words of declarative validation (``k8s-short-name``).
+
+    Source: apimachinery ``pkg/api/validate/content/dns.go``, ``IsDNS1123Label``.
+    """
+    return _label(value, "bytes")
+
+
+def dns_subdomain(value: str, _release: int) -> Messages:
+    """An RFC 1123 subdomain: labels joined by ``.``, at most 253 bytes in all.
+
+    Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1123Subdomain``.
+    """
+    return _subdomain(value, "characters")
+
+
+def long_name(value: str, _release: int) -> Messages:
+    """An RFC 1123 subdomain, in the words of declarative validation (``k8s-long-name``).
+
+    Source: apimachinery ``pkg/api/validate/content/dns.go``, ``IsDNS1123Subdomain``.
+    """
+    return _subdomain(value, "bytes")
+
+
+def dns_subdomain_caseless(value: str, _release: int) -> Messages:
+    """An RFC 1123 subdomain that may have upper-case letters (``k8s-long-name-caseless``).
+
+    Source: apimachinery ``pkg/api/validate/content/dns.go``, ``IsDNS1123SubdomainCaseless``.
+    """
+    wrong_shape = FINE if _is_caseless_subdomain(value) else (_NO_CASELESS_SUBDOMAIN,)
+    return _too_long(value, _SUBDOMAIN_MAX, "bytes") + wrong_shape
+
+
+def driver_name(value: str, release: int) -> Messages:
+    """A driver's name: an RFC 1123 subdomain once it is lower-cased; its limit of 63 bytes is checked elsewhere.
+
+    Source: kubernetes ``pkg/apis/core/validation/validation.go``, ``ValidateCSIDriverName``.
+    """
+    return dns_subdomain(_lower(value), release)
+
+
+def name_prefix(value: str, release: int) -> Messages:
+    """The start of a generated name: an RFC 1123 subdomain that may end in ``-``.
+
+    Source: apimachinery ``pkg/api/validation/generic.go``, ``NameIsDNSSubdomain``.
+    """
+    return dns_subdomain(mask_trailing_dash(value), release)
+
+
+def mask_trailing_dash(name: str) -> str:
+    """Make a prefix such as ``gpu-`` a name that can be checked, by an ``a`` in place of its last two bytes.
+
+    Source: apimachinery ``pkg/api/validation/generic.go``, ``maskTrailingDash``.
+    """
+    if len(name) == 1 or not name.endswith("-"):
+        return name
+    # Half of a character is no name either: it is kept as a lone surrogate.
+    return name.encode(errors="surrogatepass")[:-2].decode(errors="surrogateescape") + "a"
+
+
+def label_key(value: str, release: int) -> Messages:
+    """A label key, or qualified name: a name of at most 63 bytes, after an optional subdomain and ``/``.
+
+    Source: apimachinery ``pkg/util/validation/validation.go``, ``IsQualifiedName``; from 1.35
+    ``pkg/api/validate/content/kube.go``, ``IsLabelKey``.
+    """
+    if len(value) <= _LABEL_MAX and _is_key(value):
+        return FINE
+    prefix, slash, name = value.partition("/")
+    if "/" in name:
+        return (f"{'a valid label key' if release >= _CONTENT_SINCE else 'a qualified name'} {_TOO_MANY_SLASHES}",)
+    if not slash:
+        return _key_name(value, release)
+    if not prefix:
+        return ("prefix part must be non-empty", *_key_name(name, release))
+    wrong_prefix = _subdomain(prefix, _unit(release))
+    return (*(f"prefix part {message}" for message in wrong_prefix), *_key_name(name, release))
+
+
+def annotation_key(value: str, release: int) -> Messages:
+    """An annotation's key: a label key once it is lower-cased.
+
+    Source: apimachinery ``pkg/api/validation/objectmeta.go``, ``ValidateAnnotations``.
+    """
+    return label_key(_lower(value), release)
+
+
+def label_value(value: str, release: int) -> Messages:
+    """A label's value: empty, or at most 63 letters, digits, ``-``, ``_`` and ``.``, a letter or digit at both ends.
+
+    Source: apimachinery ``pkg/util/validation/validation.go``, ``IsValidLabelValue``; from 1.35
+    ``pkg/api/validate/content/kube.go``, ``IsLabelValue``.
+    """
+    wrong_shape = FINE if _is_value(value) else (_NO_VALUE,)
+    return _too_long(value, _LABEL_MAX, _unit(release)) + wrong_shape
+
+
+def c_identifier(value: str, _release: int) -> Messages:
+    """A C identifier: letters, digits and ``_``, not starting with a digit; its limit of bytes is checked elsewhere.
+
+    Source: apimachinery ``pkg/util/validation/validation.go``, ``IsCIdentifier``.
+    """
+    return FINE if _is_c_identifier(value) else (_NO_C_IDENTIFIER,)
+
+
+def condition_reason(value: str, _release: int) -> Messages:
+    """A condition's reason: letters, digits, ``_``, ``,`` and ``:``, starting with a letter.
+
+    Source: apimachinery ``pkg/apis/meta/v1/validation/validation.go``, ``isValidConditionReason``.
+    """
+    return FINE if _is_condition_reason(value) else (_NO_CONDITION_REASON,)
+
+
+def extended_resource_name(value: str, release: int) -> Messages:
+    """An extended resource's name, such as ``example.com/gpu``: a domain that is not Kubernetes' own, ``/``, a name.
+
+    Source: kubernetes ``pkg/apis/core/v1/helper/helpers.go``, ``IsExtendedResourceName``.
+    """
+    native = "/" not in value or "kubernetes.io/" in value
+    if native or value.startswith("requests.") or label_key(f"requests.{value}", release):
+        return ("must be a valid extended resource name",)
+    return FINE
+
+
+def _label(value: str, unit: str) -> Messages:
+    if _is_label(value):
+        return _too_long(value, _LABEL_MAX, unit)
+    wrong_shape = "must not contain dots" if _is_subdomain(value) else _NO_LABEL
+    return (*_too_long(value, _LABEL_MAX, unit), wrong_shape)
+
+
+def _subdomain(value: str, unit: str) -> Messages:
+    wrong_shape = FINE if _is_subdomain(value) else (_NO_SUBDOMAIN,)
+    return _too_long(value, _SUBDOMAIN_MAX, unit) + wrong_shape
+
+
+def _key_name(name: str, release: int) -> Messages:
+    if not name:
+        return ("name part must be non-empty", f"name part {_NO_KEY}")
+    wrong_shape = FINE if _is_key(name) else (_NO_KEY,)
+    return tuple(f"name part {message}" for message in _too_long(name, _LABEL_MAX, _unit(release)) + wrong_shape)
+
+
+def _unit(release: int) -> str:
+    return "bytes" if release >= _CONTENT_SINCE else "characters"
+
+
+def _too_long(value: str, limit: int, unit: str) -> Messages:
+    # A character has four bytes at most, and a lone surrogate is the three bytes of Go's replacement character.
+    if len(value) * 4 <= limit or len(value.encode(errors="surrogatepass")) <= limit:
+        return FINE
+    return (f"must be no more than {limit} {unit}",)
+
+
+def _lower(text: str) -> str:
+    # Go lowers character by character, Python makes two of the dotted capital i.
+    return text.replace("\u0130", "i").lower()
