@@ -1,0 +1,628 @@
+"""Pre-scheduled pods: what the patch does to a pod, and on which nodes the pod can land then."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, Literal, NamedTuple
+
+import jsonpatch
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.prescheduled import Options, Rewrite, mutate, pod_template, rewrite
+from webhook.problem import Problem
+
+HOSTNAME = "kubernetes.io/hostname"
+NODE = "node-1"
+LONG = "a" * 60 + ".example.com"
+BY_HOSTNAME = Options()
+BY_NAME = Options(select_node_by="name")
+ALL = Options(pods="all")
+REQUIRED = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
+HERE = {"key": "metadata.name", "operator": "In", "values": [NODE]}
+ELSEWHERE = {"key": "metadata.name", "operator": "In", "values": ["node-2"]}
+NOT_HERE = {"key": "metadata.name", "operator": "NotIn", "values": [NODE]}
+NOT_THERE = {"key": "metadata.name", "operator": "NotIn", "values": ["node-2"]}
+FAST = {"key": "disk", "operator": "In", "values": ["ssd"]}
+REMOVED = {"op": "remove", "path": "/spec/nodeName"}
+
+# As kube-apiserver 1.36 sent it to a mutating webhook; managedFields shortened.
+RECORDED: dict[str, Any] = json.loads("""
+{"kind": "Pod", "apiVersion": "v1",
+ "metadata": {"name": "prescheduled", "namespace": "conformance", "creationTimestamp": null,
+  "managedFields": [{"manager": "unknown", "operation": "Update", "apiVersion": "v1", "time": "2026-11-21T03:23:15Z",
+   "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:nodeName": {}, "f:restartPolicy": {}}}}]},
+ "spec": {
+  "volumes": [{"name": "kube-api-access-pxbhp", "projected": {"sources": [
+    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+    {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}}], "defaultMode": 420}}],
+  "initContainers": [{"name": "i0", "image": "ubuntu:24.04", "resources": {"claims": [{"name": "cat-0"}]},
+    "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+    "imagePullPolicy": "IfNotPresent"}],
+  "containers": [
+   {"name": "c0", "image": "ubuntu:24.04",
+    "resources": {"claims": [{"name": "cat-0"}, {"name": "cat-1", "request": "gpus"}]},
+    "volumeMounts": [{"name": "kube-api-access-pxbhp", "readOnly": true,
+     "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}],
+    "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+    "imagePullPolicy": "IfNotPresent"}],
+  "restartPolicy": "Always", "terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst",
+  "serviceAccountName": "default", "serviceAccount": "default", "nodeName": "node-1", "securityContext": {},
+  "schedulerName": "default-scheduler",
+  "tolerations": [
+   {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+   {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}],
+  "priority": 0, "enableServiceLinks": true, "preemptionPolicy": "PreemptLowerPriority",
+  "resourceClaims": [{"name": "cat-0", "resourceClaimTemplateName": "large-black-cat-claim-template"},
+   {"name": "cat-1", "resourceClaimName": "shared-cat"}]},
+ "status": {}}
+""")
+
+
+def pod(*, metadata: object = None, **spec: object) -> dict[str, Any]:
+    """A small pod that names its node and uses a claim; a field given as ``...`` is left out."""
+    fields = {"nodeName": NODE, "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}], **spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"} if metadata is None else metadata,
+        "spec": {name: value for name, value in fields.items() if value is not ...},
+    }
+
+
+def affinity(*terms: object) -> dict[str, Any]:
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
+
+
+def rewritten(obj: object, options: Options = BY_HOSTNAME) -> Rewrite:
+    result = mutate(obj, options)
+    assert isinstance(result, Rewrite), result
+    return result
+
+
+def refused(obj: object, options: Options = BY_HOSTNAME) -> Problem:
+    result = mutate(obj, options)
+    assert isinstance(result, Problem), result
+    return result
+
+
+def applied(obj: dict[str, Any], change: Rewrite) -> dict[str, Any]:
+    result: dict[str, Any] = jsonpatch.apply_patch(obj, json.dumps(change.patch))
+    return result
+
+
+def patched(obj: dict[str, Any], options: Options = BY_HOSTNAME) -> dict[str, Any]:
+    return applied(obj, rewritten(obj, options))
+
+
+def terms_after(*terms: object) -> list[Any]:
+    node_affinity = patched(pod(affinity=affinity(*terms)), BY_NAME)["spec"]["affinity"]["nodeAffinity"]
+    found: list[Any] = node_affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    return found
+
+
+# By hostname, the default
+
+
+def test_node_name_becomes_a_node_selector() -> None:
+    assert rewritten(pod()).patch == [
+        REMOVED,
+        {"op": "add", "path": "/spec/nodeSelector", "value": {HOSTNAME: NODE}},
+    ]
+
+
+def test_a_null_node_selector_is_as_good_as_none() -> None:
+    assert patched(pod(nodeSelector=None))["spec"]["nodeSelector"] == {HOSTNAME: NODE}
+
+
+@pytest.mark.parametrize("selector", [{}, {"disk": "ssd"}])
+def test_an_existing_node_selector_gains_one_entry(selector: dict[str, str]) -> None:
+    given_pod = pod(nodeSelector=selector)
+    assert rewritten(given_pod).patch[1:] == [
+        {"op": "add", "path": "/spec/nodeSelector/kubernetes.io~1hostname", "value": NODE}
+    ]
+    assert patched(given_pod)["spec"]["nodeSelector"] == {**selector, HOSTNAME: NODE}
+
+
+def test_a_node_selector_that_says_the_same_stays_and_only_node_name_goes() -> None:
+    assert rewritten(pod(nodeSelector={HOSTNAME: NODE})).patch == [REMOVED]
+
+
+@pytest.mark.parametrize("other", ["node-2", "", None])
+def test_a_node_selector_that_contradicts_is_refused(other: object) -> None:
+    problem = refused(pod(nodeSelector={HOSTNAME: other}))
+    assert (problem.level, problem.rule, problem.reason) == (
+        "error",
+        "prescheduled-contradiction",
+        "FieldValueForbidden",
+    )
+    assert str(problem) == (
+        'spec.nodeSelector[kubernetes.io/hostname]: Forbidden: rules out node "node-1", which spec.nodeName asks for, '
+        "so the pod could never run; keep one of the two"
+    )
+
+
+def test_existing_affinity_is_kept_as_it_is() -> None:
+    given_pod = pod(affinity={**affinity({"matchExpressions": [FAST]}), "podAntiAffinity": {}})
+    assert patched(given_pod)["spec"]["affinity"] == given_pod["spec"]["affinity"]
+
+
+@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME])
+@pytest.mark.parametrize(
+    "terms", [[{"matchFields": [ELSEWHERE]}], [{"matchFields": [NOT_HERE]}, {}], [{}, None], [{"matchFields": []}]]
+)
+def test_affinity_that_can_never_match_the_node_is_refused(options: Options, terms: list[object]) -> None:
+    problem = refused(pod(affinity=affinity(*terms)), options)
+    assert problem.field == f"{REQUIRED[1:].replace('/', '.')}.nodeSelectorTerms"
+    assert problem.reason == "FieldValueForbidden"
+
+
+# By name
+
+
+@pytest.mark.parametrize(
+    ("existing", "path", "value"),
+    [
+        (..., "/spec/affinity", affinity({"matchFields": [HERE]})),
+        (None, "/spec/affinity", affinity({"matchFields": [HERE]})),
+        ({"podAffinity": {}}, "/spec/affinity/nodeAffinity", affinity({"matchFields": [HERE]})["nodeAffinity"]),
+        (
+            {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+            REQUIRED,
+            {"nodeSelectorTerms": [{"matchFields": [HERE]}]},
+        ),
+        (
+            {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": None}},
+            REQUIRED,
+            {"nodeSelectorTerms": [{"matchFields": [HERE]}]},
+        ),
+    ],
+)
+def test_missing_affinity_is_added_from_where_it_is_missing(existing: object, path: str, value: object) -> None:
+    assert rewritten(pod(affinity=existing), BY_NAME).patch == [REMOVED, {"op": "add", "path": path, "value": value}]
+
+
+def test_every_term_gets_the_requirement_since_terms_are_ored() -> None:
+    given_pod = pod(affinity=affinity({"matchExpressions": [FAST]}, {"matchFields": [NOT_THERE]}))
+    assert rewritten(given_pod, BY_NAME).patch[1:] == [
+        {"op": "add", "path": f"{REQUIRED}/nodeSelectorTerms/0/matchFields", "value": [HERE]},
+        {"op": "add", "path": f"{REQUIRED}/nodeSelectorTerms/1/matchFields/-", "value": HERE},
+    ]
+    assert terms_after({"matchExpressions": [FAST]}, {"matchFields": [NOT_THERE]}) == [
+        {"matchExpressions": [FAST], "matchFields": [HERE]},
+        {"matchFields": [NOT_THERE, HERE]},
+    ]
+
+
+def test_a_term_that_says_the_same_is_not_changed() -> None:
+    assert rewritten(pod(affinity=affinity({"matchFields": [HERE]})), BY_NAME).patch == [REMOVED]
+
+
+def test_an_empty_term_matches_nothing_and_keeps_matching_nothing() -> None:
+    assert terms_after({}, None, {"matchExpressions": [FAST], "matchFields": None}) == [
+        {},
+        None,
+        {"matchExpressions": [FAST], "matchFields": [HERE]},
+    ]
+
+
+def test_a_term_for_other_nodes_no_longer_matches_them() -> None:
+    assert terms_after({"matchFields": [ELSEWHERE]}, {"matchFields": [HERE]}) == [
+        {"matchFields": [ELSEWHERE, HERE]},
+        {"matchFields": [HERE]},
+    ]
+
+
+@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME])
+@pytest.mark.parametrize("terms", [{}, {"nodeSelectorTerms": None}, {"nodeSelectorTerms": []}])
+def test_affinity_without_terms_is_left_to_the_api_server_which_refuses_it(options: Options, terms: object) -> None:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    assert mutate(pod(affinity={"nodeAffinity": required}), options) is None
+
+
+def test_by_name_the_hostname_label_may_be_another_and_stays() -> None:
+    selector = {HOSTNAME: "ip-10-0-0-1"}
+    assert patched(pod(nodeSelector=selector), BY_NAME)["spec"]["nodeSelector"] == selector
+
+
+def test_a_node_name_longer_than_a_label_value_is_selected_by_name() -> None:
+    result = rewritten(pod(nodeName=LONG))
+    assert result.patch == rewritten(pod(nodeName=LONG), BY_NAME).patch
+    assert result.warnings[-1] == "spec.nodeName: longer than a label value may be, hence no nodeSelector"
+
+
+def test_a_node_name_as_long_as_a_label_value_is_a_label_value() -> None:
+    node = "a" * 63
+    assert patched(pod(nodeName=node))["spec"]["nodeSelector"] == {HOSTNAME: node}
+
+
+# Which pods
+
+
+@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME, ALL])
+@pytest.mark.parametrize("node", [..., None, ""])
+def test_a_pod_without_node_name_is_left_alone(options: Options, node: object) -> None:
+    assert mutate(pod(nodeName=node), options) is None
+
+
+@pytest.mark.parametrize("claims", [..., None, []])
+def test_a_pod_without_claims_is_rewritten_only_on_request(claims: object) -> None:
+    assert mutate(pod(resourceClaims=claims), BY_HOSTNAME) is None
+    assert rewritten(pod(resourceClaims=claims), ALL).warnings[0] == (
+        "spec.nodeName: replaced by nodeSelector kubernetes.io/hostname, so that the scheduler places the pod"
+    )
+
+
+@pytest.mark.parametrize("node", ["Node-1", "node_1", "node-1\n", "-", "n\u00f6de", "a" * 254, "\ud800"])
+def test_a_node_name_that_no_node_can_have_is_left_to_the_api_server(node: str) -> None:
+    assert mutate(pod(nodeName=node), BY_HOSTNAME) is None
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"annotations": {"kubernetes.io/config.mirror": ""}},
+        {"annotations": {"kubernetes.io/config.source": "file"}},
+        {"annotations": {"kubernetes.io/config.source": "http"}},
+        {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": NODE, "uid": "1", "controller": True}]},
+    ],
+)
+def test_mirror_and_static_pods_are_left_alone(metadata: object) -> None:
+    assert mutate(pod(metadata=metadata), ALL) is None
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"annotations": {"kubernetes.io/config.source": "api"}},
+        {"annotations": None, "ownerReferences": None},
+        {"ownerReferences": [{"apiVersion": "longhorn.io/v1beta2", "kind": "Node", "name": NODE, "uid": "1"}]},
+        {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "1"}]},
+        {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "uid": "1", "controller": True}]},
+    ],
+)
+def test_other_annotations_and_owners_make_no_difference(metadata: object) -> None:
+    assert rewritten(pod(metadata=metadata)).patch == rewritten(pod()).patch
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        {"username": "system:node:node-1", "groups": ["system:nodes", "system:authenticated"]},
+        {"username": "system:node:node-1"},
+        {"username": "kubelet", "groups": ["system:nodes"]},
+    ],
+)
+def test_pods_created_by_nodes_are_left_alone(user: object) -> None:
+    assert rewrite(pod(), ALL, user=user) is None
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        None,
+        {},
+        {"username": "admin", "groups": ["system:masters"]},
+        {"username": "admin", "groups": None},
+        {"username": "system:nodeport"},
+    ],
+)
+def test_pods_created_by_anybody_else_are_rewritten(user: object) -> None:
+    assert rewrite(pod(), BY_HOSTNAME, user=user) == rewritten(pod())
+
+
+def test_a_pod_of_a_daemon_set_is_selected_by_name_so_that_its_controller_knows_it_again() -> None:
+    owners = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "1", "controller": True}]
+    metadata = {"name": "d-x", "ownerReferences": owners}
+    assert patched(pod(metadata=metadata))["spec"]["affinity"] == affinity({"matchFields": [HERE]})
+    assert rewritten(pod(metadata=metadata, affinity=affinity({"matchFields": [HERE]}))).patch == [REMOVED]
+
+
+def test_a_gated_pod_keeps_its_gates_and_becomes_one_that_the_api_server_takes() -> None:
+    gates = [{"name": "example.com/quota"}]
+    spec = patched(pod(schedulingGates=gates))["spec"]
+    assert spec["schedulingGates"] == gates
+    assert "nodeName" not in spec
+
+
+def test_the_scheduler_named_by_the_pod_is_kept() -> None:
+    assert patched(pod(schedulerName="kai"))["spec"]["schedulerName"] == "kai"
+
+
+# Templates
+
+
+TEMPLATES = [
+    ("v1", "PodTemplate", ("template",)),
+    ("v1", "ReplicationController", ("spec", "template")),
+    ("apps/v1", "DaemonSet", ("spec", "template")),
+    ("apps/v1", "Deployment", ("spec", "template")),
+    ("apps/v1", "ReplicaSet", ("spec", "template")),
+    ("apps/v1", "StatefulSet", ("spec", "template")),
+    ("batch/v1", "CronJob", ("spec", "jobTemplate", "spec", "template")),
+    ("batch/v1", "Job", ("spec", "template")),
+]
+
+
+def workload(version: str, kind: str, at: tuple[str, ...], template: object) -> dict[str, Any]:
+    for step in reversed(at):
+        template = {step: template}
+    assert isinstance(template, dict)
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "w"}, **template}
+
+
+@pytest.mark.parametrize(("version", "kind", "at"), TEMPLATES)
+@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME])
+def test_pod_templates_are_rewritten_in_place(version: str, kind: str, at: tuple[str, ...], options: Options) -> None:
+    template = {"metadata": {}, "spec": pod()["spec"]}
+    obj = workload(version, kind, at, template)
+    assert pod_template(obj) == at
+    assert patched(obj, options) == workload(
+        version, kind, at, {"metadata": {}, "spec": patched(pod(), options)["spec"]}
+    )
+
+
+@pytest.mark.parametrize(("version", "kind", "at"), TEMPLATES)
+def test_findings_and_warnings_in_templates_carry_the_whole_path(version: str, kind: str, at: tuple[str, ...]) -> None:
+    where = ".".join((*at, "spec"))
+    problem = refused(workload(version, kind, at, pod(nodeSelector={HOSTNAME: "node-2"})))
+    assert problem.field == f"{where}.nodeSelector[kubernetes.io/hostname]"
+    assert f"which {where}.nodeName asks for" in problem.message
+    assert rewritten(workload(version, kind, at, pod())).warnings[0].startswith(f"{where}.nodeName: replaced by ")
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {"apiVersion": "v1", "kind": "Service"},
+        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"},
+        {"apiVersion": "v1", "kind": "Deployment"},
+        {"apiVersion": "v1", "kind": ["Pod"]},
+        {"kind": "Pod"},
+        "Pod",
+    ],
+)
+def test_other_objects_have_no_pod_template_and_are_left_alone(obj: Any) -> None:
+    assert pod_template(obj) is None
+    assert mutate({**obj, "spec": {"template": pod(), **pod()["spec"]}} if isinstance(obj, dict) else obj, ALL) is None
+
+
+@pytest.mark.parametrize("spec", [..., None, {}, {"template": None}, {"template": {"spec": None}}])
+def test_a_workload_without_template_is_left_alone(spec: object) -> None:
+    obj = {"apiVersion": "apps/v1", "kind": "Deployment"} | ({} if spec is ... else {"spec": spec})
+    assert mutate(obj, ALL) is None
+
+
+# What is told
+
+
+@pytest.mark.parametrize("node", [NODE, "a" * 63, LONG, "b." * 126 + "c"])
+@pytest.mark.parametrize("by", ["hostname", "name"])
+@pytest.mark.parametrize("claims", [[], [{"name": "gpu", "resourceClaimName": "gpu"}]])
+def test_warnings_keep_to_the_limits_of_client_go(
+    node: str, by: Literal["hostname", "name"], claims: list[object]
+) -> None:
+    warnings = rewritten(pod(nodeName=node, resourceClaims=claims), Options(by, "all")).warnings
+    assert len(warnings) == (3 if len(node) > 63 else 2)
+    assert all(warning.isascii() and len(warning) <= 120 for warning in warnings)
+
+
+def test_the_user_is_told_what_was_changed_and_what_it_means() -> None:
+    replaced_by, now = rewritten(pod()).warnings
+    assert replaced_by == (
+        "spec.nodeName: replaced by nodeSelector kubernetes.io/hostname, "
+        "so that the scheduler allocates resource claims"
+    )
+    assert now == (
+        "spec.nodeName: NoSchedule taints of the node now apply; its label kubernetes.io/hostname must equal its name"
+    )
+    assert rewritten(pod(), BY_NAME).warnings == (
+        "spec.nodeName: replaced by node affinity metadata.name, so that the scheduler allocates resource claims",
+        "spec.nodeName: NoSchedule taints of the node now apply",
+    )
+
+
+def test_the_audit_log_is_told_what_was_changed() -> None:
+    assert rewritten(pod()).annotations == {"prescheduled": "node-1 -> nodeSelector kubernetes.io/hostname"}
+    assert rewritten(pod(nodeName=LONG)).annotations == {"prescheduled": f"{LONG} -> node affinity metadata.name"}
+
+
+# A pod as an API server sends it
+
+
+@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME, ALL])
+def test_a_recorded_pod_changes_nowhere_else(options: Options) -> None:
+    before = copy.deepcopy(RECORDED)
+    after = patched(RECORDED, options)
+    added = (
+        {"affinity": affinity({"matchFields": [HERE]})} if options is BY_NAME else {"nodeSelector": {HOSTNAME: NODE}}
+    )
+    assert before == RECORDED
+    expected = copy.deepcopy(RECORDED)
+    del expected["spec"]["nodeName"]
+    expected["spec"].update(added)
+    assert after == expected
+
+
+@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME, ALL])
+def test_a_rewritten_pod_is_left_alone_when_the_webhook_is_called_again(options: Options) -> None:
+    assert mutate(patched(RECORDED, options), options) is None
+
+
+@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME])
+def test_a_node_name_that_another_webhook_puts_back_goes_again_and_nothing_else_changes(options: Options) -> None:
+    again = patched(RECORDED, options)
+    again["spec"]["nodeName"] = NODE
+    assert rewritten(again, options).patch == [REMOVED]
+
+
+# Never an exception
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from([NODE, "metadata.name"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+OPTIONS = st.builds(Options, st.sampled_from(["hostname", "name"]), st.sampled_from(["claims", "all"]))
+FULL = {
+    **RECORDED,
+    "metadata": {
+        "annotations": {"kubernetes.io/config.source": "api"},
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "controller": False}],
+    },
+    "spec": {
+        "nodeName": NODE,
+        "resourceClaims": [{"name": "gpu"}],
+        "nodeSelector": {HOSTNAME: NODE},
+        "affinity": affinity(
+            {"matchExpressions": [FAST], "matchFields": [HERE, NOT_THERE]}, {"matchFields": [ELSEWHERE]}
+        ),
+    },
+}
+
+
+def places(value: object, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    items: list[tuple[Any, object]] = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(value))
+    return [at, *(place for key, inner in items for place in places(inner, (*at, key)))]
+
+
+def replaced(value: Any, at: tuple[str | int, ...], new: object) -> Any:
+    if not at:
+        return new
+    changed = copy.copy(value)
+    changed[at[0]] = replaced(value[at[0]], at[1:], new)
+    return changed
+
+
+@given(JSON, OPTIONS, JSON)
+def test_no_json_value_raises(value: object, options: Options, user: object) -> None:
+    rewrite(value, options, user=user)
+    rewrite(value, options, at=("spec", "template"))
+    mutate(value, options)
+
+
+@given(st.sampled_from(places(FULL)), JSON, OPTIONS, st.sampled_from([(), ("spec", "template")]))
+def test_no_json_value_anywhere_in_a_pod_raises_and_what_is_patched_can_be_applied(
+    place: tuple[str | int, ...], new: object, options: Options, at: tuple[str, ...]
+) -> None:
+    obj = replaced(FULL, place, new)
+    for step in reversed(at):
+        obj = {step: obj}
+    result = rewrite(obj, options, at=at)
+    if isinstance(result, Rewrite):
+        assert rewrite(applied(obj, result), options, at=at) is None
+
+
+# Where a rewritten pod can land: a small scheduler (component-helpers, scheduling/corev1/nodeaffinity)
+
+
+class Node(NamedTuple):
+    name: str
+    labels: dict[str, str]
+
+
+def meets(requirement: dict[str, Any], values: dict[str, str]) -> bool:
+    value, wanted = values.get(requirement["key"]), requirement.get("values", [])
+    match requirement["operator"]:
+        case "In":
+            return value in wanted
+        case "NotIn":
+            return value not in wanted
+        case "Exists":
+            return value is not None
+        case _:
+            return value is None
+
+
+def matches_term(term: dict[str, Any] | None, node: Node) -> bool:
+    expressions, fields = (term or {}).get("matchExpressions") or [], (term or {}).get("matchFields") or []
+    return bool(expressions or fields) and all(
+        meets(requirement, values)
+        for requirements, values in ((expressions, node.labels), (fields, {"metadata.name": node.name}))
+        for requirement in requirements
+    )
+
+
+def matches(spec: dict[str, Any], node: Node) -> bool:
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    return all(node.labels.get(key) == value for key, value in (spec.get("nodeSelector") or {}).items()) and (
+        required is None or any(matches_term(term, node) for term in required["nodeSelectorTerms"])
+    )
+
+
+NAMES = st.sampled_from([NODE, "node-2", LONG])
+EXPRESSIONS = st.one_of(
+    st.fixed_dictionaries(
+        {"key": st.just("disk"), "operator": st.sampled_from(["In", "NotIn"]), "values": st.just(["ssd"])}
+    ),
+    st.fixed_dictionaries({"key": st.just("disk"), "operator": st.sampled_from(["Exists", "DoesNotExist"])}),
+    st.fixed_dictionaries(
+        {"key": st.just(HOSTNAME), "operator": st.sampled_from(["In", "NotIn"]), "values": st.lists(NAMES, min_size=1)}
+    ),
+)
+FIELDS = st.fixed_dictionaries(
+    {
+        "key": st.just("metadata.name"),
+        "operator": st.sampled_from(["In", "NotIn"]),
+        "values": NAMES.map(lambda name: [name]),
+    }
+)
+TERMS = st.none() | st.fixed_dictionaries(
+    {},
+    optional={
+        "matchExpressions": st.none() | st.lists(EXPRESSIONS, max_size=2),
+        "matchFields": st.none() | st.lists(FIELDS, max_size=2),
+    },
+)
+AFFINITIES: st.SearchStrategy[object] = (
+    st.none() | st.just({}) | st.lists(TERMS, min_size=1, max_size=3).map(lambda terms: affinity(*terms))
+)
+SELECTORS: st.SearchStrategy[object] = st.none() | st.dictionaries(
+    st.sampled_from(["disk", HOSTNAME]), NAMES | st.just("ssd"), max_size=2
+)
+DISKS = st.fixed_dictionaries({}, optional={"disk": st.sampled_from(["ssd", "hdd"])})
+
+
+def check(spec: dict[str, Any], options: Options, node: Node) -> None:
+    result = mutate(pod(**spec), options)
+    assert result is not None
+    named = node.name == spec["nodeName"]
+    if isinstance(result, Problem):
+        assert not (named and matches(spec, node))
+    else:
+        assert matches(applied(pod(**spec), result)["spec"], node) == (named and matches(spec, node))
+
+
+@given(NAMES, SELECTORS, AFFINITIES, NAMES, DISKS)
+def test_a_pod_selected_by_hostname_lands_on_the_named_node_or_nowhere(
+    name: str, selector: object, existing: object, node: str, labels: dict[str, str]
+) -> None:
+    check(
+        {"nodeName": name, "nodeSelector": selector, "affinity": existing},
+        BY_HOSTNAME,
+        Node(node, {**labels, HOSTNAME: node}),
+    )
+
+
+@given(NAMES, SELECTORS, AFFINITIES, NAMES, DISKS, NAMES)
+def test_a_pod_selected_by_name_lands_on_the_named_node_or_nowhere_whatever_the_labels_are(  # noqa: PLR0913, PLR0917 - one strategy each
+    name: str, selector: object, existing: object, node: str, labels: dict[str, str], hostname: str
+) -> None:
+    check(
+        {"nodeName": name, "nodeSelector": selector, "affinity": existing},
+        BY_NAME,
+        Node(node, {**labels, HOSTNAME: hostname}),
+    )

@@ -1,0 +1,294 @@
+"""Pods that name their node themselves: ``spec.nodeName`` becomes a constraint that the scheduler obeys.
+
+A pod created with ``spec.nodeName`` bypasses the scheduler, which alone allocates resource claims. kubelet refuses to
+start such a pod; it sits on its node, stuck, and keeps others from its CPU and memory (Kubernetes documentation,
+Dynamic Resource Allocation, "Pre-scheduled Pods"). With a node selector instead, the same pod is scheduled, onto the
+same node.
+
+Looks at one object and does no I/O. The caller decides what to show it: at admission the CREATE of pods, without
+subresource. A misshapen object is left alone, since the API server refuses it with a better message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+
+from webhook.formats import dns_subdomain, label_value
+from webhook.problem import Key, Path, Problem, forbidden, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_T = TypeVar("_T")
+
+_TEMPLATES: Final = {
+    ("", "Pod"): (),
+    ("", "PodTemplate"): ("template",),
+    ("", "ReplicationController"): ("spec", "template"),
+    ("apps", "DaemonSet"): ("spec", "template"),
+    ("apps", "Deployment"): ("spec", "template"),
+    ("apps", "ReplicaSet"): ("spec", "template"),
+    ("apps", "StatefulSet"): ("spec", "template"),
+    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
+    ("batch", "Job"): ("spec", "template"),
+}
+_RELEASE: Final = 36  # what a name or a label value may be is the same in every release
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+_TERMS: Final = (*_REQUIRED, "nodeSelectorTerms")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Which pre-scheduled pods are rewritten, and how.
+
+    Args:
+        select_node_by: ``"hostname"``: the node selector ``kubernetes.io/hostname``, as the Kubernetes documentation
+            advises; ``"name"``: node affinity to ``metadata.name``, for clusters whose nodes carry another label.
+        pods: ``"claims"``: pods that use resource claims; ``"all"``: every pod that names its node.
+    """
+
+    select_node_by: Literal["hostname", "name"] = "hostname"
+    pods: Literal["claims", "all"] = "claims"
+
+
+class Rewrite(NamedTuple):
+    """How an object has to change, and what to tell of it.
+
+    Args:
+        patch: A JSON Patch (RFC 6902) for the object that was given.
+        warnings: For the user who made the request; for a pod 120 ASCII characters each at most, as client-go advises.
+        annotations: For the audit log; the API server prefixes each key with the webhook's name.
+    """
+
+    patch: list[dict[str, object]]
+    warnings: tuple[str, ...]
+    annotations: Mapping[str, str]
+
+
+def rewrite(
+    obj: object, options: Options, *, user: object = None, at: tuple[str, ...] = ()
+) -> Rewrite | Problem | None:
+    """Move a pod's ``spec.nodeName`` to where the scheduler heeds it.
+
+    Args:
+        obj: Any JSON value: a pod, or what holds a pod template.
+        options: Which pods, and how.
+        user: Who creates the pod: ``userInfo`` of the admission request.
+        at: The steps from ``obj`` to the pod template, none for a pod.
+
+    Returns:
+        The change; or why the pod must be refused, as it could never run; or ``None`` if there is nothing to do.
+    """
+    try:
+        return _rewrite(obj, options, user, at)
+    except _MisshapenError:
+        return None
+
+
+def mutate(obj: object, options: Options) -> Rewrite | Problem | None:
+    """Do as :func:`rewrite` does to a pod, or to the pod template of a workload.
+
+    Args:
+        obj: Any JSON value.
+        options: Which pods, and how.
+
+    Returns:
+        As :func:`rewrite`, with paths from the top of ``obj``; ``None`` also for a kind without pod template.
+    """
+    at = pod_template(obj)
+    return None if at is None else rewrite(obj, options, at=at)
+
+
+def pod_template(obj: object) -> tuple[str, ...] | None:
+    """Find the pod template of an object.
+
+    Args:
+        obj: Any JSON value.
+
+    Returns:
+        The steps to the template, none for a pod; ``None`` for a kind without pod template.
+    """
+    match obj:
+        case {"apiVersion": str(version), "kind": str(kind)}:
+            return _TEMPLATES.get((version.rpartition("/")[0], kind))
+    return None
+
+
+class _MisshapenError(Exception):
+    """The API server refuses this object, for a value that the rewrite would have to build on."""
+
+
+def _rewrite(obj: object, options: Options, user: object, at: tuple[str, ...]) -> Rewrite | Problem | None:
+    pod = _as(obj, dict)
+    for step in at:
+        pod = _get(pod, step, dict)
+    metadata, spec, where = _get(pod, "metadata", dict), _get(pod, "spec", dict), Path((*at, "spec"))
+    node, claims = _get(spec, "nodeName", str), bool(_get(spec, "resourceClaims", list))
+    if not node or not (claims or options.pods == "all") or _is_node(user) or _is_of_kubelet(metadata):
+        return None
+    if dns_subdomain(node, _RELEASE):
+        raise _MisshapenError
+
+    terms, selector = _required_terms(spec), _get(spec, "nodeSelector", dict)
+    if terms is not None and all(_never_matches(term, node) for term in terms):
+        return _contradiction(Path((*where, *_TERMS)), where, node)
+    # A node's name may be longer than a label value. And the DaemonSet controller tells by the requirement on the name
+    # which node a pending pod is for: without it, it would create one pod after another (pkg/controller/daemon/util).
+    too_long = bool(label_value(node, _RELEASE))
+    by_name = too_long or options.select_node_by == "name" or _is_of_daemon_set(metadata)
+    if not by_name and _HOSTNAME in selector and _get(selector, _HOSTNAME, str) != node:
+        return _contradiction(where / "nodeSelector" / Key(_HOSTNAME), where, node)
+
+    added = _affinity_operations(spec, terms, where, node) if by_name else _selector_operations(spec, where, node)
+    target = "node affinity metadata.name" if by_name else f"nodeSelector {_HOSTNAME}"
+    texts = [
+        f"replaced by {target}, so that the scheduler {'allocates resource claims' if claims else 'places the pod'}",
+        "NoSchedule taints of the node now apply" + ("" if by_name else f"; its label {_HOSTNAME} must equal its name"),
+        *(["longer than a label value may be, hence no nodeSelector"] if too_long else []),
+    ]
+    return Rewrite(
+        # No "test" first: the API server applies the patch to the very object that it sent.
+        patch=[{"op": "remove", "path": _pointer(where / "nodeName")}, *added],
+        warnings=tuple(f"{where / 'nodeName'}: {text}" for text in texts),
+        annotations={"prescheduled": f"{node} -> {target}"},
+    )
+
+
+def _is_node(user: object) -> bool:
+    """Tell whether a kubelet asks: NodeRestriction allowed it a pod on its own node, and no other."""
+    match user:
+        case {"username": str(name)} if name.startswith("system:node:"):
+            return True
+        case {"groups": list(groups)}:
+            return "system:nodes" in groups
+    return False
+
+
+def _is_of_kubelet(metadata: dict[str, object]) -> bool:
+    """Tell whether kubelet runs the pod from a file or URL, or shows one that it runs so (a mirror pod).
+
+    The API server refuses a mirror pod without nodeName (ValidatePodSpecificAnnotations). The annotations are those of
+    pkg/kubelet/types/pod_update.go.
+    """
+    annotations = _get(metadata, "annotations", dict)
+    return (
+        "kubernetes.io/config.mirror" in annotations
+        or annotations.get("kubernetes.io/config.source", "api") != "api"
+        or any(owner.get("kind") == "Node" and owner.get("apiVersion") == "v1" for owner in _owners(metadata))
+    )
+
+
+def _is_of_daemon_set(metadata: dict[str, object]) -> bool:
+    return any(owner.get("kind") == "DaemonSet" and owner.get("controller") is True for owner in _owners(metadata))
+
+
+def _owners(metadata: dict[str, object]) -> list[dict[str, object]]:
+    return [_as(owner, dict) for owner in _get(metadata, "ownerReferences", list)]
+
+
+def _required_terms(spec: dict[str, object]) -> list[dict[str, object]] | None:
+    """Read the terms of the required node affinity, None if there is no such affinity."""
+    holder: object = spec
+    for step in _REQUIRED:
+        holder = _as(holder, dict).get(step)
+    if holder is None:
+        return None
+    terms = [_as(term, dict) for term in _get(_as(holder, dict), "nodeSelectorTerms", list)]
+    if not terms:  # Required value: must have at least one node selector term
+        raise _MisshapenError
+    return terms
+
+
+def _never_matches(term: dict[str, object], node: str) -> bool:
+    return _is_empty(term) or False in _demands(term, node)
+
+
+def _is_empty(term: dict[str, object]) -> bool:
+    """Tell whether a term matches no node at all (component-helpers scheduling/corev1/nodeaffinity)."""
+    return not _get(term, "matchExpressions", list) and not _get(term, "matchFields", list)
+
+
+def _demands(term: dict[str, object], node: str) -> set[bool | None]:
+    return {_demand(requirement, node) for requirement in _get(term, "matchFields", list)}
+
+
+def _demand(requirement: object, node: str) -> bool | None:
+    """Tell what a requirement says of a node's name: True if only this one will do, False if it will not, else None."""
+    match requirement:
+        case {"key": "metadata.name", "operator": "In", "values": [str(name)]}:
+            return name == node
+        case {"key": "metadata.name", "operator": "NotIn", "values": [str(name)]} if name == node:
+            return False
+    return None
+
+
+def _selector_operations(spec: dict[str, object], where: Path, node: str) -> list[dict[str, object]]:
+    path, selector = where / "nodeSelector", spec.get("nodeSelector")
+    if selector is None:
+        return [_add(path, {_HOSTNAME: node})]
+    return [] if _HOSTNAME in _as(selector, dict) else [_add(path / _HOSTNAME, node)]
+
+
+def _affinity_operations(
+    spec: dict[str, object], terms: list[dict[str, object]] | None, where: Path, node: str
+) -> list[dict[str, object]]:
+    """Ask for the node's name in every term, since one matching term is enough.
+
+    Not in an empty term, which matches nothing as it is and would match the node then. A term that rules the node out
+    gets it too: it matches other nodes as it is, and none then.
+    """
+    if terms is None:
+        return [_add_affinity(spec, where, node)]
+    at = Path((*where, *_TERMS))
+    return [
+        _add(at / index / "matchFields" / "-", _requirement(node))
+        if term.get("matchFields")
+        else _add(at / index / "matchFields", [_requirement(node)])
+        for index, term in enumerate(terms)
+        if not _is_empty(term) and True not in _demands(term, node)
+    ]
+
+
+def _add_affinity(spec: dict[str, object], where: Path, node: str) -> dict[str, object]:
+    """Add whatever is missing on the way to the terms of the required node affinity."""
+    steps = iter(_REQUIRED)
+    step, holder, at = next(steps), spec, where
+    while holder.get(step) is not None:
+        holder, at, step = _get(holder, step, dict), at / step, next(steps)
+    value: dict[str, object] = {"nodeSelectorTerms": [{"matchFields": [_requirement(node)]}]}
+    for missing in reversed(list(steps)):
+        value = {missing: value}
+    return _add(at / step, value)
+
+
+def _requirement(node: str) -> dict[str, object]:
+    return {"key": "metadata.name", "operator": "In", "values": [node]}
+
+
+def _contradiction(path: Path, where: Path, node: str) -> Problem:
+    reason = f"rules out node {quoted(node)}, which {where / 'nodeName'} asks for, so the pod could never run"
+    return forbidden(path, f"{reason}; keep one of the two").named("prescheduled-contradiction")
+
+
+def _add(path: Path, value: object) -> dict[str, object]:
+    return {"op": "add", "path": _pointer(path), "value": value}
+
+
+def _pointer(path: Path) -> str:
+    """Spell a path as RFC 6901 does."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _get(holder: dict[str, object], name: str, kind: type[_T]) -> _T:
+    return _as(holder.get(name), kind)
+
+
+def _as(value: object, kind: type[_T]) -> _T:
+    """Read a value as Go does: null and what is absent are the type's zero value."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise _MisshapenError
+    return value
