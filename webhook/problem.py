@@ -27,6 +27,12 @@ class Key(str):
     __slots__ = ()
 
 
+class Verbatim(str):
+    """A rejected value that the API server shows in a form of its own, not as JSON."""
+
+    __slots__ = ()
+
+
 class Path(tuple["str | int", ...]):
     """Where a value sits in a document: ``Path() / "spec" / "devices" / 0``."""
 
@@ -89,6 +95,11 @@ class Problem:
         return f"{self.field}: {self.message}"
 
 
+def refused(reason: str, path: Path, message: str) -> Problem:
+    """Report what the API server refuses before or beside the validation of fields, with its own reason."""
+    return _error(reason, path, message)
+
+
 def required(path: Path, detail: str = "") -> Problem:
     """Report a value that must be given."""
     return _error("FieldValueRequired", path, _with("Required value", detail), "required")
@@ -122,15 +133,28 @@ def not_supported(path: Path, value: object, supported: Iterable[str]) -> Proble
     )
 
 
-def too_long(path: Path, detail: str) -> Problem:
-    """Report a text, or before Kubernetes 1.32 a list, that is too long."""
-    return _error("FieldValueTooLong", path, _with("Too long", detail), "max-length")
+def too_long(path: Path, limit: int, release: int, *, in_bytes: bool = False) -> Problem:
+    """Report a text of too many bytes.
+
+    Args:
+        path: Where the text sits.
+        limit: The most bytes it may have.
+        release: The Kubernetes release; before 1.32 there were two wordings.
+        in_bytes: Whether that release's API server reports it by ``field.TooLong``, not ``field.TooLongMaxLength``.
+    """
+    if release >= _ONE_WORDING:
+        detail = f"may not be more than {limit} {_counted('byte', limit, release)}"
+    else:
+        detail = f"must have at most {limit} bytes" if in_bytes else f"may not be longer than {limit}"
+    return _error("FieldValueTooLong", path, f"Too long: {detail}", "max-length")
 
 
-def too_many(path: Path, count: int, limit: int) -> Problem:
-    """Report a list or map with too many items."""
-    item = "item" if limit == 1 else "items"
-    return _error("FieldValueTooMany", path, f"Too many: {count}: must have at most {limit} {item}", "max-items")
+def too_many(path: Path, count: int, limit: int, release: int) -> Problem:
+    """Report a list or map with too many items; before Kubernetes 1.32 it was called too long."""
+    if release < _ONE_WORDING:
+        return _error("FieldValueTooLong", path, f"Too long: may not be longer than {limit}", "max-items")
+    detail = f"must have at most {limit} {_counted('item', limit, release)}"
+    return _error("FieldValueTooMany", path, f"Too many: {count}: {detail}", "max-items")
 
 
 def quoted(text: str) -> str:
@@ -143,6 +167,8 @@ def quoted(text: str) -> str:
 
 def shown(value: object) -> str:
     """Show a rejected value as an error message does: strings quoted, numbers plain, the rest as JSON."""
+    if isinstance(value, Verbatim):
+        return value
     if isinstance(value, str):
         return quoted(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -170,6 +196,14 @@ def _escaped(char: str) -> str:
     if code < _TWO_DIGITS:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
+
+
+_ONE_WORDING = 32
+_SINGULAR = 34
+
+
+def _counted(noun: str, number: int, release: int) -> str:
+    return noun if number == 1 and release >= _SINGULAR else f"{noun}s"
 
 
 def _with(summary: str, detail: str) -> str:

@@ -1,0 +1,1 @@
+"""The API types of Dynamic Resource Allocation; reads like Kubernetes' ``types.go``, one module per kind."""

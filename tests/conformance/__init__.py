@@ -1,0 +1,1 @@
+"""What real kube-apiservers answered, and how far draguard agrees with it."""

@@ -1,0 +1,103 @@
+"""Types of the core group that DRA objects contain: node selectors.
+
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidateNodeSelector).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook import formats
+from webhook.problem import forbidden, invalid, required
+from webhook.schema import Array, Nested, Struct, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+
+class NodeSelectorRequirement(Struct):
+    """A condition on a node's labels."""
+
+    package = "v1"
+    go_name = "NodeSelectorRequirement"
+
+    key = Text("The label's key.", format=formats.label_key, always=True)
+    operator = Text("In, NotIn, Exists, DoesNotExist, Gt or Lt.", go="NodeSelectorOperator")
+    values = Array(Text(), "What the operator compares the label with.")
+
+
+class NodeFieldRequirement(Struct):
+    """A condition on a node's fields, of which only the name can be matched."""
+
+    package = "v1"
+    go_name = "NodeSelectorRequirement"
+
+    key = Text("The field: metadata.name.")
+    operator = Text("In or NotIn.", go="NodeSelectorOperator")
+    values = Array(Text(), "One node name.")
+
+
+class NodeSelectorTerm(Struct):
+    """Conditions that a node must all meet; an empty term matches no node."""
+
+    package = "v1"
+
+    matchExpressions = Array(Nested(NodeSelectorRequirement), "Conditions on labels.")
+    matchFields = Array(Nested(NodeFieldRequirement), "Conditions on fields.")
+
+
+class NodeSelector(Struct):
+    """Terms of which a node must meet one."""
+
+    package = "v1"
+
+    nodeSelectorTerms = Array(
+        Nested(NodeSelectorTerm),
+        "The terms, one of which must match.",
+        required=True,
+        required_detail="must have at least one node selector term",
+    )
+
+
+@check(NodeSelectorRequirement)
+def values_for_operator(requirement: View) -> Iterator[Problem]:
+    """In and NotIn need values, Gt and Lt exactly one, Exists and DoesNotExist none."""
+    operator, path = requirement.operator, requirement / "values"
+    if operator in {"In", "NotIn"}:
+        if not requirement.values:
+            yield required(path, "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in {"Exists", "DoesNotExist"}:
+        if requirement.values:
+            yield forbidden(path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    elif operator in {"Gt", "Lt"}:
+        if len(requirement.values) != 1:
+            yield required(path, "must be specified single value when `operator` is 'Lt' or 'Gt'")
+    else:
+        yield invalid(requirement / "operator", operator, "not a valid selector operator")
+
+
+@check(NodeSelectorRequirement, since=32)
+def label_values(requirement: View) -> Iterator[Problem]:
+    """Values that a label cannot have would never match."""
+    for index, value in enumerate(requirement.values):
+        for detail in formats.label_value(value or "", requirement.release):
+            yield invalid(requirement / "values" / index, value or "", detail)
+
+
+@check(NodeFieldRequirement)
+def one_node_name(requirement: View) -> Iterator[Problem]:
+    """Only metadata.name can be matched, with In or NotIn and one value."""
+    path = requirement / "values"
+    if requirement.operator not in {"In", "NotIn"}:
+        yield invalid(requirement / "operator", requirement.operator, "not a valid selector operator")
+    elif len(requirement.values) != 1:
+        yield required(path, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector")
+    if requirement.key != "metadata.name":
+        yield invalid(requirement / "key", requirement.key, "not a valid field selector key")
+        return
+    for index, value in enumerate(requirement.values):
+        for detail in formats.dns_subdomain(value or "", requirement.release):
+            yield invalid(path / index, value or "", detail)

@@ -1,0 +1,156 @@
+"""What the API server says of one object: decode, prepare, validate, compare with the old one.
+
+The order is that of kube-apiserver (``registry/rest/create.go``, ``update.go``): what cannot be decoded is not
+validated, and what the strategy drops or keeps is not looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook.api.versions import Served, find, release_of, served, target
+from webhook.problem import BAD_REQUEST, WARNING, Path, Problem, refused
+from webhook.schema import (
+    CREATE,
+    STATUS,
+    UNKNOWN_FIELD,
+    UPDATE,
+    UPDATE_STATUS,
+    WRONG_TYPE,
+    CompiledStruct,
+    compile_struct,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from webhook.schema.decoding import Misfit
+
+METADATA_KEPT_BY_STATUS = 30
+"""From Kubernetes 1.30 a status update keeps the stored metadata (ResetObjectMetaForStatus)."""
+
+_EMPTY: dict[str, Any] = {}
+
+
+def judge(
+    obj: object,
+    old: object = None,
+    *,
+    kubernetes: str | None = None,
+    subresource: str = "",
+    feature_gates: Mapping[str, bool] | None = None,
+    namespace_labels: Mapping[str, str] | None = None,
+    decoded: bool = False,
+) -> list[Problem]:
+    """Say what the API server would say of an object; see :func:`webhook.validate`.
+
+    Args:
+        obj: As for ``webhook.validate``, and so for the others.
+        old: The stored object.
+        kubernetes: The release.
+        subresource: What is updated.
+        feature_gates: The gates.
+        namespace_labels: The namespace's labels.
+        decoded: Whether an API server has decoded the object: a field that is unknown here is then one of another
+            release, not a mistake.
+    """
+    del feature_gates, namespace_labels  # no field of v1alpha2 depends on them
+    stated = release_of(kubernetes) if kubernetes else None
+    if not isinstance(obj, dict):
+        return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]
+    if (kind := find(obj.get("apiVersion"), obj.get("kind"))) is None:
+        return []
+    release = kind.until if stated is None else stated
+    if not kind.since <= release <= kind.until:
+        return [_not_served(obj, kind, release)]
+    operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
+    struct = compile_struct(kind.type, target(obj["apiVersion"], release, operation))
+    misfits = struct.decode(obj)
+    if decoded and misfits:
+        struct, misfits = _as_decoded(
+            struct, misfits, obj, range(release - 1, kind.since - 1, -1) if not stated else ()
+        )
+    if misfits:
+        return [misfit.problem() for misfit in misfits]
+    if old is None:
+        return [*_dropped(obj, struct), *_checked(struct, obj)]
+    return _compared(struct, obj, old)
+
+
+def _as_decoded(
+    struct: CompiledStruct, misfits: Sequence[Misfit], obj: dict[str, Any], older: Iterable[int]
+) -> tuple[CompiledStruct, Sequence[Misfit]]:
+    """Judge what an API server has decoded by a release that knows its fields; if none does, without those fields."""
+    newest = struct
+    for release in older:
+        if all(misfit.rule != UNKNOWN_FIELD for misfit in misfits):
+            return struct, misfits
+        struct = compile_struct(struct.type, target(obj["apiVersion"], release, struct.target.operation))
+        misfits = struct.decode(obj)
+    if any(misfit.rule == UNKNOWN_FIELD for misfit in misfits):
+        struct = newest
+    return struct, [misfit for misfit in struct.decode(obj) if misfit.rule != UNKNOWN_FIELD]
+
+
+def _compared(struct: CompiledStruct, obj: dict[str, Any], old: object) -> list[Problem]:
+    before = old if isinstance(old, dict) else _EMPTY
+    # The stored object may have fields of a later release; the wrong type of a field cannot have been stored.
+    if old is not before or any(misfit.rule == WRONG_TYPE for misfit in struct.decode(before)):
+        return [refused(BAD_REQUEST, Path(), "the old object is no stored object of this kind").named("old-object")]
+    refusals = _preconditions(obj, before)
+    obj = _prepared(struct, obj, before)
+    changes = struct.change(obj, before) if struct.change else ()
+    return [*refusals, *_checked(struct, obj), *changes]
+
+
+def _checked(struct: CompiledStruct, obj: dict[str, Any]) -> Sequence[Problem]:
+    return struct.check(obj) if struct.check else ()
+
+
+def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    """Keep what an update does not touch, as PrepareForUpdate does."""
+    if struct.target.operation == UPDATE:
+        kept = {"status"}
+    else:
+        kept = {"spec"} if struct.target.release < METADATA_KEPT_BY_STATUS else {"spec", "metadata"}
+    return {name: value for name, value in obj.items() if name not in kept} | {
+        name: value for name, value in old.items() if name in kept
+    }
+
+
+def _preconditions(obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:
+    """Find what makes an update one of another object, or of another state (registry/generic/registry/store.go)."""
+    new, stored = obj.get("metadata") or _EMPTY, old.get("metadata") or _EMPTY
+    path = Path(("metadata",))
+    found = []
+    if (new.get("name") or "") != (stored.get("name") or ""):
+        ours, theirs = new.get("name") or "", stored.get("name") or ""
+        message = f"the name of the object ({ours}) does not match the name on the URL ({theirs})"
+        found.append(refused(BAD_REQUEST, path / "name", message).named("name"))
+    if new.get("uid") and new["uid"] != stored.get("uid"):
+        message = (
+            f"Precondition failed: UID in precondition: {new['uid']}, UID in object meta: {stored.get('uid') or ''}"
+        )
+        found.append(refused("Conflict", path / "uid", message).named("uid"))
+    if new.get("resourceVersion") and new["resourceVersion"] != stored.get("resourceVersion"):
+        message = "the object has been modified; please apply your changes to the latest version and try again"
+        found.append(refused("Conflict", path / "resourceVersion", message).named("resource-version"))
+    return found
+
+
+def _dropped(obj: dict[str, Any], struct: CompiledStruct) -> list[Problem]:
+    """Warn of a status that the API server drops from a new object."""
+    field = struct.type.fields.get(STATUS)
+    if struct.target.operation != CREATE or field is None or not obj.get(STATUS):
+        return []
+    message = "status is dropped when an object is created; it is set by an update of the status subresource"
+    return [Problem(WARNING, "status-dropped", "Dropped", Path((STATUS,)), message)]
+
+
+def _not_served(obj: dict[str, Any], kind: Served, release: int) -> Problem:
+    name, version = obj["kind"], obj["apiVersion"]
+    others = served(name, release)
+    message = f'no matches for kind "{name}" in version "{version}"'
+    hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
+    hint += f"; {version} is served by 1.{kind.since} to 1.{kind.until}"
+    return Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint)

@@ -1,0 +1,213 @@
+"""ObjectMeta: names, labels, annotations, owners, finalizers.
+
+Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/meta/v1/validation/validation.go``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from webhook import formats
+from webhook.problem import Path, forbidden, invalid, quoted, required, too_long
+from webhook.schema import (
+    CREATE,
+    UPDATE,
+    UPDATE_STATUS,
+    Anything,
+    Array,
+    Bool,
+    Int,
+    Map,
+    Nested,
+    Parsed,
+    Struct,
+    Text,
+    check,
+    transition,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+ANNOTATIONS_MAX_BYTES = 256 * 1024
+STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+
+def Time(doc: str = "", *, pointer: bool = False) -> Parsed:  # noqa: N802 - named as the Go type
+    """Declare a metav1.Time."""
+    return Parsed(formats.time, doc, rule="time", go="Time", pointer=pointer)
+
+
+class OwnerReference(Struct):
+    """An object that this one belongs to."""
+
+    package = "v1"
+
+    apiVersion = Text("The owner's API version.")
+    kind = Text("The owner's kind.")
+    name = Text("The owner's name.")
+    uid = Text("The owner's UID.", go="types.UID")
+    controller = Bool("Whether the owner is the managing controller.", pointer=True)
+    blockOwnerDeletion = Bool("Whether the owner cannot be deleted in the foreground before this.", pointer=True)
+
+
+class ObjectMeta(Struct):
+    """What every object has: identity, labels, annotations, owners."""
+
+    package = "v1"
+    go_name = "ObjectMeta"
+
+    name = Text("The object's name, unique in its namespace.")
+    generateName = Text("A prefix from which the API server makes the name.")
+    namespace = Text("The namespace that the name is unique in.")
+    selfLink = Text("Deprecated, no longer set.")
+    uid = Text("The object's identity over time, set by the API server.", go="types.UID")
+    resourceVersion = Text("The version of the stored object, for optimistic locking.")
+    generation = Int("Which generation of the desired state this is.")
+    creationTimestamp = Time("When the object was created, set by the API server.")
+    deletionTimestamp = Time("When the object will be deleted, set by the API server.", pointer=True)
+    deletionGracePeriodSeconds = Int("Seconds until it is removed, set with deletionTimestamp.", pointer=True)
+    labels = Map(Text(), "What the object can be selected by.")
+    annotations = Map(Text(), "What tools want to keep with the object.")
+    ownerReferences = Array(Nested(OwnerReference), "The objects that this one belongs to.")
+    finalizers = Array(Text(), "What must be done before the object is removed.")
+    managedFields = Array(Anything(), "Which manager set which fields.")
+
+
+class Metadata(ObjectMeta):
+    """The metadata of an object itself."""
+
+
+class TemplateMetadata(ObjectMeta):
+    """The metadata of a template: only labels and annotations."""
+
+
+@check(ObjectMeta)
+def label_syntax(meta: View) -> Iterator[Problem]:
+    """Keys of labels are qualified names, values are short names."""
+    for key, value in meta.labels.items():
+        for detail in formats.label_key(key, meta.release):
+            yield invalid(meta / "labels", key, detail)
+        for detail in formats.label_value(value or "", meta.release):
+            yield invalid(meta / "labels", value or "", detail)
+
+
+@check(ObjectMeta)
+def annotation_keys(meta: View) -> Iterator[Problem]:
+    """Keys of annotations are qualified names, and all annotations together have 256 KiB at most."""
+    for key in meta.annotations:
+        for detail in formats.annotation_key(key, meta.release):
+            yield invalid(meta / "annotations", key, detail)
+    size = sum(len((text or "").encode("utf-8", "surrogatepass")) for pair in meta.annotations.items() for text in pair)
+    if size > ANNOTATIONS_MAX_BYTES:
+        yield too_long(meta / "annotations", ANNOTATIONS_MAX_BYTES, meta.release, in_bytes=True)
+
+
+@check(Metadata, on=[CREATE])
+def object_name(meta: View) -> Iterator[Problem]:
+    """An object has a name that is a DNS subdomain, or a prefix to make one from."""
+    if not meta.name and not meta.generateName:
+        yield required(meta / "name", "name or generateName is required")
+    if meta.generateName:
+        for detail in formats.name_prefix(meta.generateName, meta.release):
+            yield invalid(meta / "generateName", meta.generateName, detail)
+    if meta.name:
+        for detail in formats.dns_subdomain(meta.name, meta.release):
+            yield invalid(meta / "name", meta.name, detail)
+
+
+@check(Metadata, on=[CREATE])
+def negative_generation(meta: View) -> Iterator[Problem]:
+    """Generations count up from 0."""
+    if meta.generation < 0:
+        yield invalid(meta / "generation", meta.generation, "must be greater than or equal to 0")
+
+
+@check(Metadata)
+def owner_references(meta: View) -> Iterator[Problem]:
+    """Owners are named in full, are no Events, and one of them at most is the controller."""
+    path = meta / "ownerReferences"
+    controllers = []
+    for owner in meta.ownerReferences:
+        version = owner.apiVersion.rpartition("/")[2]
+        for field, value in {"apiVersion": version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}.items():
+            if not value:
+                yield invalid(path / field, getattr(owner, field), _must_not_be_empty(field, meta.release))
+        if owner.apiVersion == "v1" and owner.kind == "Event":
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            yield invalid(path, owner.submitted, detail)
+        if owner.controller:
+            controllers.append(owner.name)
+    for other in controllers[1:]:
+        detail = (
+            "Only one reference can have Controller set to true. "
+            f'Found "true" in references for {controllers[0]} and {other}'
+        )
+        yield invalid(path, [owner.submitted for owner in meta.ownerReferences], detail)
+
+
+def _must_not_be_empty(field: str, release: int) -> str:
+    if field == "apiVersion":
+        return "version must not be empty"
+    return "must not be empty" if release >= _SHORT_OWNER_TEXTS else f"{field} must not be empty"
+
+
+_SHORT_OWNER_TEXTS = 34
+
+
+@check(Metadata)
+def finalizer_names(meta: View) -> Iterator[Problem]:
+    """Finalizers are qualified names with a domain, or Kubernetes' own."""
+    path = meta / "finalizers"
+    for index, finalizer in enumerate(meta.finalizers):
+        for detail in formats.label_key(finalizer or "", meta.release):
+            yield invalid(path, finalizer or "", detail)
+        if "/" not in (finalizer or "") and finalizer not in STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid(path / index, finalizer or "", detail)
+    if {"orphan", "foregroundDeletion"} <= set(meta.finalizers):
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield invalid(path, meta.finalizers, detail)
+
+
+@transition(Metadata, on=[UPDATE, UPDATE_STATUS])
+def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
+    """An object that is being deleted takes no new finalizers."""
+    added = [finalizer for finalizer in meta.finalizers if finalizer not in old.finalizers]
+    if old.deletionTimestamp and added:
+        names = ", ".join(quoted(finalizer) for finalizer in sorted(added))
+        detail = (
+            f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{names}}}"
+        )
+        yield forbidden(meta / "finalizers", detail)
+
+
+@transition(Metadata, on=[UPDATE, UPDATE_STATUS])
+def generation_decremented(meta: View, old: View) -> Iterator[Problem]:
+    """A generation never goes down; one that is left out stays."""
+    if meta.generation and meta.generation < old.generation:
+        yield invalid(meta / "generation", meta.generation, "must not be decremented")
+
+
+@check(TemplateMetadata)
+def only_labels_and_annotations(meta: View) -> Iterator[Problem]:
+    """A template names no object: of its metadata only labels and annotations are taken over."""
+    for field in ObjectMeta.fields:
+        if field not in {"labels", "annotations"} and getattr(meta, field):
+            # The API server derives the name from Go's: UID becomes uID.
+            spelled = Path(("uID",)) if field == "uid" else None
+            yield replace(forbidden(meta / field, "cannot be set"), spelled=spelled)
+
+
+class Object(Struct):
+    """What every kind has."""
+
+    namespaced: ClassVar[bool] = True
+
+    apiVersion = Text("The API group and version, such as resource.k8s.io/v1.")
+    kind = Text("The kind.")
+    metadata = Nested(Metadata, "The object's name, labels and annotations.")

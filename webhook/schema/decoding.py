@@ -1,0 +1,85 @@
+"""What the API server's JSON decoder refuses: wrong types and unknown fields, in its words.
+
+Texts follow sigs.k8s.io/json (``internal/golang/encoding/json/decode.go``) and apimachinery's strict decoding error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.problem import BAD_REQUEST, ERROR, Key, Path, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+UNKNOWN_FIELD = "unknown-field"
+WRONG_TYPE = "wrong-type"
+
+
+class Misfit(NamedTuple):
+    """A value that does not have its type's shape; the text is made once its whole path is known."""
+
+    path: Path
+    rule: str
+    describe: Callable[[Path], str]
+    suggest: Callable[[], str] = str
+
+    def under(self, step: str | int) -> Misfit:
+        """Return the same misfit as seen from one level above."""
+        return self._replace(path=Path((step, *self.path)))
+
+    def problem(self) -> Problem:
+        """Return the finding, once the path is whole."""
+        return Problem(ERROR, self.rule, BAD_REQUEST, self.path, self.describe(self.path), self.suggest())
+
+
+def wrong_type(value: object, owner: str, go_type: str, got: str = "") -> tuple[Misfit]:
+    """Say that a value is not of a field's type.
+
+    Args:
+        value: The JSON value as submitted.
+        owner: The Go struct that holds the field.
+        go_type: The field's Go type, such as ``[]string``.
+        got: What the value is, where naming its JSON type is not enough.
+    """
+
+    def describe(path: Path) -> str:
+        # Go's decoder names the fields it went through, but neither list indices nor map keys.
+        fields = ".".join(str(step) for step in path if not isinstance(step, int | Key))
+        place = f"Go struct field {owner}.{fields}" if fields else "Go value"
+        return f"json: cannot unmarshal {got or _kind(value)} into {place} of type {go_type}"
+
+    return (Misfit(Path(), WRONG_TYPE, describe),)
+
+
+def unknown_field(name: str, known: Iterable[str]) -> Misfit:
+    """Say that a struct has no field of this name, and name the one that was probably meant."""
+
+    def suggest() -> str:
+        nearest = _nearest(name, known)
+        return f'did you mean "{nearest}"?' if nearest else ""
+
+    return Misfit(Path((name,)), UNKNOWN_FIELD, lambda path: f'strict decoding error: unknown field "{path}"', suggest)
+
+
+def unparsable(message: str, rule: str) -> tuple[Misfit]:
+    """Say that a text cannot be read as the value that its type stands for, such as a quantity."""
+    return (Misfit(Path(), rule, lambda _: message),)
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, dict):
+        return "object"
+    return "array" if isinstance(value, list) else "number"
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
+
+    folded = {candidate.lower(): candidate for candidate in known}
+    matches = get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None

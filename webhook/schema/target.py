@@ -1,0 +1,49 @@
+"""What a type is compiled for: an API version, a Kubernetes release, an operation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CREATE = "create"
+UPDATE = "update"
+UPDATE_STATUS = "update/status"
+
+MAIN = ""
+STATUS = "status"
+
+OLDEST = 27
+"""The first Kubernetes 1.x release that is known here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One API version as one Kubernetes release serves it to one kind of request.
+
+    Args:
+        version: The API version, such as ``v1alpha2``; error texts spell Go's types with it.
+        release: The Kubernetes release, as the minor of 1.x.
+        operation: ``CREATE``, ``UPDATE`` or ``UPDATE_STATUS``.
+        gates: The feature gates that are on.
+        replaced: The types that look different in this version: those of the newest version, and what replaces them.
+    """
+
+    version: str
+    release: int
+    operation: str
+    gates: frozenset[str] = frozenset()
+    replaced: Mapping[type, type] = field(default_factory=dict)
+    compiled: dict[type, Any] = field(default_factory=dict, repr=False)
+    """The types compiled so far."""
+
+    @property
+    def subresource(self) -> str:
+        """The subresource that the operation is about: ``MAIN`` or ``STATUS``."""
+        return self.operation.partition("/")[2]
+
+    def has(self, since: int, until: int | None) -> bool:
+        """Tell whether something that came with one release and went after another exists in this one."""
+        return since <= self.release and (until is None or self.release <= until)
