@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from webhook import formats
+from webhook.api.values import Time
 from webhook.problem import Path, forbidden, invalid, quoted, required, too_long
 from webhook.schema import (
     CREATE,
@@ -20,7 +21,6 @@ from webhook.schema import (
     Int,
     Map,
     Nested,
-    Parsed,
     Struct,
     Text,
     check,
@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 
 ANNOTATIONS_MAX_BYTES = 256 * 1024
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
-
-
-def Time(doc: str = "", *, pointer: bool = False) -> Parsed:  # noqa: N802 - named as the Go type
-    """Declare a metav1.Time."""
-    return Parsed(formats.time, doc, rule="time", go="Time", pointer=pointer)
 
 
 class OwnerReference(Struct):

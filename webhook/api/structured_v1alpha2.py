@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from webhook import formats
 from webhook.api.classic import ResourceClaimParametersReference, ResourceClassParametersReference, driver_name
 from webhook.api.meta import Object
+from webhook.api.values import Quantity
 from webhook.problem import Path, Verbatim, invalid, quoted, required
-from webhook.schema import Anything, Array, Bool, Int, Nested, Parsed, Struct, Text, check
+from webhook.schema import Anything, Array, Bool, Int, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +125,7 @@ class NamedResourcesAttribute(Struct):
     """A property of an instance: a name and one value."""
 
     name = Text("The attribute's name.", format=formats.dns_subdomain, always=True)
-    quantity = Parsed(formats.quantity, "A quantity.", rule="quantity", go="resource.Quantity", pointer=True)
+    quantity = Quantity("A quantity.", pointer=True)
     bool = Bool("A boolean.", pointer=True)
     int = Int("A whole number.", pointer=True)
     intSlice = Nested(NamedResourcesIntSlice, "Whole numbers.", pointer=True)
