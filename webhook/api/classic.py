@@ -145,7 +145,7 @@ def no_model_in_result(result: View) -> Iterator[Problem]:
 def data_with_structured_data(handle: View) -> Iterator[Problem]:
     """A handle holds a driver's own data or structured data, not both."""
     if handle.data and handle.structuredData:
-        yield invalid(handle.path, None, "data and structuredData are mutually exclusive")
+        yield invalid(handle.path, "null", "data and structuredData are mutually exclusive")
 
 
 @check(ResourceClaimStatus)

@@ -1,0 +1,275 @@
+"""What may change in v1alpha2 objects: immutability, and the state rules of status."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from webhook import Problem, validate
+
+CLAIM: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1alpha2",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "claim", "namespace": "default", "uid": "1", "resourceVersion": "7"},
+    "spec": {"resourceClassName": "gpu.example.com", "allocationMode": "WaitForFirstConsumer"},
+    "status": {},
+}
+TEMPLATE: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1alpha2",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "template", "namespace": "default"},
+    "spec": {"metadata": {"labels": {"app": "a"}}, "spec": CLAIM["spec"]},
+}
+SLICE: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1alpha2",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "slice"},
+    "nodeName": "node-1",
+    "driverName": "gpu.example.com",
+    "namedResources": {"instances": [{"name": "gpu-0", "attributes": [{"name": "memory", "quantity": "1Gi"}]}]},
+}
+ALLOCATION = {"resourceHandles": [{"driverName": "gpu.example.com", "data": "x"}], "shareable": True}
+PODS = [{"resource": "pods", "name": f"pod-{index}", "uid": f"uid-{index}"} for index in range(40)]
+
+
+def changed(obj: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Copy an object with other values at dotted paths, spelled with ``__``; ``...`` removes a field."""
+    result = copy.deepcopy(obj)
+    for path, value in fields.items():
+        *steps, last = path.split("__")
+        holder = result
+        for step in steps:
+            holder = holder.setdefault(step, {})
+        if value is ...:
+            holder.pop(last, None)
+        else:
+            holder[last] = value
+    return result
+
+
+def said(problems: list[Problem]) -> list[tuple[str, str]]:
+    """Return field and message of the errors, without the values shown."""
+    return [
+        (problem.field, problem.message.rpartition("}: ")[2] if "}: " in problem.message else problem.message)
+        for problem in problems
+        if problem.level == "error"
+    ]
+
+
+def status_update(before: dict[str, Any], after: dict[str, Any], **metadata: Any) -> list[tuple[str, str]]:
+    """Say what is wrong with a change of a claim's status."""
+    old = changed(CLAIM, status=before)
+    old["metadata"] |= metadata
+    return said(validate({**old, "status": after}, old, kubernetes="1.30", subresource="status"))
+
+
+@pytest.mark.parametrize(
+    ("obj", "field", "value"),
+    [
+        (CLAIM, "spec__resourceClassName", "other"),
+        (CLAIM, "spec__allocationMode", "Immediate"),
+        (CLAIM, "spec__parametersRef", {"kind": "K", "name": "n"}),
+        (TEMPLATE, "spec__metadata__labels", {"app": "b"}),
+        (TEMPLATE, "spec__spec__resourceClassName", "other"),
+    ],
+)
+def test_a_spec_is_immutable(obj: dict[str, Any], field: str, value: object) -> None:
+    assert said(validate(changed(obj, **{field: value}), obj, kubernetes="1.27")) == [("spec", "field is immutable")]
+
+
+@pytest.mark.parametrize("field", ["nodeName", "driverName"])
+def test_a_slice_stays_with_its_node_and_driver(field: str) -> None:
+    problems = validate(changed(SLICE, **{field: "other"}), SLICE)
+    assert [(problem.field, problem.message) for problem in problems] == [
+        (field, 'Invalid value: "other": field is immutable')
+    ]
+
+
+def test_what_the_server_sets_itself_is_no_change() -> None:
+    assert validate(changed(CLAIM, spec__allocationMode=..., status=..., metadata__uid=...), CLAIM) == []
+    assert validate(changed(CLAIM, spec__allocationMode="", spec__parametersRef=None), CLAIM) == []
+
+
+def test_labels_may_change() -> None:
+    assert validate(changed(TEMPLATE, metadata__labels={"a": "b"}), TEMPLATE) == []
+
+
+def test_create_rules_hold_for_updates_too() -> None:
+    problems = validate(changed(SLICE, namedResources=None), SLICE)
+    assert said(problems) == [("<nil>", "Required value: exactly one structured model field must be set")]
+
+
+def test_the_status_is_kept_by_an_update_of_the_object() -> None:
+    assert validate(changed(CLAIM, status={"reservedFor": PODS}), CLAIM) == []
+
+
+def test_the_spec_is_kept_by_an_update_of_the_status() -> None:
+    assert validate(changed(CLAIM, spec__resourceClassName="other"), CLAIM, subresource="status") == []
+
+
+@pytest.mark.parametrize(("release", "errors"), [("1.29", 1), ("1.30", 0)])
+def test_metadata_is_kept_by_an_update_of_the_status_since_1_30(release: str, errors: int) -> None:
+    problems = validate(changed(CLAIM, metadata__labels={"-": "x"}), CLAIM, kubernetes=release, subresource="status")
+    assert len({problem.field for problem in problems}) == errors
+
+
+def test_an_allocation_may_be_set_and_removed_but_not_changed() -> None:
+    allocated = {"driverName": "gpu.example.com", "allocation": ALLOCATION}
+    other = {"driverName": "gpu.example.com", "allocation": {**ALLOCATION, "shareable": False}}
+    assert status_update({}, allocated) == []
+    assert status_update(allocated, {}) == []
+    assert status_update(allocated, other) == [("status.allocation", "field is immutable")]
+
+
+def test_an_allocation_names_its_driver() -> None:
+    assert status_update({}, {"allocation": ALLOCATION}) == [
+        ("status.driverName", "Required value: must be specified when `allocation` is set")
+    ]
+
+
+def test_a_claim_is_reserved_only_while_allocated() -> None:
+    assert status_update({}, {"reservedFor": PODS[:1]}) == [
+        ("status.reservedFor", "Forbidden: may not be specified when `allocated` is not set")
+    ]
+
+
+def test_only_a_shareable_claim_is_reserved_twice() -> None:
+    alone = {"driverName": "gpu.example.com", "allocation": {**ALLOCATION, "shareable": False}}
+    assert status_update(alone, {**alone, "reservedFor": PODS[:1]}) == []
+    assert status_update(alone, {**alone, "reservedFor": PODS[:2]}) == [
+        ("status.reservedFor", "Forbidden: may not be reserved more than once")
+    ]
+
+
+def test_a_claim_is_reserved_32_times_at_most_and_once_for_each_uid() -> None:
+    shared = {"driverName": "gpu.example.com", "allocation": ALLOCATION}
+    assert status_update(shared, {**shared, "reservedFor": PODS[:32]}) == []
+    assert status_update(shared, {**shared, "reservedFor": PODS[:33]}) == [
+        ("status.reservedFor", "Too long: may not be longer than 32")
+    ]
+    assert status_update(shared, {**shared, "reservedFor": [PODS[0], {"uid": PODS[0]["uid"]}]}) == [
+        ("status.reservedFor[1].uid", 'Duplicate value: "uid-0"')
+    ]
+    assert status_update(shared, {**shared, "reservedFor": [{}]}) == [
+        (f"status.reservedFor[0].{field}", "Required value") for field in ("resource", "name", "uid")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("going", "metadata"),
+    [({"deallocationRequested": True}, {}), ({}, {"deletionTimestamp": "2024-01-31T12:00:00Z"})],
+    ids=["deallocationRequested", "deletionTimestamp"],
+)
+def test_nobody_new_reserves_a_claim_that_goes_away(going: dict[str, Any], metadata: dict[str, Any]) -> None:
+    before = {"driverName": "gpu.example.com", "allocation": ALLOCATION, **going}
+    detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+    assert status_update(before, {**before, "reservedFor": PODS[:1]}, **metadata) == [
+        ("status.reservedFor", f"Forbidden: {detail}")
+    ]
+
+
+def test_deallocation_is_asked_of_allocated_unreserved_claims_and_stays_asked() -> None:
+    allocated = {"driverName": "gpu.example.com", "allocation": ALLOCATION}
+    reserved = {**allocated, "reservedFor": PODS[:1]}
+    asked = {**allocated, "deallocationRequested": True}
+    path = "status.deallocationRequested"
+    assert status_update(allocated, asked) == []
+    assert status_update(asked, {"driverName": "gpu.example.com"}) == []
+    assert (path, "Forbidden: deallocation cannot be requested while `reservedFor` is set") in status_update(
+        reserved, {**reserved, "deallocationRequested": True}
+    )
+    assert status_update({}, {"deallocationRequested": True}) == [
+        ("status", "Forbidden: `allocation` must be set when `deallocationRequested` is set")
+    ]
+    assert status_update(asked, allocated) == [(path, "Forbidden: may not be cleared when `allocation` is set")]
+
+
+def test_data_is_limited_in_bytes() -> None:
+    def handle(data: str) -> dict[str, Any]:
+        return {
+            "driverName": "gpu.example.com",
+            "allocation": {"resourceHandles": [{"driverName": "gpu.example.com", "data": data}]},
+        }
+
+    assert status_update({}, handle("x" * 16384)) == []
+    assert status_update({}, handle("é" * 8192)) == []
+    assert status_update({}, handle("é" * 8192 + "x")) == [
+        ("status.allocation.resourceHandles[0].data", "Too long: may not be longer than 16384")
+    ]
+
+
+def test_a_handle_holds_data_or_structured_data() -> None:
+    structured = {"nodeName": "node_1", "results": [{}, {"namedResources": {"name": "Gpu"}}]}
+    handles = [{"driverName": "gpu.example.com", "data": "x", "structuredData": structured}] * 33
+    after = {"driverName": "gpu.example.com", "allocation": {"resourceHandles": handles}}
+    found = status_update({}, after)
+    path = "status.allocation.resourceHandles"
+    assert (path, "Too long: may not be longer than 32") in found
+    assert (f"{path}[0]", 'Invalid value: "null": data and structuredData are mutually exclusive') in found
+    assert (
+        f"{path}[0].structuredData.results[0]",
+        "Required value: exactly one structured model field must be set",
+    ) in found
+    assert {field for field, _ in found} >= {
+        f"{path}[32]",
+        f"{path}[32].structuredData.nodeName",
+        f"{path}[32].structuredData.results[1].namedResources.name",
+    }
+
+
+def test_a_scheduling_context_reports_each_claim_and_node_once() -> None:
+    context = {
+        "apiVersion": "resource.k8s.io/v1alpha2",
+        "kind": "PodSchedulingContext",
+        "metadata": {"name": "pod", "namespace": "default"},
+        "spec": {},
+    }
+    claims = [
+        {"name": "a", "unsuitableNodes": [f"node-{index}" for index in range(129)]},
+        {"name": "a", "unsuitableNodes": ["Node"]},
+        {"name": "b", "unsuitableNodes": ["node-1", "node-1"]},
+    ]
+    problems = validate({**context, "status": {"resourceClaims": claims}}, context, subresource="status")
+    assert [(problem.field, str(problem.path)) for problem in problems] == [
+        ("status.claims[0].unsuitableNodes", "status.resourceClaims[0].unsuitableNodes"),
+        ("status.claims[2].unsuitableNodes[1]", "status.resourceClaims[2].unsuitableNodes[1]"),
+        ("status.claims[1]", "status.resourceClaims[1]"),
+    ]
+
+
+def test_an_object_that_is_being_deleted_takes_no_finalizers() -> None:
+    old = changed(CLAIM, metadata__deletionTimestamp="2024-01-31T12:00:00Z", metadata__finalizers=["example.com/a"])
+    detail = (
+        'no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/b"}'
+    )
+    assert said(validate(changed(old, metadata__finalizers=["example.com/a", "example.com/b"]), old)) == [
+        ("metadata.finalizers", f"Forbidden: {detail}")
+    ]
+
+
+def test_a_generation_does_not_go_down() -> None:
+    old = changed(CLAIM, metadata__generation=3)
+    assert said(validate(changed(old, metadata__generation=2), old)) == [
+        ("metadata.generation", "Invalid value: 2: must not be decremented")
+    ]
+    assert validate(changed(old, metadata__generation=...), old) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [("name", "other", "BadRequest"), ("uid", "2", "Conflict"), ("resourceVersion", "6", "Conflict")],
+)
+def test_an_update_is_of_the_stored_object(field: str, value: str, reason: str) -> None:
+    problems = validate(changed(CLAIM, **{f"metadata__{field}": value}), CLAIM)
+    assert [(problem.field, problem.reason) for problem in problems] == [(f"metadata.{field}", reason)]
+
+
+@pytest.mark.parametrize("old", [[], "x", 3, changed(CLAIM, spec=[])], ids=["list", "text", "number", "misshapen"])
+def test_an_old_object_that_was_never_stored_is_a_finding(old: object) -> None:
+    assert [problem.rule for problem in validate(CLAIM, old)] == ["old-object"]
+
+
+def test_an_old_object_may_have_fields_of_another_release() -> None:
+    assert validate(CLAIM, changed(CLAIM, spec__controller="x"), kubernetes="1.30") == []
