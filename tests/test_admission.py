@@ -1,0 +1,281 @@
+"""AdmissionReviews in, AdmissionReviews out."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import logging
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from webhook import admission
+from webhook.admission import MalformedReviewError, Options, answer, review
+
+CLAIM: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1alpha2",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "claim", "namespace": "default"},
+    "spec": {"resourceClassName": "gpu.example.com"},
+}
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "pod", "namespace": "default"},
+    "spec": {
+        "nodeName": "node-1",
+        "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim"}],
+    },
+}
+RESOURCES = {"ResourceClaim": ("resource.k8s.io", "v1alpha2", "resourceclaims"), "Pod": ("", "v1", "pods")}
+
+
+def asked(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
+    """Make a review as the API server does."""
+    shown = obj or old
+    group, version, resource = RESOURCES.get(shown["kind"], ("", "v1", "others"))
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "c7df00db",
+            "kind": {"group": group, "version": version, "kind": shown["kind"]},
+            "resource": {"group": group, "version": version, "resource": resource},
+            "name": shown["metadata"].get("name", ""),
+            "namespace": "default",
+            "operation": operation,
+            "userInfo": {"username": "admin", "groups": ["system:authenticated"]},
+            "object": obj,
+            "oldObject": old,
+            "dryRun": False,
+            **request,
+        },
+    }
+
+
+def validated(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
+    """Return the validating response."""
+    response: dict[str, Any] = review(asked(obj, old, operation, **request), "validate", Options())["response"]
+    return response
+
+
+def mutated(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
+    """Return the mutating response."""
+    response: dict[str, Any] = review(asked(obj, old, operation, **request), "mutate", Options())["response"]
+    return response
+
+
+def with_spec(**spec: Any) -> dict[str, Any]:
+    return {**CLAIM, "spec": {**CLAIM["spec"], **spec}}
+
+
+@pytest.mark.parametrize("endpoint", ["validate", "mutate"])
+def test_a_good_object_is_allowed_under_its_uid(endpoint: Any) -> None:
+    assert review(asked(CLAIM), endpoint, Options()) == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {"uid": "c7df00db", "allowed": True},
+    }
+
+
+def test_a_refusal_reads_as_the_api_servers() -> None:
+    response = validated(with_spec(allocationMode="Later", parametersRef={"name": "n"}))
+    mode = 'Unsupported value: "Later": supported values: "Immediate", "WaitForFirstConsumer"'
+    assert response == {
+        "uid": "c7df00db",
+        "allowed": False,
+        "status": {
+            "status": "Failure",
+            "code": 422,
+            "reason": "Invalid",
+            "message": 'ResourceClaim.resource.k8s.io "claim" is invalid: '
+            f"[spec.parametersRef.kind: Required value, spec.allocationMode: {mode}]",
+            "details": {
+                "name": "claim",
+                "group": "resource.k8s.io",
+                "kind": "ResourceClaim",
+                "causes": [
+                    {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.parametersRef.kind"},
+                    {"reason": "FieldValueNotSupported", "message": mode, "field": "spec.allocationMode"},
+                ],
+            },
+        },
+    }
+
+
+def test_one_cause_stands_without_brackets_and_a_core_kind_without_group() -> None:
+    pod = copy.deepcopy(POD)
+    pod["spec"]["resourceClaims"][0]["name"] = "cat"
+    assert validated(pod)["status"]["message"] == (
+        'Pod "pod" is invalid: spec.containers[0].resources.claims[0]: Not found: "gpu": '
+        "must be one of the names in pod.spec.resourceClaims: cat"
+    )
+
+
+def test_an_update_is_compared_with_the_old_object() -> None:
+    status = validated(with_spec(resourceClassName="other"), CLAIM, "UPDATE")["status"]
+    assert [cause["field"] for cause in status["details"]["causes"]] == ["spec"]
+    assert validated(CLAIM, CLAIM, "UPDATE")["allowed"]
+
+
+def test_a_stale_update_is_a_conflict() -> None:
+    old = {**CLAIM, "metadata": {**CLAIM["metadata"], "resourceVersion": "2"}}
+    new = {**CLAIM, "metadata": {**CLAIM["metadata"], "resourceVersion": "1"}}
+    assert validated(new, old, "UPDATE")["status"] == {
+        "status": "Failure",
+        "code": 409,
+        "reason": "Conflict",
+        "message": 'Operation cannot be fulfilled on resourceclaims.resource.k8s.io "claim": the object has been '
+        "modified; please apply your changes to the latest version and try again",
+        "details": {"name": "claim", "group": "resource.k8s.io", "kind": "resourceclaims"},
+    }
+
+
+def test_a_status_update_is_judged_as_one() -> None:
+    new = {**with_spec(resourceClassName="other"), "status": {"deallocationRequested": True}}
+    causes = validated(new, CLAIM, "UPDATE", subResource="status")["status"]["details"]["causes"]
+    assert [cause["field"] for cause in causes] == ["status"]
+
+
+def test_what_cannot_be_decoded_is_a_bad_request() -> None:
+    status = validated(with_spec(resourceClassName=7))["status"]
+    assert (status["code"], status["reason"]) == (400, "BadRequest")
+    assert status["message"] == (
+        'ResourceClaim in version "v1alpha2" cannot be handled as a ResourceClaim: json: cannot unmarshal number into '
+        "Go struct field ResourceClaimSpec.spec.resourceClassName of type string"
+    )
+
+
+def test_a_field_of_another_release_is_no_mistake_of_the_user() -> None:
+    # The API server has decoded the object: what is unknown here came with a later release.
+    assert validated(with_spec(priority=1))["allowed"]
+    assert not validated(with_spec(priority=1, allocationMode="Later"))["allowed"]
+
+
+def test_a_pod_is_judged_by_a_release_that_knows_its_fields() -> None:
+    pod = copy.deepcopy(POD)
+    pod["spec"]["resourceClaims"] = [{"name": "gpu", "source": {"resourceClaimName": "claim"}}]
+    assert validated(pod)["allowed"]
+    pod["spec"]["resourceClaims"] = [{"name": "gpu", "source": {}}]
+    causes = validated(pod)["status"]["details"]["causes"]
+    assert [cause["field"] for cause in causes] == ["spec.resourceClaims[0].source"]
+
+
+def test_a_finding_that_is_no_error_travels_as_a_warning() -> None:
+    response = validated({**CLAIM, "status": {"driverName": "x"}})
+    assert response["allowed"]
+    assert response["warnings"][0].startswith("status: status is dropped when an object is created")
+
+
+@pytest.mark.parametrize(
+    ("operation", "subresource"),
+    [("DELETE", ""), ("CONNECT", "exec"), ("CREATE", "binding"), ("CREATE", "eviction"), ("UPDATE", "resize")],
+)
+def test_other_requests_are_allowed_untouched(operation: str, subresource: str) -> None:
+    bad = {**POD, "spec": {**POD["spec"], "resourceClaims": []}}
+    for response in (mutated, validated):
+        assert response(bad, bad, operation, subResource=subresource) == {"uid": "c7df00db", "allowed": True}
+
+
+def test_kinds_that_are_not_ours_are_allowed() -> None:
+    assert validated({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": 3})["allowed"]
+
+
+def test_a_pre_scheduled_pod_is_patched_and_the_change_told() -> None:
+    response = mutated(POD)
+    patch = base64.b64decode(response["patch"]).decode()
+    spec = jsonpatch.apply_patch(POD, patch)["spec"]
+    assert response["patchType"] == "JSONPatch"
+    assert spec == {
+        **{k: v for k, v in POD["spec"].items() if k != "nodeName"},
+        "nodeSelector": {"kubernetes.io/hostname": "node-1"},
+    }
+    assert response["warnings"]
+    assert set(response["auditAnnotations"]) == {"prescheduled"}
+
+
+def test_dry_run_is_answered_alike() -> None:
+    assert mutated(POD, dryRun=True) == mutated(POD)
+
+
+def test_an_update_of_a_pod_is_never_patched() -> None:
+    assert mutated(POD, POD, "UPDATE") == {"uid": "c7df00db", "allowed": True}
+
+
+def test_a_pod_that_could_never_run_is_refused() -> None:
+    pod = {**POD, "spec": {**POD["spec"], "nodeSelector": {"kubernetes.io/hostname": "node-2"}}}
+    status = mutated(pod)["status"]
+    assert (status["code"], status["reason"]) == (422, "Invalid")
+
+
+def test_a_refusal_names_a_bounded_number_of_causes() -> None:
+    claims = [{"name": f"Claim {index}", "resourceClaimName": "c"} for index in range(500)]
+    status = validated({**POD, "spec": {**POD["spec"], "resourceClaims": claims}})["status"]
+    assert len(status["details"]["causes"]) == admission.MAX_CAUSES
+    assert status["message"].endswith(", and 401 more]")
+
+
+def test_warnings_stay_within_the_api_servers_limits() -> None:
+    long = admission._warnings(["é" * 300] + ["x" * 250] * 40)  # noqa: SLF001
+    assert len(long[0].encode()) <= admission.MAX_WARNING_BYTES
+    assert long[0].endswith("…")
+    assert sum(len(text.encode()) for text in long) <= admission.MAX_WARNINGS_BYTES
+
+
+@pytest.mark.parametrize(
+    ("malformed", "says"),
+    [
+        ([], "is no AdmissionReview"),
+        ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1"}, "not admission.k8s.io/v1"),
+        ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}, "has no request"),
+        ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "uid": ""}}, "has no uid"),
+        ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "operation": "PATCH"}}, "operation is none of"),
+    ],
+)
+def test_a_malformed_review_is_told_why(malformed: Any, says: str) -> None:
+    with pytest.raises(MalformedReviewError, match=says):
+        review(malformed, "validate", Options())
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"\xff{}", "not UTF-8: byte 0"),
+        (b"{", "not JSON"),
+        (b"", "not JSON"),
+        (b'{"a": NaN}', "NaN is no JSON number"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a": 1' + b"0" * 10_000 + b"}", "not JSON"),
+    ],
+    ids=["not-utf-8", "cut", "empty", "nan", "deep", "long-number"],
+)
+def test_a_body_that_cannot_be_read_is_a_bad_request(body: bytes, says: str) -> None:
+    answered = answer(body, "validate", Options())
+    assert answered.status == 400
+    assert says in answered.body.decode()
+
+
+def test_an_answer_is_json() -> None:
+    answered = answer(json.dumps(asked(CLAIM)).encode(), "validate", Options())
+    assert (answered.status, answered.content_type) == (200, "application/json")
+    assert json.loads(answered.body)["response"] == {"uid": "c7df00db", "allowed": True}
+
+
+@pytest.mark.parametrize("fail_open", [False, True])
+def test_what_goes_wrong_unexpectedly_is_decided_by_the_failure_policy(
+    fail_open: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # No input is known that makes judge raise, so it is made to.
+    monkeypatch.setattr(admission, "judge", lambda *_, **__: 1 / 0)
+    with caplog.at_level(logging.ERROR):
+        response = review(asked(CLAIM), "validate", Options(fail_open=fail_open))["response"]
+    assert response["allowed"] is fail_open
+    assert "c7df00db" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+    text = response["warnings"][0] if fail_open else response["status"]["message"]
+    assert text == "draguard could not answer; its log says why, under c7df00db"
