@@ -1,0 +1,94 @@
+"""Findings are spelled as Kubernetes spells them."""
+
+from __future__ import annotations
+
+import pytest
+
+from webhook.problem import Key, Path, Verbatim, forbidden, invalid, quoted, required, shown, too_long, too_many
+
+
+def test_a_path_is_spelled_with_fields_indices_and_keys() -> None:
+    path = Path() / "spec" / "devices" / 0 / "attributes" / Key("example.com/model") / "string"
+    assert str(path) == "spec.devices[0].attributes[example.com/model].string"
+    assert str(Path()) == ""
+    assert list(path)[:3] == ["spec", "devices", 0]
+
+
+def test_a_finding_moves_down_with_its_object() -> None:
+    problem = required(Path(("name",))).under(0).under("requests")
+    assert (str(problem.path), problem.field) == ("requests[0].name", "requests[0].name")
+
+
+def test_a_finding_may_be_spelled_differently_from_where_it_sits() -> None:
+    problem = required(Path(("count",))).below((), ("exactly",)).under(0).under("requests")
+    assert (str(problem.path), problem.field) == ("requests[0].count", "requests[0].exactly.count")
+
+
+def test_a_finding_reads_as_field_then_what_is_wrong() -> None:
+    assert str(forbidden(Path(("a", "b")), "not now")) == "a.b: Forbidden: not now"
+    assert str(required(Path(("a",)))) == "a: Required value"
+
+
+@pytest.mark.parametrize(
+    ("text", "go"),
+    [
+        ("plain", '"plain"'),
+        ('a"b\\c', '"a\\"b\\\\c"'),
+        ("a\nb\tc\x00\x7f", '"a\\nb\\tc\\x00\\x7f"'),
+        ("ümlaut 🐈", '"ümlaut 🐈"'),
+        ("\u200b\U000e0001", '"\\u200b\\U000e0001"'),
+    ],
+)
+def test_texts_are_quoted_as_go_does(text: str, go: str) -> None:
+    assert quoted(text) == go
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("x", '"x"'),
+        (3, "3"),
+        (True, "true"),
+        (None, "null"),
+        ({"a": ["é"]}, '{"a":["é"]}'),
+        (Verbatim("[]string{}"), "[]string{}"),
+    ],
+)
+def test_rejected_values_are_shown_as_the_server_shows_them(value: object, text: str) -> None:
+    assert shown(value) == text
+    assert invalid(Path(), value, "no").message == f"Invalid value: {text}: no"
+
+
+@pytest.mark.parametrize(
+    ("release", "text", "in_bytes", "items", "reason"),
+    [
+        (
+            31,
+            "may not be longer than 1",
+            "must have at most 1 bytes",
+            "Too long: may not be longer than 1",
+            "FieldValueTooLong",
+        ),
+        (
+            33,
+            "may not be more than 1 bytes",
+            "may not be more than 1 bytes",
+            "Too many: 2: must have at most 1 items",
+            "FieldValueTooMany",
+        ),
+        (
+            34,
+            "may not be more than 1 byte",
+            "may not be more than 1 byte",
+            "Too many: 2: must have at most 1 item",
+            "FieldValueTooMany",
+        ),
+    ],
+)
+def test_limits_are_worded_as_the_release_words_them(
+    release: int, text: str, in_bytes: str, items: str, reason: str
+) -> None:
+    assert too_long(Path(), 1, release).message == f"Too long: {text}"
+    assert too_long(Path(), 1, release, in_bytes=True).message == f"Too long: {in_bytes}"
+    many = too_many(Path(), 2, 1, release)
+    assert (many.message, many.reason) == (items, reason)
