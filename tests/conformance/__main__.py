@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--show", type=int, default=SHOWN, help="how many disagreements to show (default: %(default)s)")
     options = parser.parse_args()
     shown = []
-    print(f"{'file':16} {'kind':24} {'cases':>6} {'verdicts':>9} {'causes':>8} {'texts':>8}")  # noqa: T201
+    print(f"{'file':16} {'kind':24} {'cases':>6} {'verdicts':>9} {'causes':>8} {'texts':>8}")
     for file in options.files:
         kinds: defaultdict[str, Agreement] = defaultdict(Agreement)
         for case in cases(file):
@@ -32,10 +32,10 @@ def main() -> int:
                 100 * agreement.same_texts / (agreement.texts or 1),
             ]
             row = " ".join(f"{figure:7.2f}%" for figure in figures)
-            print(f"{name:16} {kind:24} {agreement.cases:6}  {row}")  # noqa: T201
+            print(f"{name:16} {kind:24} {agreement.cases:6}  {row}")
         shown += kinds["all"].disagreements
     for text in shown[: options.show]:
-        print(text)  # noqa: T201
+        print(text)
     return 1 if shown else 0
 
 

@@ -1,0 +1,98 @@
+"""10,000 manifests beside CSafeLoader alone, start-up beside bare Python: python -m benchmarks.manifests."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from benchmarks.timing import interleaved
+from webhook.cli import main as draguard
+
+DOCUMENTS = 10_000
+FILES = 1_000
+START_UPS = 20
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClaim
+metadata:
+  name: claim-{number}
+  namespace: default
+  labels:
+    app.kubernetes.io/name: cats
+spec:
+  resourceClassName: resource.example.com
+  allocationMode: WaitForFirstConsumer
+  parametersRef:
+    apiGroup: cats.resource.example.com
+    kind: ClaimParameters
+    name: large-black-cat-claim-parameters
+"""
+
+
+def main() -> None:
+    """Print the figures."""
+    with tempfile.TemporaryDirectory() as directory:
+        one, many = Path(directory, "one"), Path(directory, "many")
+        documents = [CLAIM.format(number=number) for number in range(DOCUMENTS)]
+        one.mkdir()
+        (one / "claims.yaml").write_text("---\n".join(documents), encoding="utf-8")
+        many.mkdir()
+        share = DOCUMENTS // FILES
+        for number in range(FILES):
+            text = "---\n".join(documents[number * share : (number + 1) * share])
+            (many / f"claims-{number}.yaml").write_text(text, encoding="utf-8")
+        for folder in (one, many):
+            compare(folder)
+    start_up()
+
+
+def compare(folder: Path) -> None:
+    """Print what a folder takes."""
+    files = sorted(folder.iterdir())
+
+    def load() -> None:
+        for file in files:
+            list(yaml.load_all(file.read_bytes(), yaml.CSafeLoader))
+
+    def validate() -> None:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            draguard(["validate", str(folder)])
+
+    baseline, ours = interleaved(load, validate, rounds=3)
+    print(f"{DOCUMENTS} documents in {len(files)} files: CSafeLoader alone {baseline:.2f} s, ", end="")
+    print(f"draguard validate {ours:.2f} s: {ours / baseline:.2f} x (aim 1.5 x)")
+
+
+def start_up() -> None:
+    """Print what starting takes."""
+    script = str(Path(sys.executable).with_name("draguard"))
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(CLAIM.format(number=0))
+        file.flush()
+
+        def run(*command: str) -> None:
+            for _ in range(START_UPS):
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        bare, version, validate = interleaved(
+            lambda: run(sys.executable, "-c", "pass"),
+            lambda: run(script, "--version"),
+            lambda: run(script, "validate", os.fspath(file.name)),
+            rounds=3,
+        )
+    for name, seconds in {"--version": version, "validate of one claim": validate}.items():
+        more = (seconds - bare) / START_UPS * 1000
+        print(f"draguard {name}: {more:.0f} ms above bare Python's {bare / START_UPS * 1000:.0f} ms ", end="")
+        print(f"({seconds / bare:.2f} x; aim 80 ms)")
+
+
+if __name__ == "__main__":
+    main()

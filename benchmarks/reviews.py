@@ -1,0 +1,84 @@
+"""Reviews a second through ``admission.review``, beside json.loads of the same: python -m benchmarks.reviews."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from benchmarks.timing import interleaved
+from webhook.admission import Options, review
+
+REVIEWS = 2000
+AIM = 8000
+
+
+def pod(size: int) -> dict[str, Any]:
+    """Make a pod of about ``size`` bytes of JSON, as an API server would send it."""
+    containers = [
+        {
+            "name": f"container-{index}",
+            "image": "registry.example.com/team/service:v1.2.3",
+            "command": ["/bin/service", "--config", "/etc/service/config.yaml"],
+            "env": [{"name": f"VARIABLE_{number}", "value": "value"} for number in range(8)],
+            "resources": {"claims": [{"name": "gpu"}], "limits": {"memory": "2Gi"}, "requests": {"memory": "1Gi"}},
+            "volumeMounts": [{"name": "token", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}],
+            "terminationMessagePath": "/dev/termination-log",
+            "terminationMessagePolicy": "File",
+            "imagePullPolicy": "IfNotPresent",
+        }
+        for index in range(4)
+    ]
+    made = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "pod", "namespace": "default", "labels": {"app": "service"}, "annotations": {}},
+        "spec": {
+            "containers": containers,
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+            "restartPolicy": "Always",
+            "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}],
+        },
+    }
+    made["metadata"]["annotations"]["padding"] = "x" * (size - len(json.dumps(made)))  # type: ignore[index]
+    return made
+
+
+def main() -> None:
+    """Print the figures."""
+    request = {
+        "uid": "c7df00db-27c3-4c67-850c-3afc6bef34bb",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "name": "pod",
+        "namespace": "default",
+        "operation": "CREATE",
+        "userInfo": {"username": "admin", "groups": ["system:authenticated"]},
+        "object": pod(5000),
+        "oldObject": None,
+        "dryRun": False,
+    }
+    asked = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    text = json.dumps(asked)
+    options = Options()
+
+    def loads() -> None:
+        for _ in range(REVIEWS):
+            json.loads(text)
+
+    def validate() -> None:
+        for _ in range(REVIEWS):
+            review(asked, "validate", options)
+
+    def mutate() -> None:
+        for _ in range(REVIEWS):
+            review(asked, "mutate", options)
+
+    baseline, validating, mutating = interleaved(loads, validate, mutate)
+    print(f"a pod of {len(json.dumps(request['object']))} bytes; json.loads of its review: {REVIEWS / baseline:,.0f}/s")
+    for name, seconds in {"validate": validating, "mutate": mutating}.items():
+        rate = REVIEWS / seconds
+        print(f"{name}: {rate:,.0f} reviews/s (aim {AIM:,}), {seconds / baseline:.2f} x json.loads")
+
+
+if __name__ == "__main__":
+    main()

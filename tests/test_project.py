@@ -1,0 +1,37 @@
+"""The project keeps its own rules: style, types, layers, and a README that is true."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ruff", "check"],
+        ["ruff", "format", "--check"],
+        ["mypy"],
+        ["lint-imports"],
+    ],
+    ids=" ".join,
+)
+def test_the_tools_find_nothing(command: list[str]) -> None:
+    done = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_ci_runs_the_command_of_the_readme() -> None:
+    command = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1]
+    assert command in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_no_module_is_long() -> None:
+    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in (ROOT / "webhook").rglob("*.py")}
+    assert {str(file): length for file, length in lengths.items() if length > 500} == {}
