@@ -4,6 +4,7 @@ A format takes a text and a Kubernetes release (27 for 1.27 … 36 for 1.36), wh
 everything that is wrong with the text; nothing where it is fine. Formats know nothing of paths, fields or objects.
 """
 
+from webhook.formats.addresses import canonical_cidr, cidr
 from webhook.formats.identifiers import semver, uuid
 from webhook.formats.names import (
     Messages,
@@ -22,12 +23,18 @@ from webhook.formats.names import (
     name_prefix,
     short_name,
 )
+from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity, quantity
+from webhook.formats.timestamps import parse_timestamp, timestamp
 
 __all__ = [
     "Messages",
+    "Quantity",
     "annotation_key",
     "c_identifier",
+    "canonical_cidr",
+    "cidr",
     "condition_reason",
+    "decode_quantity",
     "dns_label",
     "dns_subdomain",
     "dns_subdomain_caseless",
@@ -38,7 +45,11 @@ __all__ = [
     "long_name",
     "mask_trailing_dash",
     "name_prefix",
+    "parse_quantity",
+    "parse_timestamp",
+    "quantity",
     "semver",
     "short_name",
+    "timestamp",
     "uuid",
 ]

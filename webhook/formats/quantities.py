@@ -1,0 +1,261 @@
+"""Quantities such as ``1536Mi``: how the API server reads, rounds, compares and writes them.
+
+Follows apimachinery ``pkg/api/resource`` (``quantity.go``, ``suffix.go``, ``amount.go``), quirks included. A number is
+held by its digits and a power of ten, so that ``1e1000000000`` costs no more than its letters.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import total_ordering
+
+from webhook.formats.names import FINE, Messages
+
+DECIMAL_SI = "DecimalSI"
+BINARY_SI = "BinarySI"
+DECIMAL_EXPONENT = "DecimalExponent"
+
+_FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_NUMERIC = "unable to parse numeric part of quantity"
+_SUFFIX = "unable to parse quantity's suffix"
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_SUFFIXES = {power: suffix for suffix, power in _DECIMAL.items()}
+_BINARY_SUFFIXES = {power: suffix for suffix, power in _BINARY.items()}
+
+# Looser than the regular expression of the error text: "+", "." and "Ki" are zero. Possessive, so as to stay linear.
+_parts = re.compile(r"([-+]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)").fullmatch
+_exponent = re.compile(r"[eE]([-+]?)(?=[0-9])0*+([0-9]{0,19})").fullmatch
+_is_plain = re.compile(r"[0-9]{1,15}([KMGTP]i?|[mkE]|Ei)?").fullmatch
+"""Tells the common quantities, which need no closer look."""
+
+_INT64 = range(-(2**63), 2**63)
+_INT64_DIGITS = 19
+_FAST_DIGITS = 18
+"""The digits that upstream takes to fit an int64; longer numbers take its slow way, which caps and rounds."""
+_NANO = -9
+_EXACT_DIGITS = 600
+"""The digits up to which sums and fractions of binary quantities are exact; Python turns 640 into a number at least."""
+# White space that JSON allows inside a string as it is; the decoder trims the JSON text, where a newline is a "\n".
+_BLANKS = " \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantity:
+    """A number as the API server holds it; quantities compare by value and ``str`` writes them as the server does.
+
+    Args:
+        sign: -1, 0 or 1.
+        digits: The decimal digits, with no zero at either end; empty for zero.
+        power: The power of ten of the last digit.
+        notation: ``DecimalSI``, ``BinarySI`` or ``DecimalExponent``: which suffix it was given.
+        spelled: How the server spells it, where that is not its canonical form.
+    """
+
+    sign: int = 0
+    digits: str = ""
+    power: int = 0
+    notation: str = DECIMAL_SI
+    spelled: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by value: ``1Ki`` is ``1024``."""
+        if not isinstance(other, Quantity):
+            return NotImplemented
+        return (self.sign, self.power, self.digits) == (other.sign, other.power, other.digits)
+
+    def __hash__(self) -> int:
+        """Agree with equality."""
+        return hash((self.sign, self.power, self.digits))
+
+    def __lt__(self, other: Quantity) -> bool:
+        """Compare by value: ``999M`` is less than ``1Gi``."""
+        if self.sign != other.sign or not self.sign:
+            return self.sign < other.sign
+        less, more = (self, other) if self.sign > 0 else (other, self)
+        return (less.length, less.digits) < (more.length, more.digits)
+
+    def __add__(self, other: Quantity) -> Quantity:
+        """Add in the notation of the first summand, of the second where that is zero (``Quantity.Add``).
+
+        A sum of more than 600 digits is the greater summand alone.
+        """
+        power = min(self.power, other.power)
+        if max(self.length, other.length) - power > _EXACT_DIGITS:
+            return max(self, other, key=lambda summand: summand.length)
+        total = sum(one.sign * int(f"0{one.digits}{'0' * (one.power - power)}") for one in (self, other))
+        return _quantity(total < 0, str(abs(total)), power, (self if self.sign else other).notation)
+
+    @property
+    def length(self) -> int:
+        """The number of digits before the decimal point; negative for zeros after it."""
+        return len(self.digits) + self.power
+
+    def value(self) -> int:
+        """Round away from zero to a whole number of 64 bits; 0 where there is none (``Quantity.Value``)."""
+        if self.length > _INT64_DIGITS:
+            return 0
+        if self.power < 0:
+            number = int(self.digits[: self.power] or "0") + 1
+        else:
+            number = int(f"0{self.digits}{'0' * self.power}")
+        return self.sign * number if self.sign * number in _INT64 else 0
+
+    def __str__(self) -> str:
+        """Write it as the API server does: as it was given if that is short enough already, else canonically."""
+        if self.spelled or not self.sign:
+            return self.spelled or "0"
+        minus = "-" if self.sign < 0 else ""
+        if self.notation == BINARY_SI and self.power >= 0 and self.length <= _EXACT_DIGITS:
+            number, power = int(self.digits + "0" * self.power), 0
+            while number % 1024 == 0:
+                number, power = number // 1024, power + 10
+            if power or number > 1024:  # noqa: PLR2004 - smaller ones are written decimally
+                return f"{minus}{number}{_BINARY_SUFFIXES.get(power, '')}"
+        padding = self.power % 3
+        power = self.power - padding
+        if self.notation == DECIMAL_EXPONENT:
+            suffix = f"e{power}" if power else ""
+        else:
+            # There is none beyond E: 1000E is written as 1, and stored so.
+            suffix = _DECIMAL_SUFFIXES.get(power, "")
+        return f"{minus}{self.digits}{'0' * padding}{suffix}"
+
+
+_MAX_BINARY = Quantity(1, str(2**63 - 1), 0, BINARY_SI)
+_ONE = Quantity(1, "1", 0)
+
+
+def quantity(value: str, _release: int) -> Messages:
+    """A quantity: a decimal number and a suffix, ``m`` to ``E``, ``Ki`` to ``Ei`` or an exponent such as ``e3``.
+
+    Source: apimachinery ``pkg/api/resource/quantity.go``, ``UnmarshalJSON``.
+    """
+    if _is_plain(value):
+        return FINE
+    try:
+        decode_quantity(value)
+    except ValueError as error:
+        return (str(error),)
+    return FINE
+
+
+def decode_quantity(value: object) -> Quantity:
+    """Read a quantity from JSON, where it may be a text, a number or null.
+
+    Args:
+        value: The JSON value; a float stands for the text that Go's JSON encoder gives it.
+
+    Raises:
+        ValueError: The API server's decoder refuses the value; the error's text is what it says.
+
+    Source: apimachinery ``pkg/api/resource/quantity.go``, ``UnmarshalJSON``.
+    """
+    if value is None:
+        return Quantity()
+    if isinstance(value, str):
+        return parse_quantity(value.strip(_BLANKS))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return parse_quantity(_number_text(value))
+    raise ValueError(_FORMAT_WRONG)
+
+
+def parse_quantity(text: str) -> Quantity:
+    """Read a quantity from its text.
+
+    Args:
+        text: The text, without white space around it.
+
+    Raises:
+        ValueError: There is none; the error's text is what the API server says.
+
+    Source: apimachinery ``pkg/api/resource/quantity.go``, ``ParseQuantity``.
+    """
+    match = _parts(text)
+    if match is None or not text:
+        raise ValueError(_FORMAT_WRONG)
+    minus, zeros, whole, fraction, suffix = match.groups(default="")
+    notation, power = _scale(suffix)
+    negative = minus == "-"
+    digits = (whole or "0") + fraction
+    if notation == BINARY_SI:
+        # Upstream's estimate of the decimal digits of the product.
+        if not fraction and len(digits) + power * 3 // 10 < 15:  # noqa: PLR2004
+            number = int(digits)
+            return _quantity(negative, str(number << power), 0, notation, text if number % 8 else "")
+    else:
+        power = _int32(power - len(fraction))
+        if len(digits) <= _FAST_DIGITS and power >= _NANO:
+            canonical = power % 3 == 0 and not digits.startswith("0") and not digits.endswith("000")
+            return _quantity(negative, digits, power, notation, text if canonical else "")
+    if not (zeros or whole or fraction):
+        raise ValueError(_NUMERIC)
+    if notation == BINARY_SI:
+        return _large_or_broken_binary(negative, whole, fraction, power)
+    return _quantity(negative, *_rounded_up(digits, power), notation)
+
+
+def _scale(suffix: str) -> tuple[str, int]:
+    """Tell a suffix's notation and power, of two in binary notation and of ten in the others (``suffix.go``)."""
+    if suffix in _DECIMAL:
+        return DECIMAL_SI, _DECIMAL[suffix]
+    if suffix in _BINARY:
+        return BINARY_SI, _BINARY[suffix]
+    match = _exponent(suffix)
+    if match is None or (power := int(f"{match[1]}0{match[2]}")) not in _INT64:
+        raise ValueError(_SUFFIX)
+    return DECIMAL_EXPONENT, _int32(power)
+
+
+def _large_or_broken_binary(negative: bool, whole: str, fraction: str, power: int) -> Quantity:  # noqa: FBT001
+    if len(whole) > _INT64_DIGITS:
+        return _quantity(negative, _MAX_BINARY.digits, 0, BINARY_SI)
+    # Of what is beyond those digits it matters only whether there is anything: the number is rounded up.
+    more = "1" if fraction[_EXACT_DIGITS:].strip("0") else ""
+    fraction = fraction[:_EXACT_DIGITS] + more
+    scaled = str(int(f"0{whole}{fraction}") << power)
+    magnitude = min(_quantity(False, *_rounded_up(scaled, -len(fraction)), BINARY_SI), _MAX_BINARY)  # noqa: FBT003
+    notation = BINARY_SI if magnitude >= _ONE else DECIMAL_SI
+    return _quantity(negative, magnitude.digits, magnitude.power, notation)
+
+
+def _rounded_up(digits: str, power: int) -> tuple[str, int]:
+    """Round up to a multiple of one nano, the least that a quantity can tell."""
+    if power >= _NANO:
+        return digits, power
+    kept = digits[: power - _NANO]
+    if not digits[len(kept) :].strip("0"):
+        return kept, _NANO
+    below = kept.rstrip("9")
+    carried = f"{below[:-1]}{int(below[-1]) + 1}" if below else "1"
+    return carried + "0" * (len(kept) - len(below)), _NANO
+
+
+def _quantity(negative: bool, digits: str, power: int, notation: str, spelled: str = "") -> Quantity:  # noqa: FBT001
+    significant = digits.strip("0")
+    if not significant:
+        return Quantity(notation=notation)
+    power += len(digits) - len(digits.rstrip("0"))
+    return Quantity(-1 if negative else 1, significant, power, notation, spelled)
+
+
+def _int32(number: int) -> int:
+    """Wrap around as Go's conversion does: ``1e4294967297`` is 10."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def _number_text(number: float) -> str:
+    """Spell a number as Go's JSON encoder does (``floatEncoder``)."""
+    if isinstance(number, int) and number in _INT64:
+        return str(number)
+    from decimal import Decimal  # noqa: PLC0415 - hardly a quantity is given as such a number
+
+    if isinstance(number, int):
+        return format(Decimal(number), "f")
+    text = repr(number)
+    if not number or 1e-6 <= abs(number) < 1e21:  # noqa: PLR2004
+        return format(Decimal(text), "f")
+    return text.replace("e-0", "e-")
