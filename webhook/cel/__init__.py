@@ -1,0 +1,74 @@
+"""A CEL engine over plain JSON values, with cel-go's types, errors and costs.
+
+Evaluate an expression::
+
+    environment = Environment([OPTIONALS], variables={"object": DYN})
+    program = environment.compile('object.metadata.name.startsWith("a")')
+    program.evaluate({"object": {"metadata": {"name": "ab"}}})      # True
+
+`Environment.compile` raises `CompileError` (all that is wrong in the text, in cel-go's layout) or `ProgramError` (a
+constant that always fails); `Program.evaluate` raises `EvaluationError`, or `CostLimitExceededError` when it costs more
+than the `Meter` it is given allows. All are `CelError`. `estimator.estimate_cost` tells the cost beforehand.
+
+JSON stands for itself: int is `int`, float `double`, dict `map`; `webhook.cel.values` has the rest (`UInt`,
+`Timestamp`, `Duration`, `Optional`, `Struct`), and says what the Python class of a library's own type needs.
+
+Extend the language with a `Library` (see `webhook.cel.declarations` for all of it)::
+
+    QUANTITY = opaque("kubernetes.Quantity")
+
+    class Quantity:
+        cel_type = QUANTITY                      # says what type the values are of
+        def __eq__(self, other): ...             # what `==` does
+
+    LIBRARY = Library(
+        "quantity",
+        functions=(
+            # id, parameter types, result type, implementation on plain values; raise EvaluationError for errors
+            Function("quantity", Overload("string_to_quantity", (STRING,), QUANTITY, parse, cost=of_argument(0))),
+            Function("sign", Overload("quantity_sign", (QUANTITY,), INT, Quantity.sign, member=True)),
+            Function("ip.isCanonical", …),       # a namespaced function: dots in the name
+            Function("_+_", …),                  # overloads join those that a function already has
+        ),
+        types=(QUANTITY,),                       # names that expressions may write
+        macros=(…),                              # rewritten while parsing, see webhook.cel.macros
+        variables={"format": …},                 # variables with their types; values are bound at evaluation
+        structs=(StructType(struct("Object"), {"spec": DYN}),),   # typed fields, `Object{spec: …}`
+        call_costs={"quantity": …},              # costs by function name, before those of overloads
+        call_estimates={"quantity": …},          # the same for estimates
+        validators=(…),                          # look at checked expressions and report
+    )
+
+Parametrised types take part as `list_of(parameter("T"))`; cost functions for common shapes are in `webhook.cel.cost`,
+estimates in `webhook.cel.estimate`. Extensions of cel-go itself are in `webhook.cel.ext`.
+"""
+
+from webhook.cel.compiler import Meter, Program
+from webhook.cel.declarations import Function, Library, Options, Overload, StructType
+from webhook.cel.environment import Checked, Environment
+from webhook.cel.errors import (
+    CelError,
+    CompileError,
+    CostLimitExceededError,
+    EvaluationError,
+    Issue,
+    ProgramError,
+)
+
+__all__ = [
+    "CelError",
+    "Checked",
+    "CompileError",
+    "CostLimitExceededError",
+    "Environment",
+    "EvaluationError",
+    "Function",
+    "Issue",
+    "Library",
+    "Meter",
+    "Options",
+    "Overload",
+    "Program",
+    "ProgramError",
+    "StructType",
+]

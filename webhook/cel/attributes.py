@@ -1,0 +1,164 @@
+"""Variables and the chains of selections and indexes that start there: `object.spec.containers[0].?name`.
+
+cel-go resolves such a chain in one step and counts one unit for it and one for each link
+(cel-go interpreter/attributes.go); so do the closures made here. They read plain dicts without looking first and fall
+back to `resolve` when that does not work.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.cel import operators
+from webhook.cel.errors import EvaluationError
+from webhook.cel.frame import UNSET
+from webhook.cel.operators import MISSING
+from webhook.cel.values import NONE, Optional, Value
+
+if TYPE_CHECKING:
+    from webhook.cel.frame import Closure, Frame
+
+
+class Link(NamedTuple):
+    """One step of a chain: a constant key, or a closure that computes it."""
+
+    key: Value
+    computed: Closure | None = None
+    optional: bool = False
+
+
+class Chain(NamedTuple):
+    """A chain: the slot of a variable or a closure for anything else, the links, and what it costs of its own."""
+
+    links: tuple[Link, ...]
+    slot: int | None = None
+    name: str = ""
+    root: Closure | None = None
+    own_cost: int = 1
+
+    def extended(self, link: Link) -> Chain:
+        """The chain with one more link."""
+        return self._replace(links=(*self.links, link))
+
+
+def unbound(name: str) -> EvaluationError:
+    """The error of a variable that was not bound."""
+    return EvaluationError(f"no such attribute(s): {name}")
+
+
+def resolve(frame: Frame, value: Value, links: tuple[Link, ...]) -> Value:
+    """Follows the links from a value, counting each; from the first optional one on, what is missing is absent."""
+    optional = False
+    for link in links:
+        if type(value) is Optional and not optional:
+            if not value.present:
+                return value
+            value = value.value
+            optional = True
+        optional = optional or link.optional
+        key = link.key if link.computed is None else link.computed(frame)
+        if optional:
+            value = operators.find(value, key, presence=True)
+            if value is MISSING:
+                return NONE
+            frame[0] -= 1
+        else:
+            frame[0] -= 1
+            value = operators.index(value, key)
+    return Optional(value) if optional else value
+
+
+def emit(chain: Chain, *, own_cost: int) -> Closure:
+    """The closure that follows a chain.
+
+    Args:
+        chain: The chain.
+        own_cost: What it costs beside its links; less than the chain's own when it is a part of something else.
+    """
+    if chain.root is not None:
+        return _from_root(chain, chain.root, own_cost)
+    assert chain.slot is not None  # noqa: S101  # a chain starts at a slot or a closure
+    if not chain.links:
+        return _variable(chain.slot, chain.name, own_cost)
+    if all(type(link.key) is str and link.computed is None and not link.optional for link in chain.links):
+        return _fields(chain, chain.slot, own_cost)
+    variable = _variable(chain.slot, chain.name, own_cost)
+    links = chain.links
+    return lambda frame: resolve(frame, variable(frame), links)
+
+
+def _variable(slot: int, name: str, own_cost: int) -> Closure:
+    def variable(frame: Frame) -> Value:
+        frame[0] -= own_cost
+        value = frame[slot]
+        if value is UNSET:
+            raise unbound(name)
+        return value
+
+    return variable
+
+
+def _from_root(chain: Chain, root: Closure, own_cost: int) -> Closure:
+    links = chain.links
+    if not links and not own_cost:
+        return root
+
+    def follow(frame: Frame) -> Value:
+        frame[0] -= own_cost
+        return resolve(frame, root(frame), links)
+
+    return follow
+
+
+def _fields(chain: Chain, slot: int, own_cost: int) -> Closure:
+    links = chain.links
+    name = chain.name
+    names = [link.key for link in links]
+    cost = own_cost + len(links)
+
+    def step_by_step(frame: Frame) -> Value:
+        frame[0] += len(links)
+        value = frame[slot]
+        if value is UNSET:
+            raise unbound(name)
+        return resolve(frame, value, links)
+
+    def one(frame: Frame) -> Value:
+        frame[0] -= cost
+        try:
+            return frame[slot][first]
+        except (KeyError, TypeError):
+            return step_by_step(frame)
+
+    def two(frame: Frame) -> Value:
+        frame[0] -= cost
+        try:
+            return frame[slot][first][second]
+        except (KeyError, TypeError):
+            return step_by_step(frame)
+
+    def more(frame: Frame) -> Value:
+        frame[0] -= cost
+        value = frame[slot]
+        try:
+            for field in names:
+                value = value[field]
+        except (KeyError, TypeError):
+            return step_by_step(frame)
+        return value
+
+    first, second = names[0], names[-1]
+    return {1: one, 2: two}.get(len(names), more)
+
+
+def emit_presence(chain: Chain, field: str, *, test_cost: int) -> Closure:
+    """The closure of `has(chain.field)`; the test itself costs `test_cost`."""
+    operand = emit(chain, own_cost=0)
+    cost = chain.own_cost + test_cost
+
+    def presence(frame: Frame) -> bool:
+        frame[0] -= cost
+        value = operand(frame)
+        return field in value if type(value) is dict else operators.has(value, field)
+
+    return presence

@@ -1,0 +1,195 @@
+"""Calls of functions: which overload runs, and what it costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.types import Kind, Type
+from webhook.cel.values import Optional, Value, python_type, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webhook.cel.declarations import CallCost, CostFunction, Overload
+    from webhook.cel.frame import Closure, Frame
+
+_ANYTHING: Final = frozenset({Kind.DYN, Kind.PARAMETER})
+# Where cel-go's refusal does not name the types of the arguments (cel-go common/stdlib/standard.go).
+_REFUSALS: Final = {
+    **dict.fromkeys(("startsWith", "endsWith", "contains"), "no such overload"),
+    "size": "no such overload: size",
+    "matches": "no such overload: matches",
+    "!_": "no such overload",
+}
+
+
+def fits(value: Value, type_: Type) -> bool:
+    """Whether a value can be passed where a type is declared, as far as that is known at run time."""
+    if type_.kind in _ANYTHING:
+        return True
+    expected = python_type(type_)
+    if expected is not None:
+        return type(value) is expected or (expected is dict and isinstance(value, dict))
+    own: object = getattr(value, "cel_type", None)
+    return isinstance(own, Type) and own.kind is type_.kind and own.name == type_.name
+
+
+def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
+    """The error of a call whose arguments fit no overload."""
+    text = _REFUSALS.get(function)
+    return EvaluationError(
+        text or f"no such overload: {function}({', '.join(type_of(each).name for each in arguments)})"
+    )
+
+
+def charge(function: str, overloads: Sequence[Overload], by_name: CallCost | None) -> int | CostFunction:
+    """What a call costs, known only in part: with several overloads in question cel-go counts 1."""
+    own: int | CostFunction = overloads[0].cost if len(overloads) == 1 else 1
+    if by_name is None:
+        return own
+    id_ = overloads[0].id if len(overloads) == 1 else ""
+
+    def cost(arguments: Sequence[Value], result: Value) -> int:
+        named = by_name(id_, arguments, result)
+        if named is not None:
+            return named
+        return own if isinstance(own, int) else own(arguments, result)
+
+    return cost
+
+
+def _dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., Value]:
+    candidates = [
+        (overload.parameters, overload.implementation) for overload in overloads if overload.implementation is not None
+    ]
+
+    def dispatch(*arguments: Value) -> Value:
+        for parameters, implementation in candidates:
+            if len(parameters) == len(arguments) and all(map(fits, arguments, parameters)):
+                return implementation(*arguments)
+        raise refusal(function, arguments)
+
+    return dispatch
+
+
+def _guard(overload: Overload) -> tuple[type | None, ...] | None:
+    """The Python classes with which an overload can be called at once; None where that is not told by classes."""
+    classes: list[type | None] = []
+    for parameter in overload.parameters:
+        cls = python_type(parameter)
+        if cls is None and parameter.kind not in _ANYTHING:
+            return None
+        classes.append(cls)
+    return tuple(classes)
+
+
+def make_call(
+    function: str, overloads: Sequence[Overload], arguments: list[Closure], by_name: CallCost | None
+) -> Closure:
+    """The closure of a call.
+
+    Args:
+        function: The function's name.
+        overloads: Those that may apply; one, if the checker could tell.
+        arguments: The closures of the arguments, the target's first.
+        by_name: The environment's own cost of the function, if any.
+    """
+    dispatch = _dispatcher(function, overloads)
+    cost = charge(function, overloads, by_name)
+    first = overloads[0] if overloads else None
+    guard = _guard(first) if first is not None and first.implementation is not None else None
+    direct = first.implementation if first is not None and guard is not None else None
+    if direct is not None and guard is not None and len(arguments) == len(guard):
+        if len(arguments) == 1:
+            return _unary(direct, guard[0], dispatch, arguments[0], cost)
+        if len(arguments) == 2:  # noqa: PLR2004  # a binary function
+            return _binary(direct, guard, dispatch, arguments, cost)
+    return _any_arity(dispatch, arguments, cost)
+
+
+def _spend(frame: Frame, cost: int) -> None:
+    frame[0] -= cost
+    if frame[0] < 0:
+        raise CostLimitExceededError
+
+
+def _unary(
+    direct: Callable[..., Value],
+    cls: type | None,
+    dispatch: Callable[..., Value],
+    argument: Closure,
+    cost: int | CostFunction,
+) -> Closure:
+    if isinstance(cost, int):
+
+        def constant(frame: Frame) -> Value:
+            value = argument(frame)
+            frame[0] -= cost
+            return direct(value) if cls is None or type(value) is cls else dispatch(value)
+
+        return constant
+
+    def by_size(frame: Frame) -> Value:
+        value = argument(frame)
+        result = direct(value) if cls is None or type(value) is cls else dispatch(value)
+        _spend(frame, cost((value,), result))
+        return result
+
+    return by_size
+
+
+def _binary(
+    direct: Callable[..., Value],
+    classes: tuple[type | None, ...],
+    dispatch: Callable[..., Value],
+    arguments: list[Closure],
+    cost: int | CostFunction,
+) -> Closure:
+    first_argument, second_argument = arguments
+    first_class, second_class = classes
+
+    constant = cost if isinstance(cost, int) else 0
+    by_size = None if isinstance(cost, int) else cost
+
+    def call(frame: Frame) -> Value:
+        first = first_argument(frame)
+        second = second_argument(frame)
+        frame[0] -= constant
+        if (first_class is None or type(first) is first_class) and (
+            second_class is None or type(second) is second_class
+        ):
+            result = direct(first, second)
+        else:
+            result = dispatch(first, second)
+        if by_size is not None:
+            _spend(frame, by_size((first, second), result))
+        return result
+
+    return call
+
+
+def _any_arity(dispatch: Callable[..., Value], arguments: list[Closure], cost: int | CostFunction) -> Closure:
+    def call(frame: Frame) -> Value:
+        values = [argument(frame) for argument in arguments]
+        result = dispatch(*values)
+        _spend(frame, cost if isinstance(cost, int) else cost(values, result))
+        return result
+
+    return call
+
+
+def choose(arguments: list[Closure], *, unwrap: bool) -> Closure:
+    """`a.or(b)` and, unwrapping, `a.orValue(b)`: the second is evaluated only if the first is absent."""
+    target, other = arguments
+
+    def choice(frame: Frame) -> Value:
+        value = target(frame)
+        if type(value) is not Optional:
+            msg = "no such overload"
+            raise EvaluationError(msg)
+        if not value.present:
+            return other(frame)
+        return value.value if unwrap else value
+
+    return choice

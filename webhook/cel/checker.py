@@ -1,0 +1,332 @@
+"""The type checker, with cel-go's rules and words (cel-go checker/checker.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import ast, types
+from webhook.cel.inference import Inference, most_general
+from webhook.cel.types import Kind, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webhook.cel.ast import Expression
+    from webhook.cel.declarations import Overload
+    from webhook.cel.environment import Environment
+    from webhook.cel.errors import Issues
+
+_LITERALS: Final[dict[str, Type]] = {
+    "NoneType": types.NULL,
+    "bool": types.BOOL,
+    "int": types.INT,
+    "UInt": types.UINT,
+    "float": types.DOUBLE,
+    "str": types.STRING,
+    "bytes": types.BYTES,
+}
+_UNKNOWN: Final = frozenset({Kind.DYN, Kind.ERROR})
+_NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})
+_COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+
+
+def check(root: Expression, environment: Environment, issues: Issues) -> None:
+    """Checks an expression; writes types, resolved names and overloads into its nodes.
+
+    Args:
+        root: The expression.
+        environment: What names mean.
+        issues: Takes the errors.
+    """
+    _Checker(environment, issues).check_root(root)
+
+
+class _Checker:
+    def __init__(self, environment: Environment, issues: Issues) -> None:
+        self._environment = environment
+        self._issues = issues
+        self._inference = Inference()
+        self._locals: dict[str, Type] = {}
+        self._checks: dict[type, Callable[..., Type]] = {
+            ast.Literal: self._literal,
+            ast.Ident: self._ident,
+            ast.Select: self._select,
+            ast.Call: self._call,
+            ast.ListExpression: self._list,
+            ast.MapExpression: self._map,
+            ast.StructExpression: self._struct,
+            ast.Comprehension: self._comprehension,
+        }
+
+    def check_root(self, root: Expression) -> None:
+        self._check(root)
+        if self._inference.used:
+            for node in ast.walk(root):
+                node.type = self._inference.substitute(node.type, to_dyn=True)
+
+    def _check(self, node: Expression) -> Type:
+        node.type = self._checks[type(node)](node)
+        return node.type
+
+    def _report(self, node: Expression, message: str) -> None:
+        self._issues.report(node.offset, message)
+
+    def _undeclared(self, node: Expression, name: str) -> Type:
+        container = self._environment.options.container
+        self._report(node, f"undeclared reference to '{name}' (in container '{container}')")
+        return types.ERROR
+
+    def _mismatch(self, offset: int, expected: Type, found: Type) -> None:
+        self._issues.report(offset, f"expected type '{expected}' but found '{found}'")
+
+    def _literal(self, node: ast.Literal) -> Type:
+        return _LITERALS[type(node.value).__name__]
+
+    # -- names
+
+    def _ident(self, node: ast.Ident) -> Type:
+        return self._resolve(node, node.name) or self._undeclared(node, node.name)
+
+    def _resolve(self, node: ast.Ident | ast.Select, name: str) -> Type | None:
+        """Looks a full name up and notes in the node what it is."""
+        root = name.partition(".")[0]
+        if root in self._locals:
+            if root != name:
+                return None
+            node.resolved = name
+            return self._locals[name]
+        environment = self._environment
+        for candidate in environment.candidates(name):
+            if candidate in environment.variables:
+                node.resolved = "." + candidate
+                return environment.variables[candidate]
+            found = environment.types.get(candidate)
+            if found is not None:
+                node.resolved = found.parameters[0]
+                return found
+            if candidate in environment.structs:
+                node.resolved = environment.structs[candidate].type
+                return types.type_of(node.resolved)
+        return None
+
+    def _select(self, node: ast.Select) -> Type:
+        if not node.test:
+            name = ast.qualified_name(node)
+            if name is not None and self._may_be_qualified(name):
+                type_ = self._resolve(node, name)
+                if type_ is not None:
+                    return type_
+        type_ = self._field(node, node.operand, node.field, optional=False)
+        return types.BOOL if node.test else self._inference.substitute(type_)
+
+    def _may_be_qualified(self, name: str) -> bool:
+        environment = self._environment
+        return bool(environment.options.container) or name.lstrip(".").partition(".")[0] in environment.dotted_roots
+
+    def _field(self, node: Expression, operand: Expression, field: str, *, optional: bool) -> Type:
+        target, was_optional = types.unwrap_optional(self._inference.substitute(self._check(operand)))
+        if target.kind is Kind.MAP:
+            result = target.parameters[1]
+        elif target.kind is Kind.STRUCT:
+            result = self._field_type(node.offset, target.name, field)
+        else:
+            result = types.DYN
+            if target.kind is Kind.PARAMETER:
+                self._inference.assignable(types.DYN, target)
+            elif target.kind not in _UNKNOWN:
+                self._report(node, f"type '{target}' does not support field selection")
+        return types.optional_of(result) if optional or was_optional else result
+
+    def _field_type(self, offset: int, struct: str, field: str) -> Type:
+        declared = self._environment.structs.get(struct)
+        if declared is None:
+            self._issues.report(offset, f"unexpected failed resolution of '{struct}'")
+            return types.ERROR
+        type_ = declared.fields.get(field)
+        if type_ is None:
+            self._issues.report(offset, f"undefined field '{field}'")
+            return types.ERROR
+        return type_
+
+    # -- calls
+
+    def _call(self, node: ast.Call) -> Type:
+        if node.function == "_?._":
+            field = node.arguments[1]
+            assert isinstance(field, ast.Literal)  # noqa: S101  # the parser writes it
+            field.type = types.STRING
+            type_ = self._field(node, node.arguments[0], field.value, optional=True)
+            return self._inference.substitute(type_)
+        for argument in node.arguments:
+            self._check(argument)
+        if node.target is not None:
+            prefix = ast.qualified_name(node.target)
+            function = None if prefix is None else self._function(f"{prefix}.{node.function}")
+            if function is not None:
+                node.function, node.target = function, None
+        if node.target is not None:
+            self._check(node.target)
+        function = self._function(node.function)
+        if function is None:
+            return self._undeclared(node, node.function)
+        node.function = function
+        return self._overload(node)
+
+    def _function(self, name: str) -> str | None:
+        functions = self._environment.functions
+        if not self._environment.options.container:
+            name = name.lstrip(".")
+            return name if name in functions else None
+        return next((each for each in self._environment.candidates(name) if each in functions), None)
+
+    def _overload(self, node: ast.Call) -> Type:
+        if node.function in {"_&&_", "_||_"}:
+            return self._logic(node)
+        arguments = [node.target, *node.arguments] if node.target is not None else node.arguments
+        given = [argument.type for argument in arguments]
+        result: Type | None = None
+        found: list[Overload] = []
+        inference = self._inference
+        for overload in self._environment.functions[node.function]:
+            if overload.member is (node.target is None) or len(overload.parameters) != len(given):
+                continue
+            if node.function in _COMPARISONS and self._is_cross_type(overload):
+                continue
+            made: dict[Type, Type] = {}
+            if not inference.all_assignable(given, [inference.instantiate(each, made) for each in overload.parameters]):
+                continue
+            found.append(overload)
+            own = inference.substitute(inference.instantiate(overload.result, made))
+            if result is None:
+                result = own
+            elif result.kind is not Kind.DYN and own != result:
+                result = types.DYN
+        node.overloads = tuple(found)
+        return result or self._no_overload(node, given)
+
+    def _is_cross_type(self, overload: Overload) -> bool:
+        first, second = overload.parameters
+        return not self._environment.options.cross_type_numeric and first != second and first in _NUMERIC
+
+    def _no_overload(self, node: ast.Call, given: list[Type]) -> Type:
+        shown = [str(self._inference.substitute(each, to_dyn=True)) for each in given]
+        target = f"{shown.pop(0)}." if node.target is not None else ""
+        signature = f"{target}({', '.join(shown)})"
+        self._report(node, f"found no matching overload for '{node.function}' applied to '{signature}'")
+        return types.ERROR
+
+    def _logic(self, node: ast.Call) -> Type:
+        type_ = types.BOOL
+        for argument in node.arguments:
+            if not self._inference.assignable(argument.type, types.BOOL):
+                self._mismatch(argument.offset, types.BOOL, argument.type)
+                type_ = types.ERROR
+        return type_
+
+    # -- literals of lists, maps and structs
+
+    def _list(self, node: ast.ListExpression) -> Type:
+        joined: Type | None = None
+        for index, element in enumerate(node.elements):
+            type_ = self._check(element)
+            if index in node.optional:
+                type_ = self._unwrapped(element, type_)
+            joined = self._join(element, joined, type_)
+        return types.list_of(joined or self._inference.fresh())
+
+    def _map(self, node: ast.MapExpression) -> Type:
+        key_type: Type | None = None
+        value_type: Type | None = None
+        for entry in node.entries:
+            key_type = self._join(entry.key, key_type, self._check(entry.key))
+            type_ = self._check(entry.value)
+            if entry.optional:
+                type_ = self._unwrapped(entry.value, type_)
+            value_type = self._join(entry.value, value_type, type_)
+        if key_type is None or value_type is None:
+            return types.map_of(self._inference.fresh(), self._inference.fresh())
+        return types.map_of(key_type, value_type)
+
+    def _unwrapped(self, node: Expression, type_: Type) -> Type:
+        inner, is_optional = types.unwrap_optional(type_)
+        if not is_optional and type_.kind is not Kind.DYN:
+            self._mismatch(node.offset, types.optional_of(type_), type_)
+        return inner
+
+    def _join(self, node: Expression, previous: Type | None, current: Type) -> Type:
+        if previous is None:
+            return current
+        if self._inference.assignable(previous, current):
+            return most_general(previous, current)
+        if not self._environment.options.homogeneous_literals:
+            return types.DYN
+        self._mismatch(node.offset, previous, current)
+        return types.ERROR
+
+    def _struct(self, node: ast.StructExpression) -> Type:
+        candidates = self._environment.candidates(node.name)
+        name = next((each for each in candidates if each in self._environment.structs), None)
+        if name is None:
+            return self._not_a_struct(node, candidates)
+        node.name = name
+        for entry in node.entries:
+            given = self._check(entry.value)
+            expected = self._field_type(entry.offset, name, entry.key)
+            if entry.optional:
+                given = self._unwrapped(entry.value, given)
+            if not self._inference.assignable(expected, given):
+                self._issues.report(
+                    entry.offset,
+                    f"expected type of field '{entry.key}' is '{expected}' but provided type is '{given}'",
+                )
+        return self._environment.structs[name].type
+
+    def _not_a_struct(self, node: ast.StructExpression, candidates: list[str]) -> Type:
+        known = next((each for each in candidates if each in self._environment.types), None)
+        if known is None:
+            return self._undeclared(node, node.name)
+        self._report(node, f"'{known}' is not a message type")
+        for entry in node.entries:
+            self._check(entry.value)
+        return types.ERROR
+
+    # -- comprehensions
+
+    def _comprehension(self, node: ast.Comprehension) -> Type:
+        self._check(node.range)
+        initial = self._check(node.initial)
+        variables = self._variables(node)
+        outer = self._locals
+        self._locals = {**outer, node.accumulator: initial}
+        around = self._locals
+        self._locals = {**around, **variables}
+        self._check(node.condition)
+        self._must_be(node.condition, types.BOOL)
+        self._check(node.step)
+        self._must_be(node.step, initial)
+        self._locals = around
+        result = self._check(node.result)
+        self._locals = outer
+        return self._inference.substitute(result)
+
+    def _must_be(self, node: Expression, expected: Type) -> None:
+        if not self._inference.assignable(expected, node.type):
+            self._mismatch(node.offset, expected, node.type)
+
+    def _variables(self, node: ast.Comprehension) -> dict[str, Type]:
+        range_ = self._inference.substitute(node.range.type)
+        if range_.kind is Kind.LIST:
+            element = range_.parameters[0]
+            first, second = (types.INT, element) if node.variable2 else (element, element)
+        elif range_.kind is Kind.MAP:
+            first, second = range_.parameters
+        elif range_.kind in {Kind.DYN, Kind.ERROR, Kind.PARAMETER}:
+            self._inference.assignable(types.DYN, range_)
+            first = second = types.DYN
+        else:
+            self._report(
+                node.range,
+                f"expression of type '{range_}' cannot be range of a comprehension (must be list, map, or dynamic)",
+            )
+            first = second = types.ERROR
+        return {node.variable: first, node.variable2: second} if node.variable2 else {node.variable: first}

@@ -1,0 +1,503 @@
+"""Turns a tree into closures over plain Python values.
+
+Nothing of the data is converted: an expression reads the dicts and lists that it is given. Each closure counts what
+cel-go's cost tracker counts for its node, constants folded as cel-go folds them (interpreter/planner.go, decorators.go).
+One difference remains: after an error that `||`, `&&` or a comprehension absorbs, cel-go has gone on to evaluate the
+other operands of strict functions and counted them; here they are left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import ast, attributes, folds, operators, regex
+from webhook.cel.attributes import Chain, Link
+from webhook.cel.calls import choose, make_call
+from webhook.cel.cost import LIST_COST, MAP_COST, STRING_FACTOR, STRUCT_COST, UNLIMITED
+from webhook.cel.errors import CostLimitExceededError, EvaluationError, ProgramError
+from webhook.cel.frame import BINDINGS, BUDGET, FIRST_SLOT, UNSET
+from webhook.cel.aggregates import MapBuilder, build_list, build_struct
+from webhook.cel.logic import conjunction, disjunction, equality
+from webhook.cel.types import Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from webhook.cel.ast import Expression
+    from webhook.cel.declarations import Overload
+    from webhook.cel.environment import Checked, Environment
+    from webhook.cel.frame import Closure, Frame
+    from webhook.cel.values import Value
+
+_CONVERSIONS: Final = frozenset(
+    {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
+)
+_NOT_CONSTANT: Final = object()
+_PRIMITIVES: Final = frozenset({bool, int, float, str, type(None)})
+_SMALL_STRING: Final = int(1 / STRING_FACTOR)
+
+
+class Program:
+    """An expression ready to be evaluated, as often as wanted and in several threads at once."""
+
+    __slots__ = ("_run", "_template", "_variables")
+
+    def __init__(self, run: Closure, variables: Mapping[str, int], slots: int) -> None:
+        self._run = run
+        self._variables = tuple(variables.items())
+        self._template: list[Value] = [0, None, *([UNSET] * (slots - FIRST_SLOT))]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the variables that the expression uses."""
+        return tuple(name for name, _ in self._variables)
+
+    def evaluate(self, bindings: Mapping[str, Value], *, meter: Meter | None = None) -> Value:
+        """Evaluates the expression.
+
+        Args:
+            bindings: Values of the variables: JSON, or values of `webhook.cel.values`. They are not changed, and what
+                is returned may be a part of them.
+            meter: Limits and counts the cost; None for no limit.
+
+        Raises:
+            EvaluationError: It came to an error.
+            CostLimitExceededError: It came to cost more than the meter allows.
+        """
+        frame = self._template.copy()
+        frame[BUDGET] = limit = UNLIMITED if meter is None else meter.limit
+        frame[BINDINGS] = bindings
+        for name, slot in self._variables:
+            frame[slot] = bindings.get(name, UNSET)
+        try:
+            value = self._run(frame)
+        finally:
+            if meter is not None:
+                meter.cost = limit - frame[BUDGET]
+        if frame[BUDGET] < 0:
+            raise CostLimitExceededError
+        return value
+
+
+class Meter:
+    """What one evaluation may cost, and after it what it did cost.
+
+    Args:
+        limit: The most that it may cost.
+    """
+
+    __slots__ = ("cost", "limit")
+
+    def __init__(self, limit: int = UNLIMITED) -> None:
+        self.limit = limit
+        self.cost = 0
+
+
+def compile_program(checked: Checked, environment: Environment) -> Program:
+    """Makes a program of an expression.
+
+    Args:
+        checked: The expression.
+        environment: The one that parsed or checked it.
+
+    Raises:
+        ProgramError: A constant part of it always fails.
+    """
+    compiler = Compiler(environment, is_checked=checked.is_checked)
+    run = compiler.compile(checked.root)
+    return Program(run, compiler.variables, compiler.slots)
+
+
+class Compiler:
+    """Compiles one expression; `specialised=False` compiles every comprehension by its parts, for tests."""
+
+    def __init__(self, environment: Environment, *, is_checked: bool, specialised: bool = True) -> None:
+        self._environment = environment
+        self._is_checked = is_checked
+        self._specialised = specialised
+        self.variables: dict[str, int] = {}
+        self.slots = FIRST_SLOT
+        self._locals: dict[str, int] = {}
+        self._accumulators: set[str] = set()
+        self._compile: dict[type, Callable[..., Closure]] = {
+            ast.Literal: self._literal,
+            ast.Ident: self._attribute,
+            ast.Select: self._select,
+            ast.Call: self._call,
+            ast.ListExpression: self._list,
+            ast.MapExpression: self._map,
+            ast.StructExpression: self._struct,
+            ast.Comprehension: self._comprehension,
+        }
+
+    def compile(self, node: Expression) -> Closure:
+        """The closure of a node."""
+        return self._compile[type(node)](node)
+
+    def _new_slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def _literal(self, node: ast.Literal) -> Closure:
+        value = node.value
+        return lambda _: value
+
+    def _constant_closure(self, value: Value) -> Closure:
+        return lambda _: value
+
+    # -- constants
+
+    def _constant(self, node: Expression) -> Value:
+        """The value of what cel-go folds into a constant, else `_NOT_CONSTANT`."""
+        if isinstance(node, ast.Literal):
+            return node.value
+        if isinstance(node, (ast.Ident, ast.Select)):
+            return self._type_name(node)
+        if isinstance(node, ast.ListExpression):
+            return self._constant_list(node)
+        if isinstance(node, ast.MapExpression):
+            return self._constant_map(node)
+        if isinstance(node, ast.Call):
+            if node.function in _CONVERSIONS and node.target is None and len(node.arguments) == 1:
+                return self._constant_conversion(node)
+            if node.function == "@in" and self._is_in_list(node) and self._constant(node.arguments[1]) == []:
+                return False
+        return _NOT_CONSTANT
+
+    def _type_name(self, node: ast.Ident | ast.Select) -> Value:
+        if self._is_checked:
+            return node.resolved if isinstance(node.resolved, Type) else _NOT_CONSTANT
+        return _NOT_CONSTANT
+
+    def _constant_list(self, node: ast.ListExpression) -> Value:
+        if node.optional:
+            return _NOT_CONSTANT
+        values = [self._constant(element) for element in node.elements]
+        return _NOT_CONSTANT if any(value is _NOT_CONSTANT for value in values) else values
+
+    def _constant_map(self, node: ast.MapExpression) -> Value:
+        builder = MapBuilder(strict=self._environment.options.strict_map_keys)
+        for entry in node.entries:
+            key, value = self._constant(entry.key), self._constant(entry.value)
+            if entry.optional or key is _NOT_CONSTANT or value is _NOT_CONSTANT:
+                return _NOT_CONSTANT
+            try:
+                builder.put(key, value)
+            except EvaluationError:
+                return _NOT_CONSTANT
+        return builder.made
+
+    def _constant_conversion(self, node: ast.Call) -> Value:
+        argument = self._constant(node.arguments[0])
+        if argument is _NOT_CONSTANT:
+            return _NOT_CONSTANT
+        overloads = self._overloads(node)
+        call = make_call(node.function, overloads, [self._constant_closure(argument)], None)
+        try:
+            return call([UNLIMITED])
+        except EvaluationError as error:
+            raise ProgramError(str(error)) from None
+
+    # -- names, selections, indexes
+
+    def _attribute(self, node: Expression) -> Closure:
+        constant = self._constant(node)
+        if constant is not _NOT_CONSTANT:
+            return self._constant_closure(constant)
+        chain = self._chain(node)
+        return attributes.emit(chain, own_cost=chain.own_cost)
+
+    def _resolved(self, node: Expression) -> Closure:
+        """The closure of an operand that is a part of another attribute: an attribute then costs nothing itself."""
+        if self._is_attribute(node) and self._constant(node) is _NOT_CONSTANT:
+            return attributes.emit(self._chain(node), own_cost=0)
+        return self.compile(node)
+
+    def _is_attribute(self, node: Expression) -> bool:
+        if isinstance(node, ast.Call):
+            return node.target is None and node.function in {"_[_]", "_[?_]", "_?._", "_?_:_"}
+        return isinstance(node, ast.Ident) or (isinstance(node, ast.Select) and not node.test)
+
+    def _chain(self, node: Expression) -> Chain:
+        if isinstance(node, (ast.Ident, ast.Select)):
+            found = self._variable(node)
+            if found is not None:
+                return found
+        if isinstance(node, ast.Select) and not node.test:
+            return self._chain(node.operand).extended(Link(node.field))
+        if isinstance(node, ast.Call) and self._is_attribute(node):
+            if node.function == "_?_:_":
+                return Chain((), root=self._conditional(node), own_cost=0)
+            operand, key = node.arguments
+            return self._chain(operand).extended(self._link(key, optional=node.function != "_[_]"))
+        return Chain((), root=self.compile(node))
+
+    def _link(self, key: Expression, *, optional: bool) -> Link:
+        constant = self._constant(key)
+        if constant is not _NOT_CONSTANT:
+            return Link(constant, None, optional)
+        return Link(None, self._resolved(key), optional)
+
+    def _variable(self, node: ast.Ident | ast.Select) -> Chain | None:
+        if not self._is_checked:
+            return self._unchecked_variable(node)
+        name = node.resolved
+        if name is None or isinstance(name, Type):
+            return None
+        if not name.startswith("."):
+            return self._local(name)
+        return Chain((), self._slot(name[1:]), name[1:])
+
+    def _slot(self, name: str) -> int:
+        if name not in self.variables:
+            self.variables[name] = self._new_slot()
+        return self.variables[name]
+
+    def _local(self, name: str) -> Chain:
+        slot = self._locals[name]
+        if name in self._accumulators:
+            return Chain((), root=folds.accumulator(slot, 0))
+        return Chain((), slot, name)
+
+    def _unchecked_variable(self, node: ast.Ident | ast.Select) -> Chain | None:
+        name = ast.qualified_name(node)
+        if name is None:
+            return None
+        root = name.partition(".")[0]
+        if root in self._locals:
+            return self._local(name) if root == name else None
+        candidates = self._environment.candidates(name)
+        types = self._environment.types
+        type_ = next((types[each].parameters[0] for each in candidates if each in types), None)
+        if isinstance(node, ast.Ident):
+            return Chain((), root=self._lookup(candidates, lambda _: _missing(candidates), type_))
+        return Chain((), root=self._lookup(candidates, self._qualified(node), type_))
+
+    def _qualified(self, node: ast.Select) -> Closure:
+        chain = self._chain(node.operand).extended(Link(node.field))
+        return attributes.emit(chain, own_cost=0)
+
+    def _lookup(self, candidates: list[str], otherwise: Closure, type_: Type | None) -> Closure:
+        def lookup(frame: Frame) -> Value:
+            bindings = frame[BINDINGS]
+            for name in candidates:
+                if name in bindings:
+                    return bindings[name]
+            return otherwise(frame) if type_ is None else type_
+
+        return lookup
+
+    def _select(self, node: ast.Select) -> Closure:
+        if not node.test:
+            return self._attribute(node)
+        return attributes.emit_presence(
+            self._chain(node.operand), node.field, test_cost=self._environment.options.presence_test_cost
+        )
+
+    # -- calls
+
+    def _overloads(self, node: ast.Call) -> tuple[Overload, ...]:
+        if node.overloads is not None:
+            return node.overloads
+        name = node.function
+        arity = len(node.arguments) + (node.target is not None)
+        known = next((each for each in self._environment.candidates(name) if each in self._environment.functions), name)
+        overloads = self._environment.functions.get(known, [])
+        return tuple(overload for overload in overloads if len(overload.parameters) == arity)
+
+    def _call(self, node: ast.Call) -> Closure:  # noqa: PLR0911  # one return for each special function
+        if not self._is_checked:
+            self._unqualify(node)
+        if self._is_attribute(node):
+            return self._attribute(node)
+        function = node.function
+        if function == "_&&_":
+            return conjunction([self.compile(each) for each in node.arguments])
+        if function == "_||_":
+            return disjunction([self.compile(each) for each in node.arguments])
+        constant = self._constant(node)
+        if constant is not _NOT_CONSTANT:
+            return self._constant_closure(constant)
+        if function in {"_==_", "_!=_"}:
+            return self._equality(node)
+        if function == "@in" and self._is_in_list(node):
+            member = self._membership(node)
+            if member is not None:
+                return member
+        if function == "@not_strictly_false":
+            return self._not_strictly_false(node)
+        arguments = [self.compile(each) for each in node.children()]
+        if function in {"or", "orValue"} and node.target is not None and len(arguments) == 2:  # noqa: PLR2004  # target and argument
+            return choose(arguments, unwrap=function == "orValue")
+        if function == "matches":
+            self._check_pattern(node)
+        by_name = self._environment.call_costs.get(function)
+        return make_call(function, self._overloads(node), arguments, by_name)
+
+    def _unqualify(self, node: ast.Call) -> None:
+        """Without a checker, `sets.contains(…)` is still to be told from a call on `sets`."""
+        if node.target is None:
+            return
+        prefix = ast.qualified_name(node.target)
+        if prefix is None or prefix.partition(".")[0] in self._locals:
+            return
+        for candidate in self._environment.candidates(f"{prefix}.{node.function}"):
+            if candidate in self._environment.functions:
+                node.function, node.target = candidate, None
+                return
+
+    def _conditional(self, node: ast.Call) -> Closure:
+        condition = self.compile(node.arguments[0])
+        then = self._resolved(node.arguments[1])
+        otherwise = self._resolved(node.arguments[2])
+
+        def conditional(frame: Frame) -> Value:
+            held = condition(frame)
+            if held is True:
+                return then(frame)
+            if held is False:
+                return otherwise(frame)
+            raise operators.no_such_overload()
+
+        return conditional
+
+    def _equality(self, node: ast.Call) -> Closure:
+        first, second = node.arguments
+        by_name = self._environment.call_costs.get(node.function)
+        return equality(self.compile(first), self.compile(second), negated=node.function == "_!=_", by_name=by_name)
+
+    def _is_in_list(self, node: ast.Call) -> bool:
+        return node.overloads is not None and [overload.id for overload in node.overloads] == ["in_list"]
+
+    def _membership(self, node: ast.Call) -> Closure | None:
+        """`x in [1, 2]`: a set of constants, which cel-go looks into at no cost."""
+        container = self._constant(node.arguments[1])
+        if container is _NOT_CONSTANT or not all(type(each) in _PRIMITIVES for each in container):
+            return None
+        item = self.compile(node.arguments[0])
+        strings = frozenset(each for each in container if type(each) is str)
+
+        def member(frame: Frame) -> bool:
+            value = item(frame)
+            return value in strings if type(value) is str else operators.contains(value, container)
+
+        return member
+
+    def _not_strictly_false(self, node: ast.Call) -> Closure:
+        argument = self.compile(node.arguments[0])
+
+        def not_false(frame: Frame) -> bool:
+            try:
+                value = argument(frame)
+            except EvaluationError:
+                value = True
+            frame[BUDGET] -= 1
+            return value is not False
+
+        return not_false
+
+    def _check_pattern(self, node: ast.Call) -> None:
+        pattern = self._constant(node.arguments[-1])
+        if type(pattern) is str:
+            try:
+                regex.compile_pattern(pattern)
+            except EvaluationError as error:
+                raise ProgramError(str(error)) from None
+
+    # -- literals of lists, maps and structs
+
+    def _list(self, node: ast.ListExpression) -> Closure:
+        constant = self._constant_list(node)
+        if constant is not _NOT_CONSTANT:
+            return self._constant_closure(constant)
+        return build_list([self.compile(element) for element in node.elements], node.optional, LIST_COST)
+
+    def _map(self, node: ast.MapExpression) -> Closure:
+        constant = self._constant_map(node)
+        if constant is not _NOT_CONSTANT:
+            return self._constant_closure(constant)
+        entries = [(self.compile(each.key), self.compile(each.value), each.optional) for each in node.entries]
+        strict = self._environment.options.strict_map_keys
+
+        def build(frame: Frame) -> dict[Value, Value]:
+            builder = MapBuilder(strict=strict)
+            for key, value, optional in entries:
+                builder.put(key(frame), value(frame), optional=optional)
+            frame[BUDGET] -= MAP_COST
+            return builder.made
+
+        return build
+
+    def _struct(self, node: ast.StructExpression) -> Closure:
+        candidates = self._environment.candidates(node.name)
+        struct = next(
+            (self._environment.structs[each] for each in candidates if each in self._environment.structs), None
+        )
+        if struct is None:
+            msg = f"unknown type: {node.name}"
+            raise ProgramError(msg)
+        fields = [(entry.key, self.compile(entry.value), entry.optional) for entry in node.entries]
+        return build_struct(struct.construct, fields, STRUCT_COST)
+
+    # -- comprehensions
+
+    def _comprehension(self, node: ast.Comprehension) -> Closure:
+        outer, accumulators = self._locals, self._accumulators
+        range_ = self.compile(node.range)
+        initial = self.compile(node.initial)
+        slot = self._new_slot()
+        around = {**outer, node.accumulator: slot}
+        if node.shape == "bind":
+            self._locals, self._accumulators = around, accumulators | {node.accumulator}
+            closure = folds.bind(slot, initial, self.compile(node.result))
+        else:
+            slots = {name: self._new_slot() for name in (node.variable, node.variable2) if name}
+            self._accumulators = (accumulators | {node.accumulator}) - slots.keys()
+            self._locals = {**around, **slots}
+            loop = folds.Loop(range_, slots[node.variable], slots.get(node.variable2))
+            specialised = self._shapes().get(node.shape) if self._specialised else None
+            if specialised is not None:
+                closure = specialised(node, loop)
+            else:
+                condition, step = self.compile(node.condition), self.compile(node.step)
+                self._locals, self._accumulators = around, accumulators | {node.accumulator}
+                closure = folds.fold(loop, slot, initial, condition, step, self.compile(node.result))
+        self._locals, self._accumulators = outer, accumulators
+        return closure
+
+    def _shapes(self) -> dict[str, Callable[[ast.Comprehension, folds.Loop], Closure]]:
+        return {
+            "all": lambda node, loop: folds.quantifier(loop, self.compile(node.parts[0]), stops_at=False),
+            "exists": lambda node, loop: folds.quantifier(loop, self.compile(node.parts[0]), stops_at=True),
+            "exists_one": lambda node, loop: folds.exactly_one(loop, self.compile(node.parts[0])),
+            "map": self._collector,
+            "transformMap": self._transform,
+            "transformMapEntry": self._transform,
+        }
+
+    def _collector(self, node: ast.Comprehension, loop: folds.Loop) -> Closure:
+        constant = self._constant(node.parts[0]) is not _NOT_CONSTANT
+        return folds.collector(loop, self.compile(node.parts[0]), self._predicate(node), constant=constant)
+
+    def _predicate(self, node: ast.Comprehension) -> Closure | None:
+        return self.compile(node.parts[1]) if len(node.parts) > 1 else None
+
+    def _transform(self, node: ast.Comprehension, loop: folds.Loop) -> Closure:
+        value = self.compile(node.parts[0])
+        if node.shape == "transformMap":
+            slot = loop.slot
+
+            def insert(frame: Frame, made: dict[Value, Value]) -> None:
+                frame[BUDGET] -= 3
+                folds.insert_entry(made, frame[slot], value(frame))
+        else:
+
+            def insert(frame: Frame, made: dict[Value, Value]) -> None:
+                frame[BUDGET] -= 2
+                folds.insert_map(made, value(frame))
+
+        return folds.mapper(loop, insert, self._predicate(node))
+
+
+def _missing(candidates: list[str]) -> Value:
+    raise attributes.unbound(", ".join(candidates))

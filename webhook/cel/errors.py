@@ -1,0 +1,106 @@
+"""What can go wrong with an expression, in cel-go's words and layout (cel-go common/error.go, common/errors.go)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+MAX_ISSUES: Final = 100
+_MAX_SNIPPET: Final = 16384
+NOWHERE: Final = -1
+_FIRST_WIDE: Final = "\x80"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One thing wrong in the text of an expression.
+
+    Args:
+        message: What is wrong, one sentence.
+        offset: The code point that it is about, counted from 0; `NOWHERE` when it is about the whole.
+        line: The line of that code point, counted from 1; -1 for the whole.
+        column: Its column, counted from 0; -1 for the whole.
+    """
+
+    message: str
+    offset: int
+    line: int
+    column: int
+
+
+class CelError(Exception):
+    """What this package raises; anything else is a defect."""
+
+
+class CompileError(CelError):
+    """The text is not an expression of its environment: syntax, types, or a constant that cannot be.
+
+    `str()` gives cel-go's report: for every issue `ERROR: <input>:line:column: message`, the line and a caret.
+    """
+
+    def __init__(self, text: str, issues: list[Issue], hidden: int = 0) -> None:
+        self.text: Final = text
+        self.issues: Final = sorted(issues, key=lambda issue: (issue.line, issue.column))
+        lines = text.split("\n")
+        shown = [_display(issue, lines) for issue in self.issues]
+        if hidden:
+            shown.append(f"{hidden} more errors were truncated")
+        super().__init__("\n".join(shown))
+
+
+class ProgramError(CelError):
+    """The expression is well typed, yet a constant part of it always fails: `int("x")`."""
+
+
+class EvaluationError(CelError):
+    """The evaluation came to an error instead of a value; `str()` is cel-go's message."""
+
+
+class CostLimitExceededError(CelError):
+    """The evaluation was stopped because it cost more than its limit."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
+class Issues:
+    """Collects issues about one text.
+
+    Args:
+        text: The expression.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found: list[Issue] = []
+        self._hidden = 0
+
+    def report(self, offset: int, message: str) -> None:
+        """Notes an issue; all after the hundredth are only counted."""
+        if len(self.found) == MAX_ISSUES:
+            self._hidden += 1
+            return
+        if offset == NOWHERE:
+            self.found.append(Issue(message, NOWHERE, -1, -1))
+            return
+        line_start = self.text.rfind("\n", 0, offset) + 1
+        self.found.append(Issue(message, offset, self.text.count("\n", 0, offset) + 1, offset - line_start))
+
+    def raise_if_any(self) -> None:
+        """Raises what was noted.
+
+        Raises:
+            CompileError: At least one issue was reported.
+        """
+        if self.found:
+            raise CompileError(self.text, self.found, self._hidden)
+
+
+def _display(issue: Issue, lines: list[str]) -> str:
+    head = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
+    if not 0 < issue.line <= len(lines) or len(lines[issue.line - 1]) > _MAX_SNIPPET:
+        return head
+    snippet = lines[issue.line - 1].replace("\t", " ")
+    dots = "".join("．" if char >= _FIRST_WIDE else "." for char in snippet[: issue.column])  # noqa: RUF001  # cel-go's
+    caret = "＾" if snippet[issue.column : issue.column + 1] >= _FIRST_WIDE else "^"  # noqa: RUF001  # cel-go's
+    return f"{head}\n | {snippet}\n | {dots}{caret}"

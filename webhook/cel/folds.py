@@ -1,0 +1,302 @@
+"""Comprehensions as loops.
+
+`fold` does what cel-go's evalFold does with the parts of a comprehension, step for step. The loops made for `all`,
+`exists` and the rest give the same values, errors and costs without going through the parts; what they count for an
+element is what its share of condition and step costs in cel-go (interpreter/interpretable.go, runtimecost.go).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.cost import LIST_COST
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.values import Value, from_key, to_key, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from webhook.cel.frame import Closure, Frame
+
+_END: Final = object()
+
+
+class Failure:
+    """An error in the place of a fold's value; it is raised when the value is asked for."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: EvaluationError) -> None:
+        self.error = error
+
+
+class Pending:
+    """The value of `cel.bind` before it is first asked for."""
+
+    __slots__ = ("initial",)
+
+    def __init__(self, initial: Closure) -> None:
+        self.initial = initial
+
+
+def accumulator(slot: int, own_cost: int) -> Closure:
+    """The closure of the name that holds a fold's value so far, or the value that `cel.bind` binds."""
+
+    def read(frame: Frame) -> Value:
+        frame[0] -= own_cost
+        value = frame[slot]
+        if type(value) is Pending:
+            try:
+                value = value.initial(frame)
+            except EvaluationError as error:
+                value = Failure(error)
+            frame[slot] = value
+        if type(value) is Failure:
+            raise value.error
+        return value
+
+    return read
+
+
+def _elements(value: Value) -> Iterator[Value]:
+    if type(value) is list:
+        return iter(value)
+    if isinstance(value, dict):
+        return map(from_key, value)
+    msg = f"got '{type_of(value).name}', expected iterable type"
+    raise EvaluationError(msg)
+
+
+class Loop:
+    """What a comprehension goes over and where its variables are.
+
+    Args:
+        range_: The closure of the list or map.
+        slot: The slot of the variable, or of the first of two.
+        slot2: The slot of the second variable; None if there is but one.
+    """
+
+    __slots__ = ("range", "slot", "slot2")
+
+    def __init__(self, range_: Closure, slot: int, slot2: int | None) -> None:
+        self.range = range_
+        self.slot = slot
+        self.slot2 = slot2
+
+    def run(self, frame: Frame) -> Iterator[None]:
+        """Binds the variables to one element after the other."""
+        value = self.range(frame)
+        slot, slot2 = self.slot, self.slot2
+        if slot2 is None:
+            for element in _elements(value):
+                frame[slot] = element
+                yield
+            return
+        if type(value) is list:
+            pairs: Iterator[tuple[Value, Value]] = enumerate(value)  # type: ignore[assignment]
+        elif isinstance(value, dict):
+            pairs = ((from_key(key), each) for key, each in value.items())
+        else:
+            msg = f"unsupported comprehension range type: {type_of(value).name}"
+            raise EvaluationError(msg)
+        for frame[slot], frame[slot2] in pairs:
+            yield
+
+
+def _no_such_overload() -> EvaluationError:
+    return EvaluationError("no such overload")
+
+
+def quantifier(loop: Loop, predicate: Closure, *, stops_at: bool) -> Closure:
+    """`all` (stops at the first false) and `exists` (stops at the first true); an error counts only if nothing stops."""
+    condition_cost = 3 if stops_at else 2
+    element_cost = condition_cost + 1
+    simple = loop.slot2 is None
+    range_, slot = loop.range, loop.slot
+
+    def quantify(frame: Frame) -> bool:
+        failure: EvaluationError | None = None
+        if simple:
+            elements = _elements(range_(frame))
+        else:
+            elements = loop.run(frame)
+        for element in elements:
+            if simple:
+                frame[slot] = element
+            frame[0] -= element_cost
+            if frame[0] < 0:
+                raise CostLimitExceededError
+            try:
+                held = predicate(frame)
+            except EvaluationError as error:
+                failure = failure or error
+                continue
+            if held is stops_at:
+                if next(elements, _END) is not _END:
+                    frame[0] -= condition_cost
+                frame[0] -= 1
+                return stops_at
+            if type(held) is not bool:
+                failure = failure or _no_such_overload()
+        frame[0] -= 1
+        if failure is not None:
+            raise failure
+        return not stops_at
+
+    return quantify
+
+
+def exactly_one(loop: Loop, predicate: Closure) -> Closure:
+    """`exists_one`; it never stops early, and of several errors the last one counts."""
+
+    def one(frame: Frame) -> bool:
+        count = 0
+        failure: EvaluationError | None = None
+        for _ in loop.run(frame):
+            if frame[0] < 0:
+                raise CostLimitExceededError
+            try:
+                held = predicate(frame)
+            except EvaluationError as error:
+                failure = error
+                continue
+            if held is True:
+                frame[0] -= 2
+                count += 1
+            elif held is not False:
+                failure = _no_such_overload()
+        frame[0] -= 2
+        if failure is not None:
+            raise failure
+        return count == 1
+
+    return one
+
+
+def collector(loop: Loop, element: Closure, predicate: Closure | None, *, constant: bool) -> Closure:
+    """`map`, `filter` and `transformList`.
+
+    Args:
+        loop: What it goes over.
+        element: What it puts into the list.
+        predicate: Which elements it takes; None for all.
+        constant: Whether what it puts in is a constant, for which no list is made each time.
+    """
+    element_cost = 2 if constant else 2 + LIST_COST
+
+    def collect(frame: Frame) -> list[Value]:
+        collected: list[Value] = []
+        failure: EvaluationError | None = None
+        for _ in loop.run(frame):
+            if frame[0] < 0:
+                raise CostLimitExceededError
+            try:
+                if predicate is not None:
+                    held = predicate(frame)
+                    if held is False:
+                        continue
+                    if held is not True:
+                        failure = _no_such_overload()
+                        continue
+            except EvaluationError as error:
+                failure = error
+                continue
+            frame[0] -= element_cost
+            try:
+                collected.append(element(frame))
+            except EvaluationError as error:
+                failure = failure or error
+        frame[0] -= 1
+        if failure is not None:
+            raise failure
+        return collected
+
+    return collect
+
+
+def mapper(loop: Loop, insert: Callable[[Frame, dict[Value, Value]], None], predicate: Closure | None) -> Closure:
+    """`transformMap` and `transformMapEntry`; `insert` evaluates and puts in what is due for an element."""
+
+    def transform(frame: Frame) -> dict[Value, Value]:
+        made: dict[Value, Value] = {}
+        failure: EvaluationError | None = None
+        for _ in loop.run(frame):
+            if frame[0] < 0:
+                raise CostLimitExceededError
+            try:
+                if predicate is not None:
+                    held = predicate(frame)
+                    if held is False:
+                        continue
+                    if held is not True:
+                        failure = _no_such_overload()
+                        continue
+            except EvaluationError as error:
+                failure = error
+                continue
+            try:
+                if failure is None:
+                    insert(frame, made)
+            except EvaluationError as error:
+                failure = error
+        frame[0] -= 1
+        if failure is not None:
+            raise failure
+        return made
+
+    return transform
+
+
+def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:
+    """Puts an entry into a map in the making.
+
+    Raises:
+        EvaluationError: The key is there already.
+    """
+    inner = to_key(key)
+    if inner in made:
+        msg = f"insert failed: key {key} already exists"
+        raise EvaluationError(msg)
+    made[inner] = value
+
+
+def fold(loop: Loop, slot: int, initial: Closure, condition: Closure, step: Closure, result: Closure) -> Closure:  # noqa: PLR0913  # a fold has these parts
+    """Any comprehension, by its parts; `slot` holds its value so far."""
+
+    def run(frame: Frame) -> Value:
+        frame[slot] = Pending(initial)
+        for _ in loop.run(frame):
+            if frame[0] < 0:
+                raise CostLimitExceededError
+            if condition(frame) is False:
+                break
+            try:
+                value = step(frame)
+            except EvaluationError as error:
+                value = Failure(error)
+            frame[slot] = value
+        return result(frame)
+
+    return run
+
+
+def bind(slot: int, initial: Closure, result: Closure) -> Closure:
+    """`cel.bind`: the value is computed when it is first asked for."""
+
+    def run(frame: Frame) -> Value:
+        frame[slot] = Pending(initial)
+        return result(frame)
+
+    return run
+
+
+def insert_map(made: dict[Value, Value], entries: Value) -> None:
+    """Puts the entries of a map into a map in the making.
+
+    Raises:
+        EvaluationError: One of the keys is there already.
+    """
+    if not isinstance(entries, dict):
+        raise _no_such_overload()
+    for key, value in entries.items():
+        insert_entry(made, from_key(key), value)

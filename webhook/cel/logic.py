@@ -1,0 +1,119 @@
+"""`&&`, `||`, `==` and `!=`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cel.cost import STRING_FACTOR, traversal
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.operators import equal, no_such_overload
+from webhook.cel.values import Value, size_of
+
+if TYPE_CHECKING:
+    from webhook.cel.declarations import CallCost
+    from webhook.cel.frame import Closure, Frame
+
+_ONE_STEP = int(1 / STRING_FACTOR)
+_SCALARS = frozenset({bool, int, float, type(None)})
+
+
+def conjunction(terms: list[Closure]) -> Closure:
+    """`a && b && …`: false if any is, else the first error, else true."""
+    if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far
+        first, second = terms
+
+        def both(frame: Frame) -> bool:
+            try:
+                value = first(frame)
+            except EvaluationError:
+                if second(frame) is False:
+                    return False
+                raise
+            if value is False:
+                return False
+            other = second(frame)
+            if other is False or (value is True and other is True):
+                return other
+            raise no_such_overload()
+
+        return both
+    return _chain(terms, stop=False)
+
+
+def disjunction(terms: list[Closure]) -> Closure:
+    """`a || b || …`: true if any is, else the first error, else false."""
+    if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far
+        first, second = terms
+
+        def either(frame: Frame) -> bool:
+            try:
+                value = first(frame)
+            except EvaluationError:
+                if second(frame) is True:
+                    return True
+                raise
+            if value is True:
+                return True
+            other = second(frame)
+            if other is True or (value is False and other is False):
+                return other
+            raise no_such_overload()
+
+        return either
+    return _chain(terms, stop=True)
+
+
+def _chain(terms: list[Closure], *, stop: bool) -> Closure:
+    def chain(frame: Frame) -> bool:
+        failure: EvaluationError | None = None
+        for term in terms:
+            try:
+                value = term(frame)
+            except EvaluationError as error:
+                failure = failure or error
+                continue
+            if value is stop:
+                return stop
+            if type(value) is not bool:
+                failure = failure or no_such_overload()
+        if failure is not None:
+            raise failure
+        return not stop
+
+    return chain
+
+
+def equality(first: Closure, second: Closure, *, negated: bool, by_name: CallCost | None) -> Closure:
+    """`a == b`, or `a != b`; the cost goes by the smaller size."""
+
+    def same(frame: Frame) -> bool:
+        left = first(frame)
+        right = second(frame)
+        cls, other = type(left), type(right)
+        if cls in _SCALARS or other in _SCALARS:
+            frame[0] -= 1 if cls in _SCALARS and other in _SCALARS else _smaller(left, right)
+        elif cls is str and other is str:
+            size = len(left) if len(left) < len(right) else len(right)
+            frame[0] -= 1 if 0 < size <= _ONE_STEP else traversal(size)
+            return (left == right) is not negated
+        else:
+            frame[0] -= _smaller(left, right)
+            if frame[0] < 0:
+                raise CostLimitExceededError
+        return equal(left, right) is not negated
+
+    if by_name is None:
+        return same
+
+    def custom(frame: Frame) -> bool:
+        left, right = first(frame), second(frame)
+        result = equal(left, right) is not negated
+        named = by_name("not_equals" if negated else "equals", (left, right), result)
+        frame[0] -= _smaller(left, right) if named is None else named
+        return result
+
+    return custom
+
+
+def _smaller(left: Value, right: Value) -> int:
+    return traversal(min(size_of(left), size_of(right)))

@@ -1,0 +1,349 @@
+"""Operators on values of any type, with exact 64-bit arithmetic (cel-go common/types)."""
+
+from __future__ import annotations
+
+import math
+from operator import ge, gt, le, lt
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.errors import EvaluationError
+from webhook.cel.types import Type
+from webhook.cel.values import (
+    INT_MAX,
+    INT_MIN,
+    NONE,
+    UINT_MAX,
+    Duration,
+    Optional,
+    Struct,
+    Timestamp,
+    UInt,
+    Value,
+    to_key,
+    type_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NUMBERS: Final = frozenset({int, UInt, float})
+_OPERANDS: Final[dict[str, frozenset[type]]] = {
+    "_+_": frozenset({int, UInt, float, str, bytes, list, Duration, Timestamp}),
+    "_-_": frozenset({int, UInt, float, Duration, Timestamp}),
+    "_*_": frozenset({int, UInt, float}),
+    "_/_": frozenset({int, UInt, float}),
+    "_%_": frozenset({int, UInt}),
+    **dict.fromkeys(
+        ("_<_", "_<=_", "_>_", "_>=_"), frozenset({int, UInt, float, str, bytes, bool, Duration, Timestamp})
+    ),
+}
+_PLAIN: Final = frozenset({str, int, bool, float, bytes, UInt, type(None), Timestamp, Duration})
+MISSING: Final = object()
+"""What `find` gives when it finds nothing."""
+
+
+def no_such_overload(name: str = "") -> EvaluationError:
+    """The error of an operator on values that it is not for; cel-go names it if the first value alone rules it out."""
+    return EvaluationError(f"no such overload: {name}" if name else "no such overload")
+
+
+def _refusal(first: Value, name: str) -> EvaluationError:
+    return no_such_overload("" if type(first) in _OPERANDS[name] else name)
+
+
+# -- equality
+
+
+def equal(first: Value, second: Value) -> bool:
+    """`first == second`: numbers of different types compare by value, other values of different types are unequal."""
+    cls, other = type(first), type(second)
+    if cls in _NUMBERS:
+        return other in _NUMBERS and first == second  # type: ignore[no-any-return]
+    if cls in _PLAIN:
+        return cls is other and first == second  # type: ignore[no-any-return]
+    if cls is list:
+        return other is list and len(first) == len(second) and all(map(equal, first, second))
+    if isinstance(first, dict):
+        return isinstance(second, dict) and _equal_maps(first, second)
+    if cls is Optional:
+        return (
+            other is Optional
+            and first.present is second.present
+            and (not first.present or equal(first.value, second.value))
+        )
+    if cls is Type:
+        return other is Type and first.name == second.name  # type: ignore[no-any-return]
+    return bool(first == second)
+
+
+def _equal_maps(first: dict[Value, Value], second: dict[Value, Value]) -> bool:
+    if len(first) != len(second) or getattr(first, "cel_type", None) != getattr(second, "cel_type", None):
+        return False
+    for key, value in first.items():
+        other = second.get(key, MISSING)
+        if other is MISSING or not equal(value, other):
+            return False
+    return True
+
+
+def contains(item: Value, container: Value) -> bool:
+    """`item in container`, a list or a map."""
+    if type(container) is list:
+        if type(item) is str:
+            return item in container
+        return any(equal(item, each) for each in container)
+    if type(container) is dict:
+        cls = type(item)
+        if cls is str or cls in _NUMBERS:
+            return item in container
+        return cls is bool and to_key(item) in container
+    if isinstance(container, Struct):
+        return type(item) is str and item in container
+    raise no_such_overload()
+
+
+# -- arithmetic
+
+
+def _int(value: int) -> int:
+    if INT_MIN <= value <= INT_MAX:
+        return value
+    msg = "integer overflow"
+    raise EvaluationError(msg)
+
+
+def _uint(value: int) -> UInt:
+    if 0 <= value <= UINT_MAX:
+        return UInt(value)
+    msg = "unsigned integer overflow"
+    raise EvaluationError(msg)
+
+
+def add(first: Value, second: Value) -> Value:
+    """`first + second`."""
+    cls, other = type(first), type(second)
+    if cls is other:
+        if cls is int:
+            return _int(first + second)
+        if cls is str or cls is list or cls is float or cls is bytes:
+            return first + second
+        if cls is UInt:
+            return _uint(int(first) + int(second))
+        if cls is Duration:
+            return Duration(first.nanos + second.nanos)
+    elif (cls is Timestamp and other is Duration) or (cls is Duration and other is Timestamp):
+        return Timestamp(first.nanos + second.nanos)
+    raise _refusal(first, "_+_")
+
+
+def subtract(first: Value, second: Value) -> Value:
+    """`first - second`."""
+    cls, other = type(first), type(second)
+    if cls is other:
+        if cls is int:
+            return _int(first - second)
+        if cls is float:
+            return first - second
+        if cls is UInt:
+            return _uint(int(first) - int(second))
+        if cls is Duration or cls is Timestamp:
+            return Duration(first.nanos - second.nanos)
+    elif cls is Timestamp and other is Duration:
+        return Timestamp(first.nanos - second.nanos)
+    raise _refusal(first, "_-_")
+
+
+def multiply(first: Value, second: Value) -> Value:
+    """`first * second`."""
+    cls = type(first)
+    if cls is type(second):
+        if cls is int:
+            return _int(first * second)
+        if cls is float:
+            return first * second
+        if cls is UInt:
+            return _uint(int(first) * int(second))
+    raise _refusal(first, "_*_")
+
+
+def divide(first: Value, second: Value) -> Value:
+    """`first / second`, integers cut towards zero."""
+    cls = type(first)
+    if cls is not type(second):
+        raise _refusal(first, "_/_")
+    if cls is float:
+        return _divide_doubles(first, second)
+    if cls is not int and cls is not UInt:
+        raise _refusal(first, "_/_")
+    if second == 0:
+        msg = "division by zero"
+        raise EvaluationError(msg)
+    if cls is UInt:
+        return UInt(int(first) // int(second))
+    quotient = abs(first) // abs(second)
+    return _int(quotient if (first < 0) == (second < 0) else -quotient)
+
+
+def _divide_doubles(first: float, second: float) -> float:
+    if second != 0:
+        return first / second
+    if first == 0 or math.isnan(first):
+        return math.nan
+    return math.copysign(math.inf, first) * math.copysign(1, second)
+
+
+def modulo(first: Value, second: Value) -> Value:
+    """`first % second`, with the sign of the first."""
+    cls = type(first)
+    if cls is not type(second) or (cls is not int and cls is not UInt):
+        raise _refusal(first, "_%_")
+    if second == 0:
+        msg = "modulus by zero"
+        raise EvaluationError(msg)
+    if cls is UInt:
+        return UInt(int(first) % int(second))
+    if first == INT_MIN and second == -1:
+        msg = "integer overflow"
+        raise EvaluationError(msg)
+    remainder = abs(first) % abs(second)
+    return -remainder if first < 0 else remainder
+
+
+def negate(value: Value) -> Value:
+    """`-value`."""
+    cls = type(value)
+    if cls is int:
+        return _int(-value)
+    if cls is float:
+        return -value
+    if cls is Duration:
+        return Duration(-value.nanos)
+    raise no_such_overload()
+
+
+def logical_not(value: Value) -> bool:
+    """`!value`."""
+    if value is True:
+        return False
+    if value is False:
+        return True
+    raise no_such_overload()
+
+
+# -- order
+
+_ORDERED: Final = frozenset({str, bytes, bool})
+
+
+def _comparison(compare: Callable[[Value, Value], bool], name: str) -> Callable[[Value, Value], bool]:
+    def comparison(first: Value, second: Value) -> bool:
+        cls, other = type(first), type(second)
+        if cls in _NUMBERS and other in _NUMBERS:
+            if first != first or second != second:  # noqa: PLR0124  # NaN is what differs from itself
+                msg = "NaN values cannot be ordered"
+                raise EvaluationError(msg)
+            return compare(first, second)
+        if cls is other:
+            if cls in _ORDERED:
+                return compare(first, second)
+            if cls is Timestamp or cls is Duration:
+                return compare(first.nanos, second.nanos)
+        raise _refusal(first, name)
+
+    comparison.__doc__ = f"`first {name.strip('_')} second`; numbers of different types compare by value."
+    return comparison
+
+
+less = _comparison(lt, "_<_")
+less_equal = _comparison(le, "_<=_")
+greater = _comparison(gt, "_>_")
+greater_equal = _comparison(ge, "_>=_")
+
+
+# -- parts
+
+
+def _shown(key: Value) -> str:
+    if type(key) is bool:
+        return "true" if key else "false"
+    if type(key) is UInt:
+        return str(int(key))
+    if type(key) is float:
+        return f"{key:g}"
+    return str(key)
+
+
+def no_such_key(key: Value) -> EvaluationError:
+    """The error of a map without the key."""
+    return EvaluationError(f"no such key: {_shown(key)}")
+
+
+def index(container: Value, key: Value) -> Value:
+    """`container[key]`."""
+    found = find(container, key)
+    if found is not MISSING:
+        return found
+    if type(container) is list:
+        msg = f"index out of bounds: {_shown(key)}"
+        raise EvaluationError(msg)
+    raise no_such_key(key)
+
+
+def index_optionally(container: Value, key: Value) -> Optional:
+    """`container[?key]`: absent where the key or index is."""
+    if type(container) is Optional:
+        if not container.present:
+            return NONE
+        container = container.value
+    found = find(container, key, presence=True)
+    return NONE if found is MISSING else Optional(found)
+
+
+def has(container: Value, field: str) -> bool:
+    """`has(container.field)`."""
+    if type(container) is Optional:
+        return container.present and has(container.value, field)
+    if isinstance(container, dict):
+        return field in container
+    if type(container) is list:
+        _position(field)
+    tester = getattr(container, "cel_has", None)
+    return bool(tester(field)) if tester is not None else _find_in(container, field, presence=True) is not MISSING
+
+
+def find(container: Value, key: Value, *, presence: bool = False) -> Value:
+    """What is under a key or index; `MISSING` if nothing is."""
+    cls = type(container)
+    if cls is dict:
+        kind = type(key)
+        if kind is bool:
+            key = to_key(key)
+        elif kind is not str and kind not in _NUMBERS:
+            return MISSING
+        return container.get(key, MISSING)
+    if cls is list:
+        position = _position(key)
+        return container[position] if 0 <= position < len(container) else MISSING
+    if cls is Struct:
+        return container.get(key, MISSING) if type(key) is str else MISSING
+    return _find_in(container, key, presence=presence)
+
+
+def _find_in(container: Value, key: Value, *, presence: bool) -> Value:
+    select = getattr(container, "cel_select", None)
+    if select is None:
+        return MISSING
+    tester = getattr(container, "cel_has", None)
+    if presence and tester is not None and not tester(key):
+        return MISSING
+    return select(key)
+
+
+def _position(key: Value) -> int:
+    cls = type(key)
+    if cls is int or cls is UInt:
+        return int(key)
+    if cls is float and key.is_integer():
+        return int(key)
+    msg = f"unsupported index type '{type_of(key).name}' in list"
+    raise EvaluationError(msg)

@@ -1,0 +1,43 @@
+"""RE2 patterns, compiled once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Protocol, cast
+
+from webhook.cel.errors import EvaluationError
+
+
+class Pattern(Protocol):
+    """What is used of a compiled pattern."""
+
+    def search(self, text: str) -> object | None:
+        """Finds the pattern anywhere in a text."""
+
+
+@lru_cache(maxsize=1024)
+def compile_pattern(pattern: str) -> Pattern:
+    """Compiles a pattern.
+
+    Raises:
+        EvaluationError: It is no RE2 pattern.
+    """
+    import re2  # noqa: PLC0415  # a native module that many expressions never need
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return cast("Pattern", re2.compile(pattern, options=options))
+    except (re2.error, UnicodeError) as error:
+        reason = error.args[0] if error.args else pattern
+        shown = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        msg = f"error parsing regexp: {shown}"
+        raise EvaluationError(msg) from None
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether the pattern is found anywhere in the text."""
+    try:
+        return compile_pattern(pattern).search(text) is not None
+    except UnicodeError:
+        return False

@@ -1,0 +1,155 @@
+"""CEL's types as the checker sees them, and their names as cel-go prints them."""
+
+from __future__ import annotations
+
+import enum
+from functools import lru_cache
+from typing import Final
+
+
+class Kind(enum.Enum):
+    """What a type is made of."""
+
+    DYN = "dyn"
+    ERROR = "error"
+    BOOL = "bool"
+    BYTES = "bytes"
+    DOUBLE = "double"
+    DURATION = "google.protobuf.Duration"
+    INT = "int"
+    LIST = "list"
+    MAP = "map"
+    NULL = "null_type"
+    OPAQUE = "opaque"
+    PARAMETER = "parameter"
+    STRING = "string"
+    STRUCT = "struct"
+    TIMESTAMP = "google.protobuf.Timestamp"
+    TYPE = "type"
+    UINT = "uint"
+
+
+class Type:
+    """One CEL type; build parametrised ones with `list_of`, `map_of`, `optional_of`, `type_of`, `opaque`, `struct`.
+
+    Args:
+        kind: What the type is made of.
+        name: Its name at run time, as `type(x)` gives it: `int`, `google.protobuf.Duration`, `kubernetes.Quantity`.
+        parameters: The types of elements, keys and values, or of an opaque type's parameters.
+    """
+
+    __slots__ = ("_hash", "generic", "kind", "name", "parameters")
+
+    def __init__(self, kind: Kind, name: str, parameters: tuple[Type, ...] = ()) -> None:
+        self.kind: Final = kind
+        self.name: Final = name
+        self.parameters: Final = parameters
+        self.generic: Final = kind is Kind.PARAMETER or any(each.generic for each in parameters)
+        self._hash = hash((kind, name, parameters))
+
+    def __eq__(self, other: object) -> bool:
+        """Types are equal when kind, name and parameters are."""
+        if self is other:
+            return True
+        return (
+            isinstance(other, Type)
+            and self.kind is other.kind
+            and self.name == other.name
+            and self.parameters == other.parameters
+        )
+
+    def __hash__(self) -> int:
+        """Equal types hash alike."""
+        return self._hash
+
+    def __str__(self) -> str:
+        """The type as cel-go's error messages show it (checker/format.go)."""
+        shown = _SHOWN.get(self.kind, self.name)
+        if self.parameters:
+            return f"{shown}({', '.join(map(str, self.parameters))})"
+        return shown
+
+    __repr__ = __str__
+
+
+_SHOWN = {
+    Kind.DURATION: "duration",
+    Kind.TIMESTAMP: "timestamp",
+    Kind.NULL: "null",
+    Kind.ERROR: "!error!",
+}
+
+BOOL: Final = Type(Kind.BOOL, "bool")
+BYTES: Final = Type(Kind.BYTES, "bytes")
+DOUBLE: Final = Type(Kind.DOUBLE, "double")
+DURATION: Final = Type(Kind.DURATION, "google.protobuf.Duration")
+DYN: Final = Type(Kind.DYN, "dyn")
+ERROR: Final = Type(Kind.ERROR, "error")
+INT: Final = Type(Kind.INT, "int")
+NULL: Final = Type(Kind.NULL, "null_type")
+STRING: Final = Type(Kind.STRING, "string")
+TIMESTAMP: Final = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
+TYPE: Final = Type(Kind.TYPE, "type")
+UINT: Final = Type(Kind.UINT, "uint")
+
+
+@lru_cache(maxsize=4096)
+def list_of(element: Type) -> Type:
+    """The type of lists whose elements are of the given type."""
+    return Type(Kind.LIST, "list", (element,))
+
+
+@lru_cache(maxsize=4096)
+def map_of(key: Type, value: Type) -> Type:
+    """The type of maps from the given key type to the given value type."""
+    return Type(Kind.MAP, "map", (key, value))
+
+
+@lru_cache(maxsize=4096)
+def optional_of(value: Type) -> Type:
+    """The type of optional values of the given type."""
+    return Type(Kind.OPAQUE, OPTIONAL_NAME, (value,))
+
+
+@lru_cache(maxsize=4096)
+def type_of(type_: Type) -> Type:
+    """The type of the given type's own value, `type(int)` for `int`."""
+    return Type(Kind.TYPE, "type", (type_,))
+
+
+def opaque(name: str, *parameters: Type) -> Type:
+    """A type that only functions can look into, such as `kubernetes.Quantity`.
+
+    Args:
+        name: The type's full name; values of it carry the type in the attribute `cel_type`.
+        parameters: Parameters of the type, if it has any.
+    """
+    return Type(Kind.OPAQUE, name, parameters)
+
+
+def struct(name: str) -> Type:
+    """A type with named, typed fields; its fields are declared by a `StructType` of the environment."""
+    return Type(Kind.STRUCT, name)
+
+
+def parameter(name: str) -> Type:
+    """A type parameter of an overload: `list(A)` is `list_of(parameter("A"))`."""
+    return Type(Kind.PARAMETER, name)
+
+
+OPTIONAL_NAME: Final = "optional_type"
+LIST: Final = list_of(DYN)
+MAP: Final = map_of(DYN, DYN)
+OPTIONAL: Final = optional_of(DYN)
+
+
+def is_optional(type_: Type) -> bool:
+    """Whether values of the type are optionals."""
+    return type_.kind is Kind.OPAQUE and type_.name == OPTIONAL_NAME
+
+
+def unwrap_optional(type_: Type) -> tuple[Type, bool]:
+    """The type inside an optional and True, or the type itself and False."""
+    if is_optional(type_):
+        return type_.parameters[0], True
+    return type_, False
