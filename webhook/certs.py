@@ -1,0 +1,407 @@
+"""Makes the certificates a webhook serves with: a certificate authority, and a serving certificate it has signed.
+
+Needs ``cryptography``, so import this module only where certificates are made.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import os
+import re
+import tempfile
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+DEFAULT_NAMES = (
+    "draguard.draguard-system.svc",
+    "draguard.draguard-system.svc.cluster.local",
+    "draguard.draguard-system",
+    "draguard",
+    "localhost",
+    "127.0.0.1",
+    "::1",
+)
+"""Service ``draguard`` in namespace ``draguard-system`` (the API server asks for the first), and this machine."""
+
+DEFAULT_DAYS = 365
+DEFAULT_CA_DAYS = 3650
+MOST_DAYS = 36500
+"""A hundred years, well before the last year that a certificate can state."""
+
+CA_CERTIFICATE, CA_KEY = "ca.crt", "ca.key"
+CERTIFICATE, KEY = "tls.crt", "tls.key"
+"""As in a Secret of type kubernetes.io/tls."""
+
+_KEYS = frozenset({CA_KEY, KEY})
+_MEND = "mend it, or give --force for a new authority and a new serving certificate"
+_EPHEMERAL_DAYS = 30
+_CLOCK_SKEW = timedelta(minutes=5)
+_LARGEST_FILE = 1 << 20
+_DNS_NAME = re.compile(
+    r"(?=.{1,253}\Z)"
+    r"(?:\*\.(?=.))?"  # a wildcard stands for the first label only
+    r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*"
+    r"(?=[a-z0-9-]*[a-z-])[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z",  # a last label of digits is half an IP address
+    re.ASCII | re.IGNORECASE,
+)
+
+_Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+
+class CertificateError(Exception):
+    """Certificates cannot be made or read; the message says what, where and how to mend it."""
+
+
+class Pair(NamedTuple):
+    """A certificate and its key, in PEM, and the certificate of the authority that vouches for it."""
+
+    certificate: bytes
+    key: bytes
+    ca: bytes
+
+
+class Issued(NamedTuple):
+    """What :func:`issue` has written.
+
+    Args:
+        written: The files, certificates and keys.
+        names: The names the serving certificate is valid for.
+        expires: The end of the serving certificate.
+        ca_expires: The end of the authority's certificate.
+        new_ca: Whether the authority is new, so that the ``caBundle`` of webhook configurations has to follow.
+    """
+
+    written: tuple[Path, ...]
+    names: tuple[str, ...]
+    expires: datetime
+    ca_expires: datetime
+    new_ca: bool
+
+
+class _Certified(NamedTuple):
+    certificate: x509.Certificate
+    key: _Key
+
+
+def issue(
+    directory: Path,
+    names: Sequence[str] = DEFAULT_NAMES,
+    *,
+    days: int = DEFAULT_DAYS,
+    ca_days: int = DEFAULT_CA_DAYS,
+    force: bool = False,
+) -> Issued:
+    """Write a serving certificate into a directory, and the authority that signs it unless one is there.
+
+    Either all files are put in place or none. Keys are readable by their owner only from the first byte.
+
+    Args:
+        directory: Where ``ca.crt``, ``ca.key``, ``tls.crt`` and ``tls.key`` belong; made if it is missing.
+        names: DNS names and IP addresses that clients will ask for.
+        days: How long the serving certificate is valid.
+        ca_days: How long a new authority is valid.
+        force: Replace all that is there, the authority included.
+
+    Raises:
+        CertificateError: A name or a number of days makes no sense; a file is there and ``force`` is not given;
+            the authority there is unusable or ends before the serving certificate would; writing fails.
+    """
+    alternatives = _alternatives(names)
+    _check_days("the serving certificate", days)
+    _check_days("the certificate authority", ca_days)
+    now = _now()
+    until = now + timedelta(days=days)
+    kept = None if force else _existing(directory, now, until)
+    if kept is None and days > ca_days:
+        message = (
+            f"the serving certificate would be valid for {days} days, its authority for {ca_days}: give fewer --days"
+        )
+        raise CertificateError(message)
+
+    authority = kept or _new_authority(now, now + timedelta(days=ca_days))
+    certificate, key = _sign(authority, alternatives, now, until)
+    files = {KEY: _key_pem(key), CERTIFICATE: _pem(certificate)}
+    if kept is None:
+        files = {CA_KEY: _key_pem(authority.key), CA_CERTIFICATE: _pem(authority.certificate), **files}
+    try:
+        _install(directory, files)
+    except OSError as error:
+        message = f"cannot write certificates to {directory}: {_reason(error)}; nothing there was changed"
+        raise CertificateError(message) from error
+    return Issued(
+        tuple(directory / name for name in files),
+        tuple(str(name.value) for name in alternatives),
+        until,
+        authority.certificate.not_valid_after_utc,
+        kept is None,
+    )
+
+
+def ephemeral(names: Sequence[str] = DEFAULT_NAMES) -> Pair:
+    """Make a serving certificate and its authority in memory, for 30 days; the authority's key is forgotten.
+
+    Args:
+        names: DNS names and IP addresses that clients will ask for.
+
+    Raises:
+        CertificateError: A name is neither a DNS name nor an IP address.
+    """
+    now = _now()
+    until = now + timedelta(days=_EPHEMERAL_DAYS)
+    authority = _new_authority(now, until)
+    certificate, key = _sign(authority, _alternatives(names), now, until)
+    return Pair(_pem(certificate), _key_pem(key), _pem(authority.certificate))
+
+
+def ca_bundle(path: Path) -> str:
+    """Return a file of PEM certificates as the ``caBundle`` of a webhook configuration wants it, in base64.
+
+    Args:
+        path: The authority's certificate, such as ``certs/ca.crt``.
+
+    Raises:
+        CertificateError: The file cannot be read, holds no certificate, or holds a private key.
+    """
+    pem = _read(path)
+    if b"PRIVATE KEY" in pem:
+        message = f"{path} holds a private key, which must not be published: give the authority's certificate"
+        raise CertificateError(message)
+    try:
+        x509.load_pem_x509_certificates(pem)
+    except ValueError as error:
+        message = f"{path} holds no PEM certificate: {error}"
+        raise CertificateError(message) from error
+    return base64.b64encode(pem).decode()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def _check_days(what: str, days: int) -> None:
+    if not 1 <= days <= MOST_DAYS:
+        message = f"{what} cannot be valid for {days} days: give 1 to {MOST_DAYS}"
+        raise CertificateError(message)
+
+
+def _alternatives(names: Sequence[str]) -> list[x509.DNSName | x509.IPAddress]:
+    if not names:
+        message = "a certificate needs at least one DNS name or IP address"
+        raise CertificateError(message)
+    return list(dict.fromkeys(map(_alternative, names)))
+
+
+def _alternative(name: str) -> x509.DNSName | x509.IPAddress:
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        if _DNS_NAME.match(name):
+            return x509.DNSName(name.lower())
+    else:
+        if "%" not in name:  # a zone has a meaning on one machine only
+            return x509.IPAddress(address)
+    message = (
+        f"{name!r} is neither an IP address nor a DNS name: "
+        "give names like draguard.draguard-system.svc, 10.0.0.7 or fd00::7, without port, scheme or brackets"
+    )
+    raise CertificateError(message)
+
+
+def _new_authority(now: datetime, until: datetime) -> _Certified:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _common_name("draguard CA")
+    builder = (
+        _builder(name, name, key.public_key(), now, until)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(authority=True), critical=True)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
+    )
+    return _Certified(builder.sign(key, SHA256()), key)
+
+
+def _sign(
+    authority: _Certified,
+    alternatives: Sequence[x509.DNSName | x509.IPAddress],
+    now: datetime,
+    until: datetime,
+) -> _Certified:
+    """Make a key and a certificate for it that strict verifiers (RFC 5280, 4.2.1) accept."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    issuer = authority.certificate
+    issuer_key = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    builder = (
+        _builder(_common_name("draguard"), issuer.subject, key.public_key(), now, until)
+        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(authority=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer_key), critical=False)
+    )
+    return _Certified(builder.sign(authority.key, SHA256()), key)
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    now: datetime,
+    until: datetime,
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(until)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _common_name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _key_usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        content_commitment=False,
+        key_encipherment=False,  # an ECDSA key signs the handshake and encrypts nothing
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _existing(directory: Path, now: datetime, until: datetime) -> _Certified | None:
+    """Return the authority that a directory holds, None if it holds no certificates at all."""
+    there = [name for name in (CERTIFICATE, KEY, CA_CERTIFICATE, CA_KEY) if os.path.lexists(directory / name)]
+    if CERTIFICATE in there or KEY in there:
+        message = (
+            f"{directory / there[0]} is already there: remove {CERTIFICATE} and {KEY} to renew them under the same "
+            "authority, or give --force to replace everything, the authority included"
+        )
+        raise CertificateError(message)
+    if not there:
+        return None
+    if len(there) == 1:
+        missing = CA_KEY if there == [CA_CERTIFICATE] else CA_CERTIFICATE
+        message = f"{directory / there[0]} is there without {missing}: {_MEND}"
+        raise CertificateError(message)
+    return _load_authority(directory / CA_CERTIFICATE, directory / CA_KEY, now, until)
+
+
+def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) -> _Certified:
+    try:
+        certificate = x509.load_pem_x509_certificate(_read(path))
+        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+        certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
+    except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension) as error:
+        message = f"{path} holds no usable certificate authority: {error}: {_MEND}"
+        raise CertificateError(message) from error
+    begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    fault = ""
+    if not (constraints.ca and usage.key_cert_sign):
+        fault = "is not the certificate of an authority"
+    elif begins > now:
+        fault = f"is not valid before {begins:%Y-%m-%d %H:%M} UTC"
+    elif ends <= now:
+        fault = f"expired on {ends:%Y-%m-%d}"
+    elif ends < until:
+        fault = (
+            f"ends on {ends:%Y-%m-%d}, before the serving certificate would: give --days {(ends - now).days} or fewer"
+        )
+    if fault:
+        message = f"{path} {fault}: {_MEND}"
+        raise CertificateError(message)
+    key = _load_key(key_path)
+    if key.public_key() != certificate.public_key():
+        message = f"{key_path} is not the key of {path}: {_MEND}"
+        raise CertificateError(message)
+    return _Certified(certificate, key)
+
+
+def _load_key(path: Path) -> _Key:
+    try:
+        key = load_pem_private_key(_read(path), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:  # TypeError: the key is encrypted
+        message = f"{path} holds no private key that can be read: {error}: {_MEND}"
+        raise CertificateError(message) from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+        message = f"{path} holds neither an ECDSA nor an RSA key: {_MEND}"
+        raise CertificateError(message)
+    return key
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        message = f"cannot read {path}: {_reason(error)}"
+        raise CertificateError(message) from error
+    if len(content) > _LARGEST_FILE:
+        message = f"{path} is larger than 1 MiB: it cannot be a certificate or a key"
+        raise CertificateError(message)
+    return content
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(Encoding.PEM)
+
+
+def _key_pem(key: _Key) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _install(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Put all files in place, or leave the directory as it was."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".draguard-", dir=directory) as staging, ExitStack() as undo:
+        for name, content in files.items():
+            _write(Path(staging, name), content, 0o600 if name in _KEYS else 0o644)
+        for name in files:
+            target = directory / name
+            if os.path.lexists(target):
+                old = Path(staging, f"{name}.old")
+                os.link(target, old, follow_symlinks=False)
+                undo.callback(old.replace, target)
+            else:
+                undo.callback(target.unlink, missing_ok=True)
+            Path(staging, name).replace(target)
+        undo.pop_all()
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    """Write a new file that has its final mode while it is still empty."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
