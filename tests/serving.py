@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import http.client
+import json
+import logging
+import re
 import socket
 import ssl
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webhook import certs, server
+from webhook.admission import Answer
 from webhook.http1 import Server
 
 if TYPE_CHECKING:
@@ -18,7 +23,11 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
+    from webhook.admission import Endpoint
+
 JSON = {"Content-Type": "application/json"}
+SOON = 5.0
+"""Seconds after which a test stops waiting for what must happen at once."""
 
 
 @dataclass(frozen=True)
@@ -87,3 +96,44 @@ def serving(app: Flask, configure: Callable[[Server], object] = lambda _server: 
         finally:
             running.stop()
             thread.join()
+
+
+def echo(body: bytes, endpoint: Endpoint) -> Answer:
+    """Answer with what was understood of the request."""
+    if body == b"broken":
+        raise ZeroDivisionError
+    if body == b"malformed":
+        return Answer(400, b"no AdmissionReview\n", "text/plain; charset=utf-8")
+    return Answer(200, json.dumps([endpoint, len(body), body[:9].decode()]).encode(), "application/json")
+
+
+def exchange(served: Served, *sent: bytes) -> bytes:
+    """Send bytes, return everything that comes back until the server closes the connection."""
+    received = bytearray()
+    with served.socket() as connection:
+        for part in sent:
+            connection.sendall(part)
+        while block := connection.recv(65536):
+            received += block
+    return bytes(received)
+
+
+def statuses(received: bytes) -> list[int]:
+    """Return the status of each response in a stream of short ones."""
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+) ", received)]
+
+
+def post(headers: str, body: bytes = b"", path: str = "/validate") -> bytes:
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{headers}\r\n".encode() + body
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + SOON
+    while time.monotonic() < deadline:
+        try:
+            if holds():
+                return True
+        except OSError as error:
+            logging.getLogger(__name__).debug("not yet: %s", error)
+        time.sleep(0.02)
+    return False
