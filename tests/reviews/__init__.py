@@ -1,0 +1,42 @@
+"""AdmissionReviews that real kube-apiservers 1.30 and 1.36 sent to a webhook.
+
+Each has the path that it was sent to and the review. A validating webhook is asked after the API server has validated
+the object itself, and of pods and v1alpha2 everything that was sent to the mutating one was admitted, too.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+RECORDED = Path(__file__).parent / "recorded.jsonl.gz"
+
+
+class Recorded(NamedTuple):
+    """A review, and the path that it was sent to."""
+
+    path: str
+    review: dict[str, Any]
+
+    @property
+    def endpoint(self) -> str:
+        return self.path.strip("/").partition("?")[0]
+
+    @property
+    def uid(self) -> str:
+        return str(self.review["request"]["uid"])
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the object is a pod or of v1alpha2."""
+        kind = self.review["request"]["kind"]
+        return kind["kind"] == "Pod" or kind["version"] == "v1alpha2"
+
+
+def recorded() -> list[Recorded]:
+    """Read them all."""
+    with gzip.open(RECORDED, "rt", encoding="utf-8") as lines:
+        values = [json.loads(line) for line in lines]
+    return [Recorded(value["path"], value["review"]) for value in values]
