@@ -28,7 +28,8 @@ _is_label = re.compile(_LABEL).fullmatch
 _is_subdomain = re.compile(_SUBDOMAIN).fullmatch
 # Go's (?i) also folds the long s and the Kelvin sign to ASCII, but not the dotless and dotted i that Python's does.
 _is_caseless_subdomain = re.compile(_SUBDOMAIN.replace("a-z", "a-zA-Z\u017f\u212a")).fullmatch
-_is_key = re.compile(_KEY).fullmatch
+_is_key = re.compile(f"({_SUBDOMAIN}/)?{_KEY}").fullmatch
+_is_key_name = re.compile(_KEY).fullmatch
 _is_value = re.compile(_VALUE).fullmatch
 _is_c_identifier = re.compile(_C_IDENTIFIER).fullmatch
 _is_condition_reason = re.compile(_CONDITION_REASON).fullmatch
@@ -242,7 +243,7 @@ def _subdomain(value: str, unit: str) -> Messages:
 def _key_name(name: str, release: int) -> Messages:
     if not name:
         return ("name part must be non-empty", f"name part {_NO_KEY}")
-    wrong_shape = FINE if _is_key(name) else (_NO_KEY,)
+    wrong_shape = FINE if _is_key_name(name) else (_NO_KEY,)
     return tuple(f"name part {message}" for message in _too_long(name, _LABEL_MAX, _unit(release)) + wrong_shape)
 
 

@@ -28,7 +28,7 @@ _BINARY_SUFFIXES = {power: suffix for suffix, power in _BINARY.items()}
 # Looser than the regular expression of the error text: "+", "." and "Ki" are zero. Possessive, so as to stay linear.
 _parts = re.compile(r"([-+]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)").fullmatch
 _exponent = re.compile(r"[eE]([-+]?)(?=[0-9])0*+([0-9]{0,19})").fullmatch
-_is_plain = re.compile(r"[0-9]{1,15}([KMGTP]i?|[mkE]|Ei)?").fullmatch
+_is_plain = re.compile("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?").fullmatch
 """Tells the common quantities, which need no closer look."""
 
 _INT64 = range(-(2**63), 2**63)

@@ -1,0 +1,242 @@
+"""What is said of names, release by release."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook import formats
+
+LABEL = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+CASELESS = (
+    "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'Example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+KEY = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+VALUE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+C_IDENTIFIER = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
+    "or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
+)
+REASON = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or "
+    "'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is "
+    "'[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')"
+)
+WITH_PREFIX = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+LONG = "a" * 64
+LONGER = ".".join(["a" * 61] * 5)
+
+
+@pytest.mark.parametrize(
+    ("value", "messages"),
+    [
+        ("gpu-0", ()),
+        ("0", ()),
+        ("a" * 63, ()),
+        ("", (LABEL,)),
+        ("-a", (LABEL,)),
+        ("a-", (LABEL,)),
+        ("Gpu", (LABEL,)),
+        ("gpu\n", (LABEL,)),
+        ("\u0663", (LABEL,)),
+        ("gpu.0", ("must not contain dots",)),
+        ("gpu..0", (LABEL,)),
+        (LONG, ("must be no more than 63 characters",)),
+        (LONGER, ("must be no more than 63 characters", "must not contain dots")),
+        ("ü" * 32, ("must be no more than 63 characters", LABEL)),
+        ("ü" * 31, (LABEL,)),
+    ],
+)
+def test_a_label_is_short_lower_case_and_without_dots(value: str, messages: tuple[str, ...]) -> None:
+    for release in (27, 36):
+        assert formats.dns_label(value, release) == messages
+        assert formats.short_name(value, release) == tuple(m.replace("63 characters", "63 bytes") for m in messages)
+
+
+@pytest.mark.parametrize(
+    ("value", "messages"),
+    [
+        ("gpu.example.com", ()),
+        ("a", ()),
+        ("1.2.3", ()),
+        (LONG, ()),
+        ("", (SUBDOMAIN,)),
+        ("a..b", (SUBDOMAIN,)),
+        ("a.b.", (SUBDOMAIN,)),
+        ("a/b", (SUBDOMAIN,)),
+        ("a.b\n", (SUBDOMAIN,)),
+        ("Example.com", (SUBDOMAIN,)),
+        ("a" * 253, ()),
+        (LONGER, ("must be no more than 253 characters",)),
+        ("ü" * 127, ("must be no more than 253 characters", SUBDOMAIN)),
+        ("ü" * 126, (SUBDOMAIN,)),
+    ],
+)
+def test_a_subdomain_is_made_of_labels_of_any_length(value: str, messages: tuple[str, ...]) -> None:
+    for release in (27, 36):
+        assert formats.dns_subdomain(value, release) == messages
+        assert formats.long_name(value, release) == tuple(m.replace("253 characters", "253 bytes") for m in messages)
+
+
+def test_upper_case_is_fine_where_case_does_not_count() -> None:
+    assert formats.dns_subdomain_caseless("GPU.Example.com", 36) == ()
+    assert formats.dns_subdomain_caseless("GPU_0", 36) == (CASELESS,)
+    assert formats.dns_subdomain_caseless("A" * 254, 36) == ("must be no more than 253 bytes",)
+
+
+def test_case_folds_as_in_go() -> None:
+    assert formats.dns_subdomain_caseless("\u212aube\u017f", 36) == ()
+    assert formats.dns_subdomain_caseless("\u0130", 36) == formats.dns_subdomain_caseless("\u0131", 36) == (CASELESS,)
+
+
+def test_a_driver_may_be_spelled_in_upper_case() -> None:
+    assert formats.driver_name("GPU.Example.com", 36) == ()
+    assert formats.driver_name("\u212aube.\u0130o", 36) == ()
+    assert formats.driver_name("gpu_0", 36) == (SUBDOMAIN,)
+    assert formats.driver_name("", 34) == (SUBDOMAIN,)
+
+
+@pytest.mark.parametrize(
+    ("value", "masked"),
+    [("gpu-", "gpa"), ("gpu", "gpu"), ("-", "-"), ("--", "a"), ("", ""), ("a.-", "aa")],
+)
+def test_a_trailing_dash_is_masked_with_the_byte_before_it(value: str, masked: str) -> None:
+    assert formats.mask_trailing_dash(value) == masked
+    assert formats.name_prefix(value, 36) == formats.dns_subdomain(masked, 36)
+
+
+def test_half_a_character_before_the_dash_is_no_name() -> None:
+    assert formats.name_prefix("aü-", 36) == (SUBDOMAIN,)
+    assert formats.name_prefix("a\ud800-", 36) == (SUBDOMAIN,)
+
+
+@pytest.mark.parametrize(
+    ("value", "messages"),
+    [
+        ("zone", ()),
+        ("topology.kubernetes.io/Zone_1", ()),
+        ("a" * 253 + "/" + "b" * 63, ()),
+        ("", ("name part must be non-empty", f"name part {KEY}")),
+        ("a b", (f"name part {KEY}",)),
+        ("a\n", (f"name part {KEY}",)),
+        ("/a", ("prefix part must be non-empty",)),
+        ("a/", ("name part must be non-empty", f"name part {KEY}")),
+        ("/", ("prefix part must be non-empty", "name part must be non-empty", f"name part {KEY}")),
+        ("A/b", (f"prefix part {SUBDOMAIN}",)),
+        ("A/-", (f"prefix part {SUBDOMAIN}", f"name part {KEY}")),
+        (LONG, ("name part must be no more than 63 characters",)),
+        (f"a/{LONG}", ("name part must be no more than 63 characters",)),
+        ("ü" * 32, ("name part must be no more than 63 characters", f"name part {KEY}")),
+        (f"{LONGER}/a", ("prefix part must be no more than 253 characters",)),
+        ("a/b/c", (f"a qualified name {KEY} {WITH_PREFIX}",)),
+    ],
+)
+def test_a_label_key_is_a_name_with_an_optional_prefix(value: str, messages: tuple[str, ...]) -> None:
+    assert formats.label_key(value, 34) == messages
+    assert formats.label_key(value, 35) == tuple(
+        message.replace("3 characters", "3 bytes").replace("a qualified name", "a valid label key")
+        for message in messages
+    )
+
+
+def test_an_annotation_key_may_have_upper_case_in_its_prefix() -> None:
+    assert formats.annotation_key("Example.COM/Note", 36) == ()
+    assert formats.label_key("Example.COM/Note", 36) != ()
+    assert formats.annotation_key("a b", 36) == (f"name part {KEY}",)
+
+
+@pytest.mark.parametrize(
+    ("value", "messages"),
+    [
+        ("", ()),
+        ("a_B.c-1", ()),
+        ("a/b", (VALUE,)),
+        ("-a", (VALUE,)),
+        ("a\n", (VALUE,)),
+        (LONG, ("must be no more than 63 characters",)),
+        (f"{LONG}/", ("must be no more than 63 characters", VALUE)),
+    ],
+)
+def test_a_label_value_is_short_or_empty(value: str, messages: tuple[str, ...]) -> None:
+    assert formats.label_value(value, 34) == messages
+    assert formats.label_value(value, 35) == tuple(m.replace("63 characters", "63 bytes") for m in messages)
+
+
+def test_a_c_identifier_has_no_limit_of_its_own() -> None:
+    assert formats.c_identifier("_memorySize0", 36) == formats.c_identifier(LONG, 36) == ()
+    for value in ("", "0a", "a-b", "ü", "a\n"):
+        assert formats.c_identifier(value, 36) == (C_IDENTIFIER,)
+
+
+def test_a_condition_reason_starts_with_a_letter() -> None:
+    assert formats.condition_reason("ReasonA,ReasonB_", 36) == ()
+    for value in ("", "1a", "_a", "a:", "a b", "a\n"):
+        assert formats.condition_reason(value, 36) == (REASON,)
+
+
+def test_an_extended_resource_has_a_domain_that_is_not_of_kubernetes() -> None:
+    assert formats.extended_resource_name("example.com/gpu", 36) == ()
+    for value in (
+        "gpu",
+        "kubernetes.io/gpu",
+        "x.kubernetes.io/gpu",
+        "requests.example.com/gpu",
+        "example.com/gpu/0",
+        "",
+    ):
+        assert formats.extended_resource_name(value, 36) == ("must be a valid extended resource name",)
+
+
+FORMATS = {
+    name: function
+    for name in formats.__all__
+    if inspect.isfunction(function := getattr(formats, name)) and len(inspect.signature(function).parameters) == 2
+}
+
+
+@given(st.text(alphabet=st.characters(), max_size=80), st.integers(27, 36))
+def test_whatever_the_text_a_format_answers(value: str, release: int) -> None:
+    for function in FORMATS.values():
+        function(value, release)
+
+
+@given(st.text(alphabet="aZ0-_./:,+e", max_size=80), st.integers(27, 36))
+def test_texts_that_are_nearly_right_are_answered_too(value: str, release: int) -> None:
+    for function in FORMATS.values():
+        function(value, release)
+
+
+@pytest.mark.parametrize("unit", ["a", "a.", "a-", "0", "1.", "a/", ":0", "A,", "é", "\ud800", "e", " "])
+def test_time_is_linear_in_the_text(unit: str) -> None:
+    # A quadratic format would take hours.
+    for function in FORMATS.values():
+        function(unit * 200_000 + "!", 36)
+
+
+def test_every_format_says_what_it_is_in_a_sentence() -> None:
+    for name, function in FORMATS.items():
+        sentence = (inspect.getdoc(function) or "").split("\n\n")[0]
+        assert sentence.endswith("."), name

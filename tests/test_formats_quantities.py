@@ -1,0 +1,267 @@
+"""How quantities are read, rounded, compared and written."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from webhook.formats import Quantity, decode_quantity, parse_quantity, quantity
+
+FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+SUFFIX = "unable to parse quantity's suffix"
+NUMERIC = "unable to parse numeric part of quantity"
+
+POWERS = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+    "e3": 3,
+    "E-2": -2,
+    "e+5": 5,
+}
+FACTORS = {suffix: Fraction(10) ** power for suffix, power in POWERS.items()} | {
+    suffix: Fraction(1024**power) for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)
+}
+NANO = Fraction(1, 10**9)
+
+numbers = st.from_regex(
+    r"[-+]?(0{0,2}[0-9]{1,20}(\.[0-9]{0,20})?|\.[0-9]{1,12})", fullmatch=True, alphabet="+-.0123456789"
+)
+suffixes = st.sampled_from(sorted(FACTORS))
+quantities = st.builds(str.__add__, numbers, suffixes)
+
+
+def exact(value: Quantity) -> Fraction:
+    return value.sign * int(f"0{value.digits}") * Fraction(10) ** value.power
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        # As it was given, where that has a suffix of its own and no zeros to spare.
+        *((text, text) for text in ("0", "1", "7Gi", "1536Mi", "100m", "5n", "12E", "1e3", "1E-3", "-1Gi", "1025Ki")),
+        *((text, text) for text in ("+5", "05", "1.500", "1.", "1.G", "01Ki")),
+        # Canonically, else.
+        ("1000", "1k"),
+        ("1024", "1024"),
+        ("1024Ki", "1Mi"),
+        ("8Ki", "8Ki"),
+        ("0.5", "500m"),
+        ("1.5", "1500m"),
+        ("1.5Gi", "1536Mi"),
+        ("-1.5Gi", "-1536Mi"),
+        ("0.5Ki", "512"),
+        ("1000Ki", "1000Ki"),
+        ("1.5Ki", "1536"),
+        ("100.035Ki", "102435840m"),
+        ("0.05Gi", "53687091200m"),
+        ("100e1", "1e3"),
+        ("12e-2", "120e-3"),
+        ("10e2", "1e3"),
+        ("1000e0", "1e3"),
+        ("10e-1", "1"),
+        ("0Ki", "0"),
+        ("-0", "0"),
+        # Rounded up to a nano.
+        ("3.001n", "4n"),
+        ("0.0000000001", "1n"),
+        ("-0.0000000001", "-1n"),
+        ("1.0000000000", "1"),
+        ("1e-1000", "1e-9"),
+        ("1.9999999999", "2"),
+        ("9.9999999999999999999", "10"),
+        ("1e-10", "1e-9"),
+        ("0.000000000001Ki", "2n"),
+        ("1." + "9" * 700 + "Ki", "2Ki"),
+        ("1." + "0" * 700 + "1Ki", "1024000000001n"),
+        ("1." + "0" * 700 + "Ki", "1Ki"),
+        # Capped, but only in binary.
+        ("8Ei", "9223372036854775807"),
+        ("-9Ei", "-9223372036854775807"),
+        ("9" * 5000 + "Ki", "9223372036854775807"),
+        ("9223372036854775808", "9223372036854775808"),
+        ("1" * 5000, "1" * 5000),
+        # Upstream's oddities.
+        ("1000E", "1"),
+        ("1e1000000000", "10e999999999"),
+        ("1e4294967297", "10"),
+        ("1e-2147483649", "10e2147483646"),
+        *((text, "0") for text in ("+", "-", ".", "-.", "m", "Ki", ".Ki", "E", "0e99")),
+    ],
+)
+def test_a_quantity_is_written_as_the_api_server_does(text: str, written: str) -> None:
+    assert str(parse_quantity(text)) == written
+    assert quantity(text, 36) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *(
+            (text, FORMAT_WRONG)
+            for text in ("", "a", "Bad_Name!", "ümlaut", "1 Gi", "1.2.3", "1,5", "0.1am", "1+1.0M", "0x1")
+        ),
+        *((text, FORMAT_WRONG) for text in ("1Gi\n", "\t1", "v1.2", "-a", "1\u0661", "1ki!")),
+        *(
+            (text, SUFFIX)
+            for text in ("1G0", "1i", "0.1mi", "1ki", "1e", "1e+", "1e-", "1-", "1+5", "1ee5", "-3.01e-", "e")
+        ),
+        *(
+            (text, SUFFIX)
+            for text in ("1e9223372036854775808", "1e99999999999999999999999", "1Kk", "1Kii", "1K", "--1")
+        ),
+        *((text, NUMERIC) for text in (".Ei", "Pi", "-Ei", ".e-20")),
+    ],
+)
+def test_what_is_no_quantity_is_refused_in_the_decoders_words(text: str, message: str) -> None:
+    assert quantity(text, 27) == quantity(text, 36) == (message,)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (None, "0"),
+        (5, "5"),
+        (-1, "-1"),
+        (2048, "2048"),
+        (10**20, "100E"),
+        (1.5, "1500m"),
+        (1000.0, "1k"),
+        (0.0, "0"),
+        (1e16, "10P"),
+        (1e-7, "100e-9"),
+        (1e-9, "1e-9"),
+        (1e21, "1e+21"),
+        (" 1Gi ", "1Gi"),
+        ("\u00a01Gi\u3000", "1Gi"),
+    ],
+)
+def test_json_numbers_and_blanks_around_are_fine(value: object, written: str) -> None:
+    assert str(decode_quantity(value)) == written
+
+
+def test_a_number_of_many_digits_is_fine() -> None:
+    assert decode_quantity(10**5000).power == 5000
+
+
+@pytest.mark.parametrize("value", [True, False, {}, [], ["1"], float("inf"), float("nan"), "null", "\n1", b"1"])
+def test_other_json_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="quantities must match") as refusal:
+        decode_quantity(value)
+    assert str(refusal.value) == FORMAT_WRONG
+
+
+def test_quantities_compare_by_value() -> None:
+    ascending = (
+        "-1e1000000000",
+        "-1Gi",
+        "-1G",
+        "-15",
+        "-2",
+        "-1n",
+        "0",
+        "1n",
+        "999u",
+        "1m",
+        "2",
+        "15",
+        "999M",
+        "1G",
+        "1Gi",
+        "1e1000000000",
+    )
+    for less, more in pairwise(map(parse_quantity, ascending)):
+        assert less < more
+        assert more > less
+        assert less != more
+    assert parse_quantity("1Ki") == parse_quantity("1024.0") == parse_quantity("1024000m")
+    assert len({parse_quantity(text) for text in ("0", "0Ki", "-0", "m", "1Ki", "1024")}) == 2
+    assert parse_quantity("1") != "1"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "total"),
+    [
+        ("1Gi", "1Gi", "2Gi"),
+        ("1Gi", "7", "1073741831"),
+        ("1536Mi", "512Mi", "2Gi"),
+        ("0", "1536Mi", "1536Mi"),
+        ("1G", "1Gi", "2073741824"),
+        ("1e3", "1", "1001"),
+        ("1Gi", "-1Gi", "0"),
+        ("-1500m", "1", "-500m"),
+        ("1Gi", "100m", "1073741824100m"),
+        ("8Ei", "8Ei", "18446744073709551614"),
+        ("5", "1e1000000000", "10e999999999"),
+        ("1e1000000000", "5", "10e999999999"),
+    ],
+)
+def test_a_sum_has_the_notation_of_its_first_summand(one: str, other: str, total: str) -> None:
+    assert str(parse_quantity(one) + parse_quantity(other)) == total
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("0", 0), ("100m", 1), ("900m", 1), ("-100m", -1), ("1.5Ki", 1536), ("1.1", 2), ("-1.1", -2), ("1n", 1)),
+        *(
+            ("8Ei", 2**63 - 1),
+            ("9223372036854775807", 2**63 - 1),
+            ("9223372036854775808", 0),
+            ("10E", 0),
+            ("1e1000000000", 0),
+        ),
+    ],
+)
+def test_a_value_is_rounded_away_from_zero_to_64_bits(text: str, value: int) -> None:
+    assert parse_quantity(text).value() == value
+
+
+@given(numbers, suffixes)
+def test_the_value_is_exact_to_a_nano_and_to_64_bits_in_binary(number: str, suffix: str) -> None:
+    expected = Fraction(number.rstrip(".") or "0") * FACTORS[suffix]
+    magnitude = ceil(abs(expected) / NANO) * NANO
+    if suffix.endswith("i"):
+        magnitude = min(magnitude, Fraction(2**63 - 1))
+    assert exact(parse_quantity(number + suffix)) == (magnitude if expected > 0 else -magnitude)
+
+
+@given(quantities)
+def test_what_is_written_is_read_as_the_same_value(text: str) -> None:
+    value = parse_quantity(text)
+    assume(value.length <= 21)  # beyond the suffix E the API server writes another number
+    written = str(value)
+    assert parse_quantity(written) == value
+    assert str(parse_quantity(written)) == written
+
+
+@given(quantities, quantities)
+def test_order_and_sums_are_those_of_the_numbers(one: str, other: str) -> None:
+    a, b = parse_quantity(one), parse_quantity(other)
+    assert (a < b, a == b, a > b) == (exact(a) < exact(b), exact(a) == exact(b), exact(a) > exact(b))
+    assert exact(a + b) == exact(a) + exact(b)
+
+
+@given(st.text(alphabet="0123456789.+-eEinumkKMGTP x", max_size=30))
+def test_whatever_the_text_there_is_a_quantity_or_a_message(text: str) -> None:
+    assert quantity(text, 36) in {(), (FORMAT_WRONG,), (SUFFIX,), (NUMERIC,)}
+    if not quantity(text, 36):
+        assert str(decode_quantity(text))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_is_read_as_its_shortest_text(number: float) -> None:
+    assume(not number or abs(number) > 1e-9)
+    assert exact(decode_quantity(number)) == exact(parse_quantity(repr(number)))
