@@ -33,8 +33,10 @@ _is_plain = re.compile("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?").fullmatch
 
 _INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 19
-_FAST_DIGITS = 18
+_FAST_DIGITS, _FAST_BINARY_DIGITS = 18, 14
 """The digits that upstream takes to fit an int64; longer numbers take its slow way, which caps and rounds."""
+_KIBI = 1024
+"""The least that is written with a binary suffix."""
 _NANO = -9
 _EXACT_DIGITS = 600
 """The digits up to which sums and fractions of binary quantities are exact; Python turns 640 into a number at least."""
@@ -87,7 +89,8 @@ class Quantity:
         if max(self.length, other.length) - power > _EXACT_DIGITS:
             return max(self, other, key=lambda summand: summand.length)
         total = sum(one.sign * int(f"0{one.digits}{'0' * (one.power - power)}") for one in (self, other))
-        return _quantity(total < 0, str(abs(total)), power, (self if self.sign else other).notation)
+        notation = (self if self.sign else other).notation
+        return _quantity(-1 if total < 0 else 1, str(abs(total)), power, notation)
 
     @property
     def length(self) -> int:
@@ -105,15 +108,15 @@ class Quantity:
         return self.sign * number if self.sign * number in _INT64 else 0
 
     def __str__(self) -> str:
-        """Write it as the API server does: as it was given if that is short enough already, else canonically."""
+        """Write it as the API server does: as it was given where it takes that for canonical, else canonically."""
         if self.spelled or not self.sign:
             return self.spelled or "0"
         minus = "-" if self.sign < 0 else ""
         if self.notation == BINARY_SI and self.power >= 0 and self.length <= _EXACT_DIGITS:
             number, power = int(self.digits + "0" * self.power), 0
-            while number % 1024 == 0:
-                number, power = number // 1024, power + 10
-            if power or number > 1024:  # noqa: PLR2004 - smaller ones are written decimally
+            while number % _KIBI == 0:
+                number, power = number // _KIBI, power + 10
+            if power or number > _KIBI:
                 return f"{minus}{number}{_BINARY_SUFFIXES.get(power, '')}"
         padding = self.power % 3
         power = self.power - padding
@@ -179,23 +182,22 @@ def parse_quantity(text: str) -> Quantity:
         raise ValueError(_FORMAT_WRONG)
     minus, zeros, whole, fraction, suffix = match.groups(default="")
     notation, power = _scale(suffix)
-    negative = minus == "-"
+    sign = -1 if minus == "-" else 1
     digits = (whole or "0") + fraction
     if notation == BINARY_SI:
-        # Upstream's estimate of the decimal digits of the product.
-        if not fraction and len(digits) + power * 3 // 10 < 15:  # noqa: PLR2004
+        if not fraction and len(digits) + power * 3 // 10 <= _FAST_BINARY_DIGITS:
             number = int(digits)
-            return _quantity(negative, str(number << power), 0, notation, text if number % 8 else "")
+            return _quantity(sign, str(number << power), 0, notation, text if number % 8 else "")
     else:
         power = _int32(power - len(fraction))
         if len(digits) <= _FAST_DIGITS and power >= _NANO:
             canonical = power % 3 == 0 and not digits.startswith("0") and not digits.endswith("000")
-            return _quantity(negative, digits, power, notation, text if canonical else "")
+            return _quantity(sign, digits, power, notation, text if canonical else "")
     if not (zeros or whole or fraction):
         raise ValueError(_NUMERIC)
     if notation == BINARY_SI:
-        return _large_or_broken_binary(negative, whole, fraction, power)
-    return _quantity(negative, *_rounded_up(digits, power), notation)
+        return _large_or_broken_binary(sign, whole, fraction, power)
+    return _quantity(sign, *_rounded_up(digits, power), notation)
 
 
 def _scale(suffix: str) -> tuple[str, int]:
@@ -210,16 +212,16 @@ def _scale(suffix: str) -> tuple[str, int]:
     return DECIMAL_EXPONENT, _int32(power)
 
 
-def _large_or_broken_binary(negative: bool, whole: str, fraction: str, power: int) -> Quantity:  # noqa: FBT001
+def _large_or_broken_binary(sign: int, whole: str, fraction: str, power: int) -> Quantity:
     if len(whole) > _INT64_DIGITS:
-        return _quantity(negative, _MAX_BINARY.digits, 0, BINARY_SI)
+        return _quantity(sign, _MAX_BINARY.digits, 0, BINARY_SI)
     # Of what is beyond those digits it matters only whether there is anything: the number is rounded up.
     more = "1" if fraction[_EXACT_DIGITS:].strip("0") else ""
     fraction = fraction[:_EXACT_DIGITS] + more
     scaled = str(int(f"0{whole}{fraction}") << power)
-    magnitude = min(_quantity(False, *_rounded_up(scaled, -len(fraction)), BINARY_SI), _MAX_BINARY)  # noqa: FBT003
+    magnitude = min(_quantity(1, *_rounded_up(scaled, -len(fraction)), BINARY_SI), _MAX_BINARY)
     notation = BINARY_SI if magnitude >= _ONE else DECIMAL_SI
-    return _quantity(negative, magnitude.digits, magnitude.power, notation)
+    return _quantity(sign, magnitude.digits, magnitude.power, notation)
 
 
 def _rounded_up(digits: str, power: int) -> tuple[str, int]:
@@ -234,12 +236,12 @@ def _rounded_up(digits: str, power: int) -> tuple[str, int]:
     return carried + "0" * (len(kept) - len(below)), _NANO
 
 
-def _quantity(negative: bool, digits: str, power: int, notation: str, spelled: str = "") -> Quantity:  # noqa: FBT001
+def _quantity(sign: int, digits: str, power: int, notation: str, spelled: str = "") -> Quantity:
     significant = digits.strip("0")
     if not significant:
         return Quantity(notation=notation)
     power += len(digits) - len(digits.rstrip("0"))
-    return Quantity(-1 if negative else 1, significant, power, notation, spelled)
+    return Quantity(sign, significant, power, notation, spelled)
 
 
 def _int32(number: int) -> int:
