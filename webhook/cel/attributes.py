@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 
 class Link(NamedTuple):
-    """One step of a chain: a constant key, or a closure that computes it."""
+    """One step of a chain: a constant key, or a closure that computes it.
+
+    `strict` says whether an optional step from what has no parts at all is an error.
+    """
 
     key: Value
     computed: Closure | None = None
     optional: bool = False
+    strict: bool = False
 
 
 class Chain(NamedTuple):
@@ -58,7 +62,7 @@ def resolve(frame: Frame, value: Value, links: tuple[Link, ...]) -> Value:
         optional = optional or link.optional
         key = link.key if link.computed is None else link.computed(frame)
         if optional:
-            value = operators.find(value, key, presence=True)
+            value = operators.find_present(value, key, strict=link.strict)
             if value is MISSING:
                 return NONE
             frame[0] -= 1
@@ -151,14 +155,14 @@ def _fields(chain: Chain, slot: int, own_cost: int) -> Closure:
     return {1: one, 2: two}.get(len(names), more)
 
 
-def emit_presence(chain: Chain, field: str, *, test_cost: int) -> Closure:
-    """The closure of `has(chain.field)`; the test itself costs `test_cost`."""
+def emit_presence(chain: Chain, field: str, *, test_cost: int, strict: bool) -> Closure:
+    """The closure of `has(chain.field)`; the test itself costs `test_cost`, and `strict` is as in `Link`."""
     operand = emit(chain, own_cost=0)
     cost = chain.own_cost + test_cost
 
     def presence(frame: Frame) -> bool:
         frame[0] -= cost
         value = operand(frame)
-        return field in value if type(value) is dict else operators.has(value, field)
+        return field in value if type(value) is dict else operators.has(value, field, strict=strict)
 
     return presence

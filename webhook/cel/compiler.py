@@ -224,7 +224,7 @@ class Compiler:
             if found is not None:
                 return found
         if isinstance(node, ast.Select) and not node.test:
-            return self._chain(node.operand).extended(Link(node.field))
+            return self._chain(node.operand).extended(self._field(node))
         if isinstance(node, ast.Call) and self._is_attribute(node):
             if node.function == "_?_:_":
                 return Chain((), root=self._conditional(node), own_cost=0)
@@ -235,8 +235,11 @@ class Compiler:
     def _link(self, key: Expression, *, optional: bool) -> Link:
         constant = self._constant(key)
         if constant is not _NOT_CONSTANT:
-            return Link(constant, None, optional)
-        return Link(None, self._resolved(key), optional)
+            return Link(constant, None, optional, self._environment.options.strict_presence_test)
+        return Link(None, self._resolved(key), optional, self._environment.options.strict_presence_test)
+
+    def _field(self, node: ast.Select) -> Link:
+        return Link(node.field, strict=self._environment.options.strict_presence_test)
 
     def _variable(self, node: ast.Ident | ast.Select) -> Chain | None:
         if not self._is_checked:
@@ -274,7 +277,7 @@ class Compiler:
         return Chain((), root=self._lookup(candidates, self._qualified(node), type_))
 
     def _qualified(self, node: ast.Select) -> Closure:
-        chain = self._chain(node.operand).extended(Link(node.field))
+        chain = self._chain(node.operand).extended(self._field(node))
         return attributes.emit(chain, own_cost=0)
 
     def _lookup(self, candidates: list[str], otherwise: Closure, type_: Type | None) -> Closure:
@@ -291,7 +294,10 @@ class Compiler:
         if not node.test:
             return self._attribute(node)
         return attributes.emit_presence(
-            self._chain(node.operand), node.field, test_cost=self._environment.options.presence_test_cost
+            self._chain(node.operand),
+            node.field,
+            test_cost=self._environment.options.presence_test_cost,
+            strict=self._environment.options.strict_presence_test,
         )
 
     # -- calls

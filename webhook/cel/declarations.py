@@ -141,6 +141,8 @@ class Options:
         homogeneous_literals: Whether elements of a list or map must share one type (cel-go HomogeneousAggregateLiterals).
         cross_type_numeric: Whether `1 < 2.5` type-checks (cel-go CrossTypeNumericComparisons).
         presence_test_cost: What `has(a.b)` costs beyond the selection of `a`: 1, or 0 as in Kubernetes.
+        strict_presence_test: Whether `has(1.a)` and `1.?a` on dynamic values are errors (cel-go
+            EnableErrorOnBadPresenceTest); Kubernetes has them false and absent.
         strict_map_keys: Whether `{1: 2, 1: 3}` and `{1.5: 2}` are errors, as the CEL specification wants and cel-go
             does not.
     """
@@ -149,4 +151,5 @@ class Options:
     homogeneous_literals: bool = False
     cross_type_numeric: bool = True
     presence_test_cost: int = 1
+    strict_presence_test: bool = False
     strict_map_keys: bool = False

@@ -144,3 +144,9 @@ def regex(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[Est
 def of_target(size_of: SizeOf, target: EstimatedNode | None, _: Sequence[EstimatedNode]) -> CallEstimate | None:
     """A function that goes through its target once."""
     return None if target is None else CallEstimate(_traversal(size_of(target)))
+
+
+def quoting(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """`strings.quote`: at most two characters for each, and two quotes."""
+    size = size_of(arguments[0])
+    return CallEstimate(_traversal(size), Bounds(size.low + 2, min(size.high * 2 + 2, MOST)))

@@ -90,6 +90,9 @@ class Builder:
         return ast.copy(node)
 
 
+ANY_ARITY: Final = -1
+"""The arity of a macro that takes any number of arguments."""
+
 Expander = Callable[[Builder, "Expression | None", "list[Expression]"], "Expression | None"]
 
 
@@ -99,7 +102,7 @@ class Macro:
 
     Args:
         name: The function's name.
-        arity: How many arguments it takes.
+        arity: How many arguments it takes, or `ANY_ARITY`.
         member: Whether it is called on a target.
         expand: Takes a `Builder`, the target and the arguments; gives the rewritten expression, or None to leave the
             call as it is; raises `MacroError`.

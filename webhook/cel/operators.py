@@ -11,7 +11,6 @@ from webhook.cel.types import Type
 from webhook.cel.values import (
     INT_MAX,
     INT_MIN,
-    NONE,
     UINT_MAX,
     Duration,
     Optional,
@@ -51,6 +50,14 @@ def _refusal(first: Value, name: str) -> EvaluationError:
     return no_such_overload("" if type(first) in _OPERANDS[name] else name)
 
 
+def to_double(number: float) -> float:
+    """A number as a double; whole numbers beyond 53 bits lose digits, and cel-go compares them so."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 # -- equality
 
 
@@ -58,7 +65,11 @@ def equal(first: Value, second: Value) -> bool:
     """`first == second`: numbers of different types compare by value, other values of different types are unequal."""
     cls, other = type(first), type(second)
     if cls in _NUMBERS:
-        return other in _NUMBERS and first == second  # type: ignore[no-any-return]
+        if other not in _NUMBERS:
+            return False
+        if cls is not other and (cls is float or other is float):
+            return to_double(first) == to_double(second)
+        return first == second  # type: ignore[no-any-return]
     if cls in _PLAIN:
         return cls is other and first == second  # type: ignore[no-any-return]
     if cls is list:
@@ -242,6 +253,8 @@ def _comparison(compare: Callable[[Value, Value], bool], name: str) -> Callable[
             if first != first or second != second:  # noqa: PLR0124  # NaN is what differs from itself
                 msg = "NaN values cannot be ordered"
                 raise EvaluationError(msg)
+            if cls is not other and (cls is float or other is float):
+                return compare(to_double(first), to_double(second))
             return compare(first, second)
         if cls is other:
             if cls in _ORDERED:
@@ -289,29 +302,29 @@ def index(container: Value, key: Value) -> Value:
     raise no_such_key(key)
 
 
-def index_optionally(container: Value, key: Value) -> Optional:
-    """`container[?key]`: absent where the key or index is."""
+def has(container: Value, field: str, *, strict: bool = False) -> bool:
+    """`has(container.field)`; strictly, an error where nothing can be selected from the container at all."""
     if type(container) is Optional:
-        if not container.present:
-            return NONE
-        container = container.value
-    found = find(container, key, presence=True)
-    return NONE if found is MISSING else Optional(found)
-
-
-def has(container: Value, field: str) -> bool:
-    """`has(container.field)`."""
-    if type(container) is Optional:
-        return container.present and has(container.value, field)
+        return container.present and has(container.value, field, strict=strict)
     if isinstance(container, dict):
         return field in container
-    if type(container) is list:
-        _position(field)
     tester = getattr(container, "cel_has", None)
-    return bool(tester(field)) if tester is not None else _find_in(container, field, presence=True) is not MISSING
+    if tester is not None:
+        return bool(tester(field))
+    return find_present(container, field, strict=strict) is not MISSING
 
 
-def find(container: Value, key: Value, *, presence: bool = False) -> Value:
+def find_present(container: Value, key: Value, *, strict: bool = False) -> Value:
+    """What is under a key or index, for `container[?key]`; strictly, as in `has`."""
+    tester = getattr(container, "cel_has", None)
+    if tester is not None and not tester(key):
+        return MISSING
+    if strict and not isinstance(container, (dict, list)) and not hasattr(container, "cel_select"):
+        raise no_such_key(key)
+    return find(container, key)
+
+
+def find(container: Value, key: Value) -> Value:
     """What is under a key or index; `MISSING` if nothing is."""
     cls = type(container)
     if cls is dict:
@@ -326,17 +339,8 @@ def find(container: Value, key: Value, *, presence: bool = False) -> Value:
         return container[position] if 0 <= position < len(container) else MISSING
     if cls is Struct:
         return container.get(key, MISSING) if type(key) is str else MISSING
-    return _find_in(container, key, presence=presence)
-
-
-def _find_in(container: Value, key: Value, *, presence: bool) -> Value:
     select = getattr(container, "cel_select", None)
-    if select is None:
-        return MISSING
-    tester = getattr(container, "cel_has", None)
-    if presence and tester is not None and not tester(key):
-        return MISSING
-    return select(key)
+    return MISSING if select is None else select(key)
 
 
 def _position(key: Value) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel import ast, limits, literals
 from webhook.cel.errors import NOWHERE, Issues
 from webhook.cel.lexer import END, Token, tokenize
-from webhook.cel.macros import Builder, MacroError, TooManyCopiesError
+from webhook.cel.macros import ANY_ARITY, Builder, MacroError, TooManyCopiesError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -506,7 +506,8 @@ class _Parser:
     def _call(
         self, offset: int, function: str, arguments: list[Expression], target: Expression | None = None
     ) -> Expression:
-        macro = self._macros.get((function, len(arguments), target is not None))
+        member = target is not None
+        macro = self._macros.get((function, len(arguments), member)) or self._macros.get((function, ANY_ARITY, member))
         if macro is not None:
             try:
                 expanded = macro.expand(Builder(offset, self._copied), target, arguments)

@@ -1,0 +1,39 @@
+"""`cel.bind(name, value, expression)` (cel-go ext/bindings.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import ast
+from webhook.cel.declarations import Library
+from webhook.cel.macros import Builder, Macro, MacroError
+
+if TYPE_CHECKING:
+    from webhook.cel.ast import Expression
+
+
+def binding(build: Builder, name: str, value: Expression, body: Expression) -> Expression:
+    """An expression in which a name stands for a value, computed when it is first needed."""
+    return build.fold(
+        "bind",
+        build.list(),
+        body,
+        variable="#unused",
+        accumulator=name,
+        initial=value,
+        condition=build.literal(False),  # noqa: FBT003  # the constant itself
+        step=build.ident(name),
+        result=body,
+    )
+
+
+def _bind(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression | None:
+    if not isinstance(target, ast.Ident) or target.name != "cel":
+        return None
+    name = arguments[0]
+    if not isinstance(name, ast.Ident):
+        raise MacroError(name, "cel.bind() variable names must be simple identifiers")
+    return binding(build, name.name, arguments[1], arguments[2])
+
+
+BINDINGS: Final = Library("bindings", macros=(Macro("bind", 3, member=True, expand=_bind),))

@@ -1,0 +1,33 @@
+"""`base64.encode`, `base64.decode` (cel-go ext/encoders.go)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Final
+
+from webhook.cel.declarations import Function, Library, Overload
+from webhook.cel.errors import EvaluationError
+from webhook.cel.types import BYTES, STRING
+
+
+def _decode(text: str) -> bytes:
+    padded = text + "=" * (-len(text) % 4)
+    try:
+        return base64.b64decode(padded, validate=True)
+    except (binascii.Error, ValueError):
+        msg = "illegal base64 data"
+        raise EvaluationError(msg) from None
+
+
+def _encode(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
+
+
+ENCODERS: Final = Library(
+    "encoders",
+    functions=(
+        Function("base64.decode", Overload("base64_decode_string", (STRING,), BYTES, _decode)),
+        Function("base64.encode", Overload("base64_encode_bytes", (BYTES,), STRING, _encode)),
+    ),
+)

@@ -1,0 +1,372 @@
+"""`"…".format([…])` and its check before evaluation (cel-go ext/formatting.go, formatting_v2.go)."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import ast, conversions, temporal, types
+from webhook.cel.errors import EvaluationError
+from webhook.cel.types import DYN, Kind, list_of
+from webhook.cel.values import Duration, Timestamp, UInt, Value, from_key, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webhook.cel.ast import Expression
+    from webhook.cel.declarations import Validator
+    from webhook.cel.errors import Issues
+    from webhook.cel.types import Type
+
+_DEFAULT_PRECISION: Final = 6
+_MAX_PRECISION: Final = 1000
+_SUPERSCRIPTS: Final = str.maketrans("+-0123456789", "\u207a\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+_NARROW_SPACE: Final = "\u202f"
+_INTEGERS: Final = frozenset({Kind.INT, Kind.UINT})
+_PRINTABLE: Final = frozenset(
+    {
+        Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES,
+        Kind.DURATION, Kind.TYPE, Kind.NULL,
+    }
+)  # fmt: skip
+_STRING_CLAUSE: Final = (
+    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
+    "and timestamps, was given "
+)
+
+
+class _FormatError(Exception):
+    """A format string that does not fit its arguments; `node` is the argument at fault, if one is."""
+
+    def __init__(self, message: str, node: Expression | None = None) -> None:
+        super().__init__(message)
+        self.node = node
+
+
+Clause = "Callable[[str, int | None, int], str]"
+
+
+def _interpolate(text: str, count: int, clause: Callable[[str, int | None, int], str]) -> tuple[str, int]:
+    """Replaces every clause by what the function makes of its letter, precision and argument's index."""
+    pieces = []
+    used = at = 0
+    while at < len(text):
+        if text[at] != "%":
+            pieces.append(text[at])
+            at += 1
+        elif text[at + 1 : at + 2] == "%":
+            pieces.append("%")
+            at += 2
+        else:
+            if used >= count:
+                msg = f"index {used} out of range"
+                raise _FormatError(msg)
+            if at + 1 >= len(text):
+                msg = "unexpected end of string"
+                raise _FormatError(msg)
+            precision, letter_at = _precision(text, at + 1)
+            try:
+                pieces.append(clause(text[letter_at], precision, used))
+            except _FormatError as error:
+                prefix = "could not parse formatting clause" if error.node is _PARSING else "error during formatting"
+                msg = f"{prefix}: {error}"
+                raise _FormatError(msg, None if error.node is _PARSING else error.node) from None
+            at = letter_at + 1
+            used += 1
+    return "".join(pieces), used
+
+
+_PARSING: Final = ast.Failed(0)
+
+
+def _precision(text: str, at: int) -> tuple[int | None, int]:
+    if text[at] != ".":
+        return None, at
+    end = at + 1
+    while end < len(text) and "0" <= text[end] <= "9":
+        end += 1
+    prefix = "could not parse formatting clause: error while parsing precision: "
+    if end >= len(text):
+        msg = f"{prefix}could not find end of precision specifier"
+        raise _FormatError(msg)
+    digits = text[at + 1 : end]
+    if not digits:
+        msg = f'{prefix}error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
+        raise _FormatError(msg)
+    precision = int(digits) if len(digits) < 5 else _MAX_PRECISION + 1  # noqa: PLR2004  # already too many
+    if precision > _MAX_PRECISION:
+        msg = f"{prefix}precision {digits} exceeds maximum allowed precision {_MAX_PRECISION}"
+        raise _FormatError(msg)
+    return precision, end
+
+
+class Formatter:
+    """One way to format; cel-go has two, by the version of its strings library.
+
+    Args:
+        refusals: By clause, the kinds that it takes and what is said of others.
+    """
+
+    arguments_type: Type = list_of(DYN)
+
+    def __init__(self, refusals: dict[str, tuple[frozenset[Kind], str]]) -> None:
+        self.refusals = refusals
+
+    def format(self, text: str, arguments: list[Value]) -> str:
+        """Formats the arguments as the text says."""
+
+        def clause(letter: str, precision: int | None, index: int) -> str:
+            value = arguments[index]
+            kind = type_of(value).kind
+            self.check(letter, kind, type_of(value).name, None)
+            return self._apply(letter, precision, value)
+
+        try:
+            return _interpolate(text, len(arguments), clause)[0]
+        except _FormatError as error:
+            raise EvaluationError(str(error)) from None
+
+    def check(self, letter: str, kind: Kind, name: str, node: Expression | None) -> None:
+        """Refuses a type that a clause cannot show."""
+        accepted = self.refusals.get("x" if letter == "X" else letter)
+        if accepted is None:
+            msg = f'unrecognized formatting clause "{letter}"'
+            raise _FormatError(msg, _PARSING)
+        if kind not in accepted[0] and kind is not Kind.DYN:
+            msg = f"{accepted[1]}{name}"
+            raise _FormatError(msg, node)
+
+    def _apply(self, letter: str, precision: int | None, value: Value) -> str:
+        if letter == "s":
+            return self._string(value)
+        if letter in "xX":
+            shown = _hexadecimal(value)
+            return shown.upper() if letter == "X" else shown
+        if letter in "bo":
+            return format(int(value), letter)
+        if letter == "d":
+            return self._decimal(value)
+        places = _DEFAULT_PRECISION if precision is None else precision
+        return self._double(letter, places, value)
+
+    def _string(self, value: Value) -> str:
+        raise NotImplementedError
+
+    def _decimal(self, value: Value) -> str:
+        return str(int(value))
+
+    def _double(self, letter: str, places: int, value: Value) -> str:
+        raise NotImplementedError
+
+
+def _hexadecimal(value: Value) -> str:
+    if type(value) is str:
+        return value.encode("utf-8", "surrogatepass").hex()
+    return value.hex() if type(value) is bytes else format(int(value), "x")
+
+
+def _not_printable(value: Value) -> _FormatError:
+    return _FormatError(f"{_STRING_CLAUSE}{type_of(value).name}")
+
+
+def _bytes_text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+class _Plain(Formatter):
+    """The formatter of versions from 4 on, which knows no locale."""
+
+    def _string(self, value: Value) -> str:
+        if type(value) is list:
+            return f"[{', '.join(map(self._string, value))}]"
+        if isinstance(value, dict):
+            entries = sorted((self._string(from_key(key)), self._string(each)) for key, each in value.items())
+            return f"{{{', '.join(f'{key}: {each}' for key, each in entries)}}}"
+        if type(value) is float:
+            return _infinite(value) or _positional(value)
+        return _scalar(value)
+
+    def _decimal(self, value: Value) -> str:
+        return self._string(value)
+
+    def _double(self, letter: str, places: int, value: Value) -> str:
+        number = float(value)
+        return _infinite(number) or f"{number:.{places}{letter}}"
+
+
+def _infinite(number: float) -> str:
+    if math.isnan(number):
+        return "NaN"
+    return "" if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+def _positional(number: float) -> str:
+    return f"{Decimal(repr(number)):f}".removesuffix(".0")
+
+
+def _scalar(value: Value) -> str:  # noqa: PLR0911  # one return for each type
+    if value is None:
+        return "null"
+    if type(value) is str:
+        return value
+    if type(value) is bool:
+        return conversions.bool_to_string(value)
+    if type(value) is int or type(value) is UInt:
+        return str(int(value))
+    if type(value) is float:
+        return conversions.double_to_string(value)
+    if type(value) is bytes:
+        return _bytes_text(value)
+    if type(value) is Timestamp:
+        return temporal.format_timestamp(value)
+    if type(value) is Duration:
+        return temporal.format_duration(value)
+    if type(value) is types.Type:
+        return value.name
+    raise _not_printable(value)
+
+
+class _WithLocale(Formatter):
+    """The formatter of versions before 4, which writes numbers as en_US does and quotes inside lists and maps."""
+
+    def _string(self, value: Value) -> str:
+        if type(value) is list:
+            return f"[{', '.join(map(self._nested, value))}]"
+        if isinstance(value, dict):
+            entries = sorted((self._key(from_key(key)), self._nested(each)) for key, each in value.items())
+            return f"{{{', '.join(f'{key}:{each}' for key, each in entries)}}}"
+        return _scalar(value)
+
+    def _key(self, key: Value) -> str:
+        if type(key) is float:
+            msg = f"no formatting function for map key of type {type_of(key).name}"
+            raise _FormatError(msg)
+        return self._nested(key)
+
+    def _nested(self, value: Value) -> str:
+        if type(value) is str:
+            return json.dumps(value, ensure_ascii=False)
+        if type(value) is bytes:
+            return f"b{json.dumps(_bytes_text(value), ensure_ascii=False)}"
+        if type(value) is float:
+            if not math.isfinite(value):
+                return f'"{conversions.double_to_string(value)}"'
+            return f"{value:.{_DEFAULT_PRECISION}f}"
+        if type(value) is Timestamp:
+            return f'timestamp("{_scalar(value)}")'
+        if type(value) is Duration:
+            return f'duration("{_scalar(value)}")'
+        if type_of(value).kind not in _PRINTABLE:
+            msg = f"no formatting function for {type_of(value).name}"
+            raise _FormatError(msg)
+        return self._string(value)
+
+    def _double(self, letter: str, places: int, value: Value) -> str:
+        number = self._number(letter, value)
+        if not math.isfinite(number):
+            return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
+        if letter == "f":
+            return f"{number:,.{places}f}"
+        mantissa, exponent = f"{number:.{places}e}".split("e")
+        power = exponent.removeprefix("+").translate(_SUPERSCRIPTS)
+        return f"{mantissa}{_NARROW_SPACE}×{_NARROW_SPACE}10{power}"  # noqa: RUF001  # as the locale has it
+
+    def _number(self, letter: str, value: Value) -> float:
+        if type(value) is float:
+            return value
+        if value not in {"NaN", "Infinity", "-Infinity"}:
+            msg = f"{self.refusals[letter][1]}string"
+            raise _FormatError(msg)
+        return float(value)
+
+
+_PRINTED: Final = (_PRINTABLE, _STRING_CLAUSE)
+PLAIN: Final = _Plain(
+    {
+        "s": _PRINTED,
+        "d": (
+            _INTEGERS | {Kind.DOUBLE},
+            "decimal clause can only be used on ints, uints, and doubles, was given ",
+        ),
+        "f": (
+            _INTEGERS | {Kind.DOUBLE},
+            "fixed-point clause can only be used on ints, uints, and doubles, was given ",
+        ),
+        "e": (
+            _INTEGERS | {Kind.DOUBLE},
+            "scientific clause can only be used on ints, uints, and doubles, was given ",
+        ),
+        "b": (
+            _INTEGERS | {Kind.BOOL},
+            "only ints, uints, and bools can be formatted as binary, was given ",
+        ),
+        "x": (
+            _INTEGERS | {Kind.STRING, Kind.BYTES},
+            "only ints, uints, bytes, and strings can be formatted as hex, was given ",
+        ),
+        "o": (_INTEGERS, "octal clause can only be used on ints and uints, was given "),
+    }
+)
+WITH_LOCALE: Final = _WithLocale(
+    {
+        "s": _PRINTED,
+        "d": (_INTEGERS, "decimal clause can only be used on integers, was given "),
+        "f": (
+            frozenset({Kind.DOUBLE, Kind.STRING}),
+            "fixed-point clause can only be used on doubles, was given ",
+        ),
+        "e": (
+            frozenset({Kind.DOUBLE, Kind.STRING}),
+            "scientific clause can only be used on doubles, was given ",
+        ),
+        "b": (_INTEGERS | {Kind.BOOL}, "only integers and bools can be formatted as binary, was given "),
+        "x": (
+            _INTEGERS | {Kind.STRING, Kind.BYTES},
+            "only integers, byte buffers, and strings can be formatted as hex, was given ",
+        ),
+        "o": (_INTEGERS, "octal clause can only be used on integers, was given "),
+    }
+)
+
+
+def format_validator(formatter: Formatter) -> Validator:
+    """Checks the calls of `format` whose text and arguments are written out."""
+
+    def validate(root: Expression, issues: Issues) -> None:
+        for node in ast.walk(root):
+            if isinstance(node, ast.Call) and node.function == "format" and node.target is not None:
+                text, arguments = node.target, node.arguments[0]
+                if (
+                    isinstance(text, ast.Literal)
+                    and type(text.value) is str
+                    and isinstance(arguments, ast.ListExpression)
+                ):
+                    _check_call(formatter, node, text.value, arguments.elements, issues)
+
+    return validate
+
+
+def _check_call(formatter: Formatter, call: ast.Call, text: str, elements: list[Expression], issues: Issues) -> None:
+    def clause(letter: str, _: int | None, index: int) -> str:
+        for node in _shown(letter, elements[index]):
+            formatter.check(letter, node.type.kind, node.type.name, node)
+        return ""
+
+    try:
+        used = _interpolate(text, len(elements), clause)[1]
+    except _FormatError as error:
+        issues.report(call.offset if error.node is None else error.node.offset, str(error))
+        return
+    if used < len(elements):
+        issues.report(
+            call.offset, f"too many arguments supplied to string.format (expected {used}, got {len(elements)})"
+        )
+
+
+def _shown(letter: str, node: Expression) -> list[Expression]:
+    """The parts of an argument that `%s` has to show."""
+    if letter != "s" or not isinstance(node, (ast.ListExpression, ast.MapExpression)):
+        return [node]
+    return [node, *(part for child in node.children() for part in _shown(letter, child))]

@@ -1,0 +1,256 @@
+"""Functions on lists: `slice`, `flatten`, `sort`, `sortBy`, `distinct`, `reverse`, `lists.range` (cel-go ext/lists.go)."""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import ast
+from webhook.cel.cost import LIST_COST, STRING_FACTOR
+from webhook.cel.declarations import Function, Library, Overload
+from webhook.cel.errors import EvaluationError
+from webhook.cel.estimate import MOST, ONE, Bounds, CallEstimate, fixed
+from webhook.cel.ext.bindings import binding
+from webhook.cel.macros import Builder, Macro, MacroError, collect, variable
+from webhook.cel.operators import equal, less
+from webhook.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    list_of,
+    parameter,
+)
+from webhook.cel.values import Value, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webhook.cel.ast import Expression
+    from webhook.cel.declarations import CostFunction, Estimate
+    from webhook.cel.estimate import EstimatedNode, SizeOf
+    from webhook.cel.types import Type
+
+_LIST: Final = list_of(parameter("T"))
+_COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
+_INPUT: Final = "@__sortBy_input__"
+_MAX_RANGE: Final = 10_000_000
+
+
+def _slice(values: list[Value], start: int, end: int) -> list[Value]:
+    if start < 0 or end < 0:
+        msg = f"cannot slice({start}, {end}), negative indexes not supported"
+    elif start > end:
+        msg = f"cannot slice({start}, {end}), start index must be less than or equal to end index"
+    elif len(values) < end:
+        msg = f"cannot slice({start}, {end}), list is length {len(values)}"
+    else:
+        return values[start:end]
+    raise EvaluationError(msg)
+
+
+def _flatten(values: list[Value], depth: int = 1) -> list[Value]:
+    if depth < 0:
+        msg = "level must be non-negative"
+        raise EvaluationError(msg)
+    flat = values
+    while depth > 0 and any(type(each) is list for each in flat):
+        flat = [inner for each in flat for inner in (each if type(each) is list else (each,))]
+        depth -= 1
+    return flat
+
+
+def _sort(values: list[Value]) -> list[Value]:
+    return _sort_by_keys(values, values)
+
+
+def _sort_by_keys(values: list[Value], keys: list[Value]) -> list[Value]:
+    if len(values) != len(keys):
+        msg = (
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
+            f"but got {len(values)} and {len(keys)} elements respectively"
+        )
+        raise EvaluationError(msg)
+    if any(type(key) is not type(keys[0]) for key in keys):
+        msg = "list elements must have the same type"
+        raise EvaluationError(msg)
+    order = cmp_to_key(lambda one, other: -1 if _precedes(keys[one], keys[other]) else int(_precedes(keys[other], keys[one])))
+    return [values[position] for position in sorted(range(len(values)), key=order)]
+
+
+def _precedes(one: Value, other: Value) -> bool:
+    try:
+        return less(one, other)
+    except EvaluationError as error:
+        if "NaN" in str(error):
+            return False
+        msg = "list elements must be comparable"
+        raise EvaluationError(msg) from None
+
+
+def _range(count: int) -> list[int]:
+    if count > _MAX_RANGE:
+        msg = f"lists.range({count}) is larger than {_MAX_RANGE}"
+        raise EvaluationError(msg)
+    return list(range(count))
+
+
+def _reverse(values: list[Value]) -> list[Value]:
+    return values[::-1]
+
+
+def _distinct(values: list[Value]) -> list[Value]:
+    if all(type(value) is str for value in values):
+        return list(dict.fromkeys(values))
+    unique: list[Value] = []
+    for value in values:
+        if not any(equal(value, other) for other in unique):
+            unique.append(value)
+    return unique
+
+
+def _sort_by(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
+    allowed = (ast.ListExpression, ast.Select, ast.Ident, ast.Comprehension, ast.Call)
+    if not isinstance(target, allowed):
+        assert target is not None  # noqa: S101  # a member macro has one
+        message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        raise MacroError(target, message)
+    name = variable(arguments[0], "argument is not an identifier")
+    keys = collect(build, build.ident(_INPUT), arguments[1], None, variable=name)
+    return binding(build, _INPUT, target, build.call("@sortByAssociatedKeys", keys, target=build.ident(_INPUT)))
+
+
+# -- costs: the list that is made, and what is gone through to make it
+
+
+def _allocation(size: float, factor: float = 1.0) -> int:
+    return int(size * factor) + 1 + LIST_COST
+
+
+def _of_result(_: Sequence[Value], result: Value) -> int:
+    return _allocation(size_of(result))
+
+
+def _of_flattening(arguments: Sequence[Value], _: Value) -> int:
+    return _allocation(size_of(arguments[0]), float(arguments[1]) if len(arguments) > 1 else 1.0)
+
+
+def _of_comparing(position: int) -> CostFunction:
+    def cost(arguments: Sequence[Value], _: Value) -> int:
+        values = arguments[position]
+        factor = 2.0 + (STRING_FACTOR if values and type(values[0]) in {str, bytes} else 0)
+        return _allocation(len(values) ** 2, factor)
+
+    return cost
+
+
+def _estimated(size: Bounds, factor: float = 1.0) -> CallEstimate:
+    return CallEstimate(size.scaled(factor).plus(ONE).plus(fixed(LIST_COST)), size)
+
+
+def _literal(node: EstimatedNode, otherwise: int) -> int:
+    literal = node.node
+    return max(literal.value, 0) if isinstance(literal, ast.Literal) and type(literal.value) is int else otherwise
+
+
+def _estimate_slice(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    most = MOST if target is None else size_of(target).high
+    length = _literal(arguments[1], most) - _literal(arguments[0], 0)
+    return _estimated(fixed(length % (MOST + 1)))
+
+
+def _estimate_range(_: SizeOf, __: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    return _estimated(fixed(_literal(arguments[0], MOST)))
+
+
+def _estimate_flatten(
+    size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
+) -> CallEstimate | None:
+    depth = _literal(arguments[0], MOST) if arguments else 1
+    return None if target is None else _estimated(size_of(target), float(depth))
+
+
+def _estimate_reverse(size_of: SizeOf, target: EstimatedNode | None, _: Sequence[EstimatedNode]) -> CallEstimate | None:
+    return None if target is None else _estimated(size_of(target))
+
+
+def _estimate_comparing(element: Type, *, keys: bool = False) -> Estimate:
+    factor = 2.0 + (STRING_FACTOR if element in {STRING, BYTES} else 0)
+
+    def estimate(
+        size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
+    ) -> CallEstimate | None:
+        compared = arguments[0] if keys else target
+        if compared is None:
+            return None
+        size = size_of(compared)
+        return _estimated(size.times(size), factor)
+
+    return estimate
+
+
+def _sorting() -> tuple[Function, Function]:
+    sort, by_keys = [], []
+    for type_ in _COMPARABLE:
+        own = list_of(type_)
+        sort.append(
+            Overload(
+                f"list_{type_.name}_sort", (own,), own, _sort, member=True,
+                cost=_of_comparing(0), estimate=_estimate_comparing(type_),
+            )
+        )
+        by_keys.append(
+            Overload(
+                f"list_{type_.name}_sortByAssociatedKeys", (_LIST, own), _LIST, _sort_by_keys, member=True,
+                cost=_of_comparing(1), estimate=_estimate_comparing(type_, keys=True),
+            )
+        )  # fmt: skip
+    return Function("sort", *sort), Function("@sortByAssociatedKeys", *by_keys)
+
+
+LISTS: Final = Library(
+    "lists",
+    macros=(Macro("sortBy", 2, member=True, expand=_sort_by),),
+    functions=(
+        Function(
+            "slice",
+            Overload(
+                "list_slice", (_LIST, INT, INT), _LIST, _slice, member=True, cost=_of_result, estimate=_estimate_slice
+            ),
+        ),
+        Function(
+            "flatten",
+            Overload(
+                "list_flatten", (list_of(_LIST),), _LIST, _flatten, member=True,
+                cost=_of_flattening, estimate=_estimate_flatten,
+            ),
+            Overload(
+                "list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten, member=True,
+                cost=_of_flattening, estimate=_estimate_flatten,
+            ),
+        ),
+        *_sorting(),
+        Function(
+            "lists.range",
+            Overload("lists_range", (INT,), list_of(INT), _range, cost=_of_result, estimate=_estimate_range),
+        ),
+        Function(
+            "reverse",
+            Overload(
+                "list_reverse", (_LIST,), _LIST, _reverse, member=True, cost=_of_result, estimate=_estimate_reverse
+            ),
+        ),
+        Function(
+            "distinct",
+            Overload(
+                "list_distinct", (_LIST,), _LIST, _distinct, member=True,
+                cost=_of_comparing(0), estimate=_estimate_comparing(DYN),
+            ),
+        ),
+    ),
+)  # fmt: skip

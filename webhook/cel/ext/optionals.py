@@ -1,0 +1,126 @@
+"""Optional values: `a.?b`, `optional.of(x)`, `orValue` (cel-go cel/library.go, OptionalTypes version 2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import ast
+from webhook.cel.declarations import Function, Library, Overload
+from webhook.cel.errors import EvaluationError
+from webhook.cel.ext.bindings import binding
+from webhook.cel.macros import Builder, Macro, MacroError
+from webhook.cel.types import BOOL, DYN, INT, OPTIONAL, STRING, list_of, map_of, optional_of, parameter
+from webhook.cel.values import NONE, Duration, Optional, Timestamp, Value
+
+if TYPE_CHECKING:
+    from webhook.cel.ast import Expression
+    from webhook.cel.macros import Expander
+
+_K: Final = parameter("K")
+_V: Final = parameter("V")
+_OPTIONAL: Final = optional_of(_V)
+_LIST: Final = list_of(_V)
+_MAP: Final = map_of(_K, _V)
+_YEAR_ONE: Final = -62_135_596_800_000_000_000
+
+
+def _is_zero(value: Value) -> bool:
+    if value is None:
+        return True
+    if type(value) is Duration:
+        return value.nanos == 0
+    if type(value) is Timestamp:
+        return value.nanos == _YEAR_ONE
+    if type(value) is Optional:
+        return not value.present
+    return isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value
+
+
+def _of_non_zero(value: Value) -> Optional:
+    return NONE if _is_zero(value) else Optional(value)
+
+
+def _none() -> Optional:
+    return NONE
+
+
+def _value(optional: Optional) -> Value:
+    if not optional.present:
+        msg = "optional.none() dereference"
+        raise EvaluationError(msg)
+    return optional.value
+
+
+def _has_value(optional: Optional) -> bool:
+    return optional.present
+
+
+def _first(values: list[Value]) -> Optional:
+    return Optional(values[0]) if values else NONE
+
+
+def _last(values: list[Value]) -> Optional:
+    return Optional(values[-1]) if values else NONE
+
+
+def _unwrap(values: list[Value]) -> list[Value]:
+    for value in values:
+        if type(value) is not Optional:
+            msg = f"value {value} is not optional"
+            raise EvaluationError(msg)
+    return [value.value for value in values if value.present]
+
+
+def _mapping(name: str, *, flat: bool) -> Expander:
+    def expand(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
+        assert target is not None  # noqa: S101  # a member macro has one
+        variable = arguments[0]
+        if not isinstance(variable, ast.Ident):
+            raise MacroError(variable, f"{name}() variable name must be a simple identifier")
+        value = build.call("value", target=build.copy(target))
+        bound = binding(build, variable.name, value, arguments[1])
+        return build.call(
+            "_?_:_",
+            build.call("hasValue", target=target),
+            bound if flat else build.call("optional.of", bound),
+            build.call("optional.none"),
+        )
+
+    return expand
+
+
+OPTIONALS: Final = Library(
+    "optional",
+    optional_syntax=True,
+    types=(OPTIONAL,),
+    macros=(
+        Macro("optMap", 2, member=True, expand=_mapping("optMap", flat=False)),
+        Macro("optFlatMap", 2, member=True, expand=_mapping("optFlatMap", flat=True)),
+    ),
+    functions=(
+        Function("optional.of", Overload("optional_of", (_V,), _OPTIONAL, Optional)),
+        Function("optional.ofNonZeroValue", Overload("optional_ofNonZeroValue", (_V,), _OPTIONAL, _of_non_zero)),
+        Function("optional.none", Overload("optional_none", (), _OPTIONAL, _none)),
+        Function("value", Overload("optional_value", (_OPTIONAL,), _V, _value, member=True)),
+        Function("hasValue", Overload("optional_hasValue", (_OPTIONAL,), BOOL, _has_value, member=True)),
+        Function("or", Overload("optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL, member=True)),
+        Function("orValue", Overload("optional_orValue_value", (_OPTIONAL, _V), _V, member=True)),
+        Function("_?._", Overload("select_optional_field", (DYN, STRING), _OPTIONAL)),
+        Function(
+            "_[?_]",
+            Overload("list_optindex_optional_int", (_LIST, INT), _OPTIONAL),
+            Overload("optional_list_optindex_optional_int", (optional_of(_LIST), INT), _OPTIONAL),
+            Overload("map_optindex_optional_value", (_MAP, _K), _OPTIONAL),
+            Overload("optional_map_optindex_optional_value", (optional_of(_MAP), _K), _OPTIONAL),
+        ),
+        Function(
+            "_[_]",
+            Overload("optional_list_index_int", (optional_of(_LIST), INT), _OPTIONAL),
+            Overload("optional_map_index_value", (optional_of(_MAP), _K), _OPTIONAL),
+        ),
+        Function("first", Overload("list_first", (_LIST,), _OPTIONAL, _first, member=True)),
+        Function("last", Overload("list_last", (_LIST,), _OPTIONAL, _last, member=True)),
+        Function("optional.unwrap", Overload("optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrap)),
+        Function("unwrapOpt", Overload("optional_unwrapOpt", (list_of(_OPTIONAL),), _LIST, _unwrap, member=True)),
+    ),
+)

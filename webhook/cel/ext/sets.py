@@ -1,0 +1,61 @@
+"""`sets.contains`, `sets.equivalent`, `sets.intersects` (cel-go ext/sets.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import cost
+from webhook.cel.declarations import Function, Library, Overload
+from webhook.cel.estimate import ONE, CallEstimate
+from webhook.cel.operators import contains
+from webhook.cel.types import BOOL, list_of, parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webhook.cel.declarations import Estimate, Implementation
+    from webhook.cel.estimate import EstimatedNode, SizeOf
+    from webhook.cel.values import Value
+
+_LIST: Final = list_of(parameter("T"))
+
+
+def _contains(whole: list[Value], part: list[Value]) -> bool:
+    return all(contains(each, whole) for each in part)
+
+
+def _equivalent(first: list[Value], second: list[Value]) -> bool:
+    return _contains(first, second) and _contains(second, first)
+
+
+def _intersects(first: list[Value], second: list[Value]) -> bool:
+    return any(contains(each, second) for each in first)
+
+
+def _estimate(factor: float) -> Estimate:
+    def estimate(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+        return CallEstimate(size_of(arguments[0]).times(size_of(arguments[1])).scaled(factor).plus(ONE))
+
+    return estimate
+
+
+def _function(name: str, implementation: Implementation, factor: int) -> Function:
+    overload = Overload(
+        f"list_sets_{name}_list",
+        (_LIST, _LIST),
+        BOOL,
+        implementation,
+        cost=cost.of_product(factor, base=1),
+        estimate=_estimate(factor),
+    )
+    return Function(f"sets.{name}", overload)
+
+
+SETS: Final = Library(
+    "sets",
+    functions=(
+        _function("contains", _contains, 1),
+        _function("equivalent", _equivalent, 2),
+        _function("intersects", _intersects, 1),
+    ),
+)

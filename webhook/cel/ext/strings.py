@@ -1,0 +1,200 @@
+"""Functions on strings (cel-go ext/strings.go)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import cost, estimate
+from webhook.cel.declarations import Function, Library, Overload
+from webhook.cel.errors import EvaluationError
+from webhook.cel.ext.formatting import PLAIN, WITH_LOCALE, format_validator
+from webhook.cel.types import INT, STRING, list_of
+
+if TYPE_CHECKING:
+    from webhook.cel.declarations import Implementation
+    from webhook.cel.types import Type
+    from webhook.cel.values import Value
+
+_UPPER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_LOWER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
+_STRINGS: Final = list_of(STRING)
+# What Go's strings.TrimSpace takes for white space.
+_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_QUOTED: Final = str.maketrans(
+    {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
+)
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_PLAIN_FORMAT_SINCE: Final = 4
+_REVERSE_SINCE: Final = 3
+
+
+def _out_of_range(position: int) -> EvaluationError:
+    return EvaluationError(f"index out of range: {position}")
+
+
+def _char_at(text: str, position: int) -> str:
+    if not 0 <= position <= len(text):
+        raise _out_of_range(position)
+    return text[position : position + 1]
+
+
+def _index_of(text: str, part: str, offset: int = 0) -> int:
+    if not part:
+        return offset
+    if offset < 0:
+        raise _out_of_range(offset)
+    return text.find(part, offset)
+
+
+def _last_index_of(text: str, part: str, offset: int | None = None) -> int:
+    if offset is None:
+        return text.rfind(part)
+    if not part:
+        return offset
+    if offset < 0:
+        raise _out_of_range(offset)
+    return -1 if offset >= len(text) else text.rfind(part, 0, offset + len(part))
+
+
+def _lower(text: str) -> str:
+    return text.translate(_UPPER)
+
+
+def _upper(text: str) -> str:
+    return text.translate(_LOWER)
+
+
+def _replace(text: str, old: str, new: str, count: int = -1) -> str:
+    return text.replace(old, new, count if count >= 0 else -1)
+
+
+def _split(text: str, separator: str, limit: int = -1) -> list[str]:
+    if limit == 0:
+        return []
+    if separator:
+        return text.split(separator, limit - 1 if limit > 0 else -1)
+    if limit < 0 or limit >= len(text):
+        return list(text)
+    return [*text[: limit - 1], text[limit - 1 :]]
+
+
+def _substring(text: str, start: int, end: int | None = None) -> str:
+    if end is None:
+        if not 0 <= start <= len(text):
+            raise _out_of_range(start)
+        return text[start:]
+    if start > end:
+        msg = f"invalid substring range. start: {start}, end: {end}"
+        raise EvaluationError(msg)
+    for position in (start, end):
+        if not 0 <= position <= len(text):
+            raise _out_of_range(position)
+    return text[start:end]
+
+
+def _trim(text: str) -> str:
+    return text.strip(_SPACE)
+
+
+def _join(parts: list[Value], separator: str = "") -> str:
+    for part in parts:
+        if type(part) is not str:
+            msg = f"join: invalid input: {part}"
+            raise EvaluationError(msg)
+    return separator.join(parts)
+
+
+def _quote(text: str) -> str:
+    return f'"{_SURROGATES.sub("�", text).translate(_QUOTED)}"'
+
+
+def _reverse(text: str) -> str:
+    return text[::-1]
+
+
+def _member(name: str, result: Type, implementation: Implementation, **parameters: tuple[Type, ...]) -> Function:
+    overloads = [Overload(id_, types, result, implementation, member=True) for id_, types in parameters.items()]
+    return Function(name, *overloads)
+
+
+_FUNCTIONS: Final = (
+    _member("charAt", STRING, _char_at, string_char_at_int=(STRING, INT)),
+    _member(
+        "indexOf",
+        INT,
+        _index_of,
+        string_index_of_string=(STRING, STRING),
+        string_index_of_string_int=(STRING, STRING, INT),
+    ),
+    _member(
+        "lastIndexOf",
+        INT,
+        _last_index_of,
+        string_last_index_of_string=(STRING, STRING),
+        string_last_index_of_string_int=(STRING, STRING, INT),
+    ),
+    _member("lowerAscii", STRING, _lower, string_lower_ascii=(STRING,)),
+    _member(
+        "replace",
+        STRING,
+        _replace,
+        string_replace_string_string=(STRING, STRING, STRING),
+        string_replace_string_string_int=(STRING, STRING, STRING, INT),
+    ),
+    _member(
+        "split",
+        _STRINGS,
+        _split,
+        string_split_string=(STRING, STRING),
+        string_split_string_int=(STRING, STRING, INT),
+    ),
+    _member(
+        "substring",
+        STRING,
+        _substring,
+        string_substring_int=(STRING, INT),
+        string_substring_int_int=(STRING, INT, INT),
+    ),
+    _member("trim", STRING, _trim, string_trim=(STRING,)),
+    _member("upperAscii", STRING, _upper, string_upper_ascii=(STRING,)),
+    _member("join", STRING, _join, list_join=(_STRINGS,), list_join_string=(_STRINGS, STRING)),
+)
+
+
+@lru_cache(maxsize=8)
+def strings(version: int) -> Library:
+    """The library as of one of its versions.
+
+    Args:
+        version: 0 to 4: 1 brought `format` and `strings.quote`, 3 `reverse`; 4 formats without locale. The costs are
+            those of all these versions.
+    """
+    if version == 0:
+        return Library("strings", functions=_FUNCTIONS)
+    formatter = PLAIN if version >= _PLAIN_FORMAT_SINCE else WITH_LOCALE
+    functions = [
+        *_FUNCTIONS,
+        Function(
+            "format",
+            Overload(
+                "string_format",
+                (STRING, formatter.arguments_type),
+                STRING,
+                formatter.format,
+                member=True,
+                cost=cost.of_argument(0),
+                estimate=estimate.of_target,
+            ),
+        ),
+        Function(
+            "strings.quote",
+            Overload(
+                "strings_quote", (STRING,), STRING, _quote, cost=cost.of_argument(0), estimate=estimate.quoting
+            ),
+        ),
+    ]
+    if version >= _REVERSE_SINCE:
+        functions.append(_member("reverse", STRING, _reverse, string_reverse=(STRING,)))
+    return Library("strings", functions=tuple(functions), validators=(format_validator(formatter),))
