@@ -1,0 +1,174 @@
+"""The CEL expressions of policies: what they may use, what they must evaluate to, what is wrong with them.
+
+Follows apiserver ``pkg/admission/plugin/cel/compile.go`` and ``composition.go``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.cel import CompileError, Environment, Library, Program, ProgramError, StructType, types
+from webhook.cel.types import Kind, Type
+from webhook.policy.environment import JSON_PATCH, OBJECT, VARIABLES, base
+from webhook.problem import ERROR, Path, Problem, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TYPE_SHOWN: Final = 32
+"""From Kubernetes 1.32 a wrong type is named."""
+PATCH_RESULTS: Final = {"ApplyConfiguration": OBJECT, "JSONPatch": types.list_of(JSON_PATCH)}
+
+
+class Scope(NamedTuple):
+    """What an expression may use beside the object and the request.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        params: Whether there are parameters.
+        authorizer: Whether it may ask what the user may do.
+        patches: Whether it may make objects and patches.
+        variables: The policy's variables that it may use, with their types; None if the policy has none at all.
+    """
+
+    release: int
+    params: bool
+    authorizer: bool = True
+    patches: bool = False
+    variables: tuple[tuple[str, Type], ...] | None = None
+
+
+class Compiled(NamedTuple):
+    """An expression that can be evaluated."""
+
+    program: Program
+    type: Type
+
+
+class Failure(NamedTuple):
+    """Why an expression cannot be evaluated; ``internal`` if the API server calls it an internal error."""
+
+    text: str
+    internal: bool = False
+
+
+@lru_cache(maxsize=256)
+def environment_of(scope: Scope) -> Environment:
+    """Make the environment of expressions with a scope."""
+    environment = base(scope.release, params=scope.params, authorizer=scope.authorizer, patches=scope.patches)
+    if scope.variables is None:
+        return environment
+    fields = StructType(VARIABLES, dict(scope.variables))
+    return environment.extend(Library("composition", structs=(fields,)), variables={"variables": VARIABLES})
+
+
+@lru_cache(maxsize=4096)
+def compile_expression(text: str, scope: Scope, *wanted: Type) -> Compiled | Failure:
+    """Compile an expression.
+
+    Args:
+        text: The expression.
+        scope: What it may use.
+        *wanted: The types that it may evaluate to; any if there is none.
+    """
+    environment = environment_of(scope)
+    try:
+        checked = environment.check(text)
+        if wanted and checked.type not in wanted:
+            return Failure(_wrong_type(checked.type, wanted, scope.release))
+        return Compiled(environment.program(checked), checked.type)
+    except CompileError as error:
+        return Failure(f"compilation failed: {error}")
+    except ProgramError as error:
+        return Failure(f"program instantiation failed: {error}", internal=True)
+
+
+def _wrong_type(found: Type, wanted: tuple[Type, ...], release: int) -> str:
+    names = [_go_name(each) for each in wanted]
+    reason = f"must evaluate to {names[0]}" if len(names) == 1 else f"must evaluate to one of [{' '.join(names)}]"
+    return f"{reason} but got {_go_name(found)}" if release >= TYPE_SHOWN else reason
+
+
+def _go_name(type_: Type) -> str:
+    """Name a type as ``Type.String`` of cel-go does, which is not how its checker names some."""
+    if not type_.parameters:
+        return type_.name
+    return f"{type_.name}({', '.join(map(_go_name, type_.parameters))})"
+
+
+_KEPT: Final = frozenset(
+    {Kind.BOOL, Kind.BYTES, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.NULL, Kind.STRING, Kind.TIMESTAMP, Kind.UINT}
+)
+
+
+def variable_type(type_: Type) -> Type:
+    """The type that a variable has where it is used: what is neither plain, nor a list or map, is dynamic."""
+    if type_.kind in _KEPT:
+        return type_
+    if type_.kind is Kind.LIST:
+        return types.list_of(variable_type(type_.parameters[0]))
+    if type_.kind is Kind.MAP:
+        return types.map_of(variable_type(type_.parameters[0]), variable_type(type_.parameters[1]))
+    return types.DYN
+
+
+class Compiler:
+    """Compiles the expressions of one policy in their order, and says what is wrong with them.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        params: Whether the policy has a paramKind.
+        composed: Whether variables are there even if the policy has none, as in mutating policies.
+        patches: Whether expressions may make objects and patches.
+    """
+
+    def __init__(self, release: int, *, params: bool, composed: bool = False, patches: bool = False) -> None:
+        self._plain = Scope(release, params)
+        self._scope = Scope(release, params, patches=patches, variables=() if composed else None)
+
+    def condition(self, text: str) -> Compiled | Failure:
+        """Compile a match condition."""
+        return compile_expression(text, self._plain, types.BOOL)
+
+    def variable(self, name: str, text: str) -> Compiled | Failure:
+        """Compile a variable; those that follow may use it."""
+        # The API server lets no variable make objects or patches.
+        scope = self._scope._replace(variables=self._scope.variables or ())
+        compiled = compile_expression(text, scope)
+        type_ = variable_type(compiled.type) if isinstance(compiled, Compiled) else types.DYN
+        declared = dict(scope.variables or ()) | {name: type_}
+        self._scope = scope._replace(variables=tuple(declared.items()))
+        return compiled
+
+    def validation(self, text: str) -> Compiled | Failure:
+        """Compile what is asked of objects."""
+        return compile_expression(text, self._scope, types.BOOL)
+
+    def message(self, text: str) -> Compiled | Failure:
+        """Compile what makes a message; it cannot ask what the user may do."""
+        return compile_expression(text, self._scope._replace(authorizer=False), types.STRING)
+
+    def annotation(self, text: str) -> Compiled | Failure:
+        """Compile the value of an audit annotation."""
+        return compile_expression(text, self._scope, types.STRING, types.NULL)
+
+    def mutation(self, patch_type: str, text: str) -> Compiled | Failure:
+        """Compile a change: an ApplyConfiguration or a JSONPatch."""
+        return compile_expression(text, self._scope, PATCH_RESULTS[patch_type])
+
+
+def complaints(result: Compiled | Failure, path: Path, text: str) -> Iterator[Problem]:
+    """Say what the API server says of an expression that cannot be evaluated.
+
+    Args:
+        result: What became of it.
+        path: Where it stands.
+        text: How the API server shows it.
+    """
+    if not isinstance(result, Failure):
+        return
+    if result.internal:
+        yield Problem(ERROR, "expression", "InternalError", path, f"Internal error: {result.text}")
+    else:
+        yield invalid(path, text, result.text)

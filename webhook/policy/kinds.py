@@ -1,0 +1,205 @@
+"""Kinds and resources: what a kind's resource is called, whether it is namespaced, which versions it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.api.versions import NEWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+class Kind(NamedTuple):
+    """A kind in one version of its group (GroupVersionKind)."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """Group and version, as objects state them."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def __str__(self) -> str:
+        """Spell the kind as the API server does."""
+        return f"{self.group}/{self.version}, Kind={self.kind}"
+
+
+class Resource(NamedTuple):
+    """A resource in one version of its group (GroupVersionResource)."""
+
+    group: str
+    version: str
+    resource: str
+
+    @property
+    def qualified(self) -> str:
+        """The resource with its group, such as ``resourceclaims.resource.k8s.io``."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+def kind_of(api_version: str, kind: str) -> Kind:
+    """Make a kind of what an object says of itself."""
+    group, _, version = api_version.rpartition("/")
+    return Kind(group, version, kind)
+
+
+class Known(NamedTuple):
+    """A kind that is known, in all of its versions.
+
+    Args:
+        group: Its group.
+        kind: Its name.
+        resource: What its resource is called.
+        namespaced: Whether its objects are in namespaces.
+        versions: Its versions, the preferred one first, with the first and last Kubernetes 1.x release that serve it.
+    """
+
+    group: str
+    kind: str
+    resource: str
+    namespaced: bool
+    versions: Mapping[str, tuple[int, int]]
+
+
+_ALWAYS: Final = (0, NEWEST)
+
+_BUILT_IN: Final = """
+ v1 n: Binding ConfigMap Endpoints Event LimitRange PersistentVolumeClaim Pod PodTemplate ReplicationController
+ v1 n: ResourceQuota Secret Service ServiceAccount
+ v1 c: ComponentStatus Namespace Node PersistentVolume
+admissionregistration.k8s.io v1 c: MutatingWebhookConfiguration ValidatingWebhookConfiguration
+admissionregistration.k8s.io v1:30,v1beta1:28-33,v1alpha1:26-31 c: ValidatingAdmissionPolicy
+admissionregistration.k8s.io v1:30,v1beta1:28-33,v1alpha1:26-31 c: ValidatingAdmissionPolicyBinding
+admissionregistration.k8s.io v1:36,v1beta1:34,v1alpha1:32 c: MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
+apiextensions.k8s.io v1 c: CustomResourceDefinition
+apiregistration.k8s.io v1 c: APIService
+apps v1 n: ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet
+authentication.k8s.io v1 c: SelfSubjectReview TokenReview
+authorization.k8s.io v1 c: SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview
+authorization.k8s.io v1 n: LocalSubjectAccessReview
+autoscaling v2,v1 n: HorizontalPodAutoscaler
+batch v1 n: CronJob Job
+certificates.k8s.io v1 c: CertificateSigningRequest
+coordination.k8s.io v1 n: Lease
+discovery.k8s.io v1 n: EndpointSlice
+events.k8s.io v1 n: Event
+flowcontrol.apiserver.k8s.io v1:29 c: FlowSchema PriorityLevelConfiguration
+networking.k8s.io v1 c: IngressClass
+networking.k8s.io v1 n: Ingress NetworkPolicy
+networking.k8s.io v1:33,v1beta1:31 c: IPAddress ServiceCIDR
+node.k8s.io v1 c: RuntimeClass
+policy v1 n: PodDisruptionBudget
+rbac.authorization.k8s.io v1 c: ClusterRole ClusterRoleBinding
+rbac.authorization.k8s.io v1 n: Role RoleBinding
+resource.k8s.io v1:34,v1beta2:33,v1beta1:32,v1alpha3:31-31,v1alpha2:26-30 n: ResourceClaim ResourceClaimTemplate
+resource.k8s.io v1:34,v1beta2:33,v1beta1:32,v1alpha3:31-31 c: DeviceClass
+resource.k8s.io v1:34,v1beta2:33,v1beta1:32,v1alpha3:31-31,v1alpha2:30-30 c: ResourceSlice
+resource.k8s.io v1beta2:36,v1alpha3:33 c: DeviceTaintRule
+resource.k8s.io v1alpha2:26-30 c: ResourceClass
+resource.k8s.io v1alpha3:31-31,v1alpha2:26-30 n: PodSchedulingContext
+resource.k8s.io v1alpha2:30-30 n: ResourceClaimParameters ResourceClassParameters
+scheduling.k8s.io v1 c: PriorityClass
+storage.k8s.io v1 c: CSIDriver CSINode StorageClass VolumeAttachment
+storage.k8s.io v1 n: CSIStorageCapacity
+storage.k8s.io v1:34,v1beta1:31 c: VolumeAttributesClass
+"""
+
+_UNCHANGED: Final = frozenset({"endpoints"})
+
+
+def guess_resource(kind: str) -> str:
+    """Guess what a kind's resource is called (apimachinery ``pkg/api/meta/restmapper.go``)."""
+    name = kind.lower()
+    if name in _UNCHANGED or not name:
+        return name
+    if name[-1] == "s":
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name[-1] == "y" else f"{name}s"
+
+
+def _versions(text: str) -> dict[str, tuple[int, int]]:
+    versions = {}
+    for each in text.split(","):
+        name, _, releases = each.partition(":")
+        since, _, until = releases.partition("-")
+        versions[name] = (int(since or 0), int(until or NEWEST))
+    return versions
+
+
+def _built_in() -> Iterator[Known]:
+    for line in _BUILT_IN.strip("\n").splitlines():
+        head, _, kinds = line.partition(": ")
+        group, versions, scope = head.split(" ")
+        for kind in kinds.split():
+            yield Known(group, kind, guess_resource(kind), scope == "n", _versions(versions))
+
+
+class Kinds:
+    """The kinds that there are: Kubernetes' own, and those of CustomResourceDefinitions among given objects.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        objects: Objects that may define further kinds.
+    """
+
+    def __init__(self, release: int = NEWEST, objects: Iterable[object] = ()) -> None:
+        self.release = release
+        self._known = {(each.group, each.kind): each for each in _BUILT_IN_KINDS}
+        for obj in objects:
+            if known := _defined(obj):
+                self._known.setdefault((known.group, known.kind), known)
+        self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
+
+    def find(self, kind: Kind) -> Known | None:
+        """Return a kind if it is known and served in this version."""
+        known = self._known.get((kind.group, kind.kind))
+        return known if known and kind.version in self._served(known) else None
+
+    def resource_of(self, kind: Kind) -> Resource:
+        """Return a kind's resource, by its usual name if the kind is not known."""
+        known = self._known.get((kind.group, kind.kind))
+        return Resource(kind.group, kind.version, known.resource if known else guess_resource(kind.kind))
+
+    def is_namespaced(self, kind: Kind) -> bool | None:
+        """Tell whether objects of a kind are in namespaces; None if the kind is not known."""
+        known = self._known.get((kind.group, kind.kind))
+        return known.namespaced if known else None
+
+    def kind_of(self, resource: Resource) -> Kind | None:
+        """Return the kind of a known resource."""
+        known = self._by_resource.get((resource.group, resource.resource))
+        return Kind(resource.group, resource.version, known.kind) if known else None
+
+    def equivalents(self, resource: Resource) -> list[Resource]:
+        """List the other versions in which the release serves a resource, the preferred one first."""
+        known = self._by_resource.get((resource.group, resource.resource))
+        versions = self._served(known) if known else []
+        return [resource._replace(version=each) for each in versions if each != resource.version]
+
+    def _served(self, known: Known) -> list[str]:
+        return [name for name, (since, until) in known.versions.items() if since <= self.release <= until]
+
+
+def _defined(obj: object) -> Known | None:
+    """Return the kind that a CustomResourceDefinition defines."""
+    if not isinstance(obj, dict) or obj.get("kind") != "CustomResourceDefinition":
+        return None
+    spec = obj.get("spec")
+    names: Any = spec.get("names") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(names, dict):
+        return None
+    group, kind, plural, versions = spec.get("group"), names.get("kind"), names.get("plural"), spec.get("versions")
+    if not isinstance(group, str) or not isinstance(kind, str) or not isinstance(plural, str):
+        return None
+    served = {
+        each["name"]: _ALWAYS
+        for each in (versions if isinstance(versions, list) else ())
+        if isinstance(each, dict) and isinstance(each.get("name"), str) and each.get("served") is True
+    }
+    return Known(group, kind, plural, spec.get("scope") != "Cluster", served)
+
+
+_BUILT_IN_KINDS: Final = tuple(_built_in())

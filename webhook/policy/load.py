@@ -1,0 +1,193 @@
+"""From objects to a set of policies: policies with their bindings, and the objects that they look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.api.versions import NEWEST
+from webhook.policy.kinds import Kind, Kinds, kind_of
+from webhook.policy.manifests import is_policy, judge
+from webhook.policy.model import MUTATING, VALIDATING, Binding, Policy, binding_of, policy_of
+from webhook.policy.request import labels_of, metadata_of, text_of
+from webhook.problem import ERROR, WARNING, Path, Problem, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from webhook.policy.request import JSONObject
+
+DEFAULT_NAMESPACE: Final = "default"
+_NAMESPACE_KIND: Final = Kind("", "v1", "Namespace")
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class Given(NamedTuple):
+    """An object, and where it stands: a document, a path, whatever the caller wants to find again in findings."""
+
+    object: Any
+    manifest: Any = None
+
+
+class Finding(NamedTuple):
+    """What is wrong with a policy or binding, and which one it is."""
+
+    given: Given
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hook:
+    """A policy with its bindings."""
+
+    policy: Policy
+    bindings: tuple[Binding, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicySet:
+    """Policies with their bindings, in the order in which they were given, and the objects that they look at.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        kinds: The kinds that there are.
+        validating: Validating policies that have bindings.
+        mutating: Mutating policies that have bindings.
+        policies: All policies, those without a binding too.
+        findings: What is wrong with policies and bindings; those with an error are not in the set.
+        objects: All other objects, by kind.
+    """
+
+    release: int
+    kinds: Kinds
+    validating: tuple[Hook, ...]
+    mutating: tuple[Hook, ...]
+    policies: tuple[Policy, ...]
+    findings: tuple[Finding, ...]
+    objects: Mapping[Kind, tuple[JSONObject, ...]] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> list[Finding]:
+        """The findings for which the API server would refuse a policy or binding."""
+        return [finding for finding in self.findings if finding.problem.level == ERROR]
+
+    def namespace(self, name: str) -> JSONObject:
+        """Return a namespace; one that was not given has no labels but its name."""
+        for each in self.objects.get(_NAMESPACE_KIND, ()):
+            if metadata_of(each).get("name") == name:
+                labels = {_NAME_LABEL: name} | labels_of(each)
+                return {**each, "metadata": {**metadata_of(each), "labels": labels}}
+        return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """Return a namespace's labels."""
+        return labels_of(self.namespace(name))
+
+    def find(self, kind: Kind, namespace: str) -> Iterator[tuple[str, JSONObject]]:
+        """List the objects of a kind, with their names.
+
+        Args:
+            kind: The kind.
+            namespace: Their namespace; empty for objects of the cluster.
+        """
+        for each in self.objects.get(kind, ()):
+            metadata = metadata_of(each)
+            if not namespace or (text_of(metadata, "namespace") or DEFAULT_NAMESPACE) == namespace:
+                yield text_of(metadata, "name"), each
+
+    def is_namespaced(self, kind: Kind) -> bool | None:
+        """Tell whether objects of a kind are in namespaces; None if there is no such kind."""
+        known = self.kinds.find(kind)
+        if known is not None:
+            return known.namespaced
+        objects = self.objects.get(kind)
+        return any(text_of(metadata_of(each), "namespace") for each in objects) if objects else None
+
+
+def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySet:
+    """Make a set of policies of the objects in manifests; never raises.
+
+    Args:
+        given: Objects; policies and bindings are used, all others are what policies look at: parameters, namespaces,
+            CustomResourceDefinitions.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    policies: dict[tuple[str, str], Policy] = {}
+    bindings: dict[tuple[str, str], Binding] = {}
+    origins: dict[object, Given] = {}
+    findings: list[Finding] = []
+    objects: dict[Kind, list[JSONObject]] = {}
+    for each in map(_as_given, given):
+        if not is_policy(each.object):
+            if isinstance(each.object, dict):
+                kind = kind_of(text_of(each.object, "apiVersion"), text_of(each.object, "kind"))
+                objects.setdefault(kind, []).append(each.object)
+            continue
+        problems = judge(each.object, release)
+        findings += [Finding(each, problem) for problem in problems]
+        if any(problem.level == ERROR for problem in problems):
+            continue
+        read: Policy | Binding
+        if each.object["kind"].endswith("Binding"):
+            read = binding_of(each.object, each.manifest)
+            taken = bindings.setdefault((read.kind, read.name), read)
+        else:
+            read = policy_of(each.object, each.manifest)
+            taken = policies.setdefault((read.kind, read.name), read)
+        if taken is read:
+            origins[read] = each
+        else:
+            message = f"there is another {each.object['kind']} with the name {quoted(read.name)}; this one is not used"
+            findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
+    findings += _unbound(policies, bindings, origins)
+    hooks = {
+        kind: tuple(
+            Hook(policy, bound)
+            for policy in policies.values()
+            if policy.kind == kind
+            and (bound := tuple(each for each in bindings.values() if (each.kind, each.policy) == (kind, policy.name)))
+        )
+        for kind in (VALIDATING, MUTATING)
+    }
+    return PolicySet(
+        release=release,
+        kinds=Kinds(release, (each for kind, group in objects.items() if kind.kind.startswith("Custom") for each in group)),
+        validating=hooks[VALIDATING],
+        mutating=hooks[MUTATING],
+        policies=tuple(policies.values()),
+        findings=tuple(findings),
+        objects={kind: tuple(group) for kind, group in objects.items()},
+    )
+
+
+def _as_given(each: Given | JSONObject) -> Given:
+    return each if isinstance(each, Given) else Given(each)
+
+
+def _unbound(
+    policies: Mapping[tuple[str, str], Policy],
+    bindings: Mapping[tuple[str, str], Binding],
+    origins: Mapping[object, Given],
+) -> Iterator[Finding]:
+    """Find bindings without a policy, policies without a binding, and parameters that one has and the other not."""
+    bound = {(each.kind, each.policy) for each in bindings.values()}
+    for key, policy in policies.items():
+        if key not in bound:
+            message = "no binding names this policy: it applies to nothing"
+            yield _finding(origins[policy], "policy-without-binding", Path(("metadata", "name")), message)
+    for binding in bindings.values():
+        policy = policies.get((binding.kind, binding.policy))
+        given = origins[binding]
+        if policy is None:
+            message = f"there is no {binding.kind} with the name {quoted(binding.policy)}: the binding does nothing"
+            yield _finding(given, "binding-without-policy", Path(("spec", "policyName")), message)
+        elif policy.param_kind is None and binding.param_ref is not None:
+            message = f"{binding.kind} {quoted(policy.name)} has no paramKind: the parameters are not used"
+            yield _finding(given, "param-without-kind", Path(("spec", "paramRef")), message)
+        elif policy.param_kind is not None and binding.param_ref is None:
+            message = f"{binding.kind} {quoted(policy.name)} has a paramKind, the binding no paramRef: params is null"
+            yield _finding(given, "binding-without-params", Path(("spec",)), message)
+
+
+def _finding(given: Given, rule: str, path: Path, message: str) -> Finding:
+    return Finding(given, Problem(WARNING, rule, "", path, message))

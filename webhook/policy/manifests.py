@@ -1,0 +1,98 @@
+"""Which kinds of policy exist in which API version, and what the API server says of one that is created."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.api.versions import NEWEST
+from webhook.policy.types import (
+    DefaultingParamRef,
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
+    ParamRef,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+)
+from webhook.problem import BAD_REQUEST, Path, Problem, refused
+from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.api.meta import Object
+
+GROUP: Final = "admissionregistration.k8s.io"
+KINDS: Final = {
+    "ValidatingAdmissionPolicy": ValidatingAdmissionPolicy,
+    "ValidatingAdmissionPolicyBinding": ValidatingAdmissionPolicyBinding,
+    "MutatingAdmissionPolicy": MutatingAdmissionPolicy,
+    "MutatingAdmissionPolicyBinding": MutatingAdmissionPolicyBinding,
+}
+
+
+class Served(NamedTuple):
+    """The first and the last Kubernetes 1.x release that serve an API version of a kind."""
+
+    since: int
+    until: int = NEWEST
+
+
+_SERVED: Final[Mapping[str, Mapping[str, Served]]] = {
+    "Validating": {"v1alpha1": Served(26, 31), "v1beta1": Served(28, 33), "v1": Served(30)},
+    "Mutating": {"v1alpha1": Served(32), "v1beta1": Served(34), "v1": Served(36)},
+}
+
+
+def is_policy(obj: object) -> bool:
+    """Tell whether an object is a policy or a binding, of whatever version."""
+    if not isinstance(obj, dict):
+        return False
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        return False
+    return api_version.partition("/")[0] == GROUP and kind in KINDS
+
+
+def served(kind: str, release: int) -> list[str]:
+    """List the API versions in which a release serves a kind of policy or binding, the oldest first."""
+    versions = _SERVED[kind.partition("Admission")[0]]
+    return [f"{GROUP}/{name}" for name, each in versions.items() if each.since <= release <= each.until]
+
+
+def judge(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:
+    """Say what the API server says of a policy or binding that is created.
+
+    Args:
+        obj: An object that :func:`is_policy`.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    kind = str(obj["kind"])
+    versions = served(kind, release)
+    if obj["apiVersion"] not in versions:
+        message = f'no matches for kind "{kind}" in version "{obj["apiVersion"]}"'
+        problem = refused("NotFound", Path(("apiVersion",)), message)
+        hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(versions) or 'no version'}"
+        return [Problem(problem.level, "not-served", problem.reason, problem.path, message, hint)]
+    struct = _struct(kind, obj["apiVersion"], release)
+    if misfits := struct.decode(obj):
+        return [misfit.problem() for misfit in misfits]
+    return list(struct.check(obj)) if struct.check else []
+
+
+@lru_cache(maxsize=None)
+def _struct(kind: str, api_version: str, release: int) -> CompiledStruct:
+    version = api_version.rpartition("/")[2]
+    replaced = {ParamRef: DefaultingParamRef} if version == "v1alpha1" else {}
+    return compile_struct(KINDS[kind], Target(version, release, CREATE, replaced=replaced))
+
+
+def as_refusal(obj: Mapping[str, Any], problems: list[Problem]) -> str:
+    """Spell problems as the API server does when it refuses a policy or binding."""
+    texts = list(dict.fromkeys(str(problem) for problem in problems))
+    if problems[0].reason == BAD_REQUEST:
+        return texts[0]
+    metadata = obj.get("metadata")
+    name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return f'{obj["kind"]}.{GROUP} "{name}" is invalid: {joined}'

@@ -1,0 +1,67 @@
+"""The parameters with which a binding asks a policy.
+
+Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (CollectParams).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.policy.request import labels_of
+
+if TYPE_CHECKING:
+    from webhook.policy.load import PolicySet
+    from webhook.policy.model import Binding, Policy
+    from webhook.policy.request import JSONObject
+
+
+class ConfigurationError(Exception):
+    """A policy or binding cannot be asked; the failure policy decides what that means."""
+
+
+def check_param_kind(policy: Policy, policies: PolicySet) -> None:
+    """Make sure that a policy's paramKind is one that there is.
+
+    Raises:
+        ConfigurationError: There is no such kind.
+    """
+    kind = policy.param_kind
+    if kind is not None and policies.is_namespaced(kind) is None:
+        msg = f"failed to find resource referenced by paramKind: '{kind}'"
+        raise ConfigurationError(msg)
+
+
+def collect_params(policy: Policy, binding: Binding, namespace: str, policies: PolicySet) -> list[JSONObject | None]:
+    """List the parameters with which a policy is asked, once with each; None stands for no parameters.
+
+    Args:
+        policy: The policy, whose paramKind there is.
+        binding: The binding.
+        namespace: The namespace of the judged object.
+        policies: The set that holds the parameters.
+
+    Raises:
+        ConfigurationError: There are no such parameters, or there cannot be.
+    """
+    kind, ref = policy.param_kind, binding.param_ref
+    if kind is None or ref is None:
+        return [None]
+    if policies.is_namespaced(kind):
+        where = ref.namespace or namespace
+        if not where:
+            msg = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+            raise ConfigurationError(msg)
+    elif ref.namespace:
+        msg = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
+        raise ConfigurationError(msg)
+    else:
+        where = ""
+    found: list[JSONObject | None] = [
+        each
+        for name, each in policies.find(kind, where)
+        if (name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)))
+    ]
+    if not found and ref.denies_missing:
+        msg = "no params found for policy binding with `Deny` parameterNotFoundAction"
+        raise ConfigurationError(msg)
+    return found[:1] if ref.selector is None else found
