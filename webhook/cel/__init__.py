@@ -43,7 +43,6 @@ Parametrised types take part as `list_of(parameter("T"))`; cost functions for co
 estimates in `webhook.cel.estimate`. Extensions of cel-go itself are in `webhook.cel.ext`.
 """
 
-from webhook.cel.compiler import Meter, Program
 from webhook.cel.declarations import Function, Library, Options, Overload, StructType
 from webhook.cel.environment import Checked, Environment
 from webhook.cel.errors import (
@@ -54,6 +53,7 @@ from webhook.cel.errors import (
     Issue,
     ProgramError,
 )
+from webhook.cel.program import Meter, Program
 
 __all__ = [
     "CelError",

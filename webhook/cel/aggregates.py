@@ -89,7 +89,7 @@ def build_struct(
     """The closure of a struct."""
 
     def build(frame: Frame) -> Value:
-        made = {}
+        made: dict[str, Value] = {}
         for name, closure, optional in fields:
             value = closure(frame)
             if optional:

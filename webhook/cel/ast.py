@@ -39,7 +39,7 @@ class Literal(Expression):
 
     __slots__ = ("value",)
 
-    def __init__(self, offset: int, value: Any) -> None:  # noqa: ANN401  # any CEL value
+    def __init__(self, offset: int, value: Any) -> None:  # any CEL value
         super().__init__(offset)
         self.value = value
 
@@ -117,7 +117,7 @@ class Entry:
 
     __slots__ = ("key", "offset", "optional", "value")
 
-    def __init__(self, offset: int, key: Any, value: Expression, *, optional: bool) -> None:  # noqa: ANN401  # see above
+    def __init__(self, offset: int, key: Any, value: Expression, *, optional: bool) -> None:  # see above
         self.offset = offset
         self.key = key
         self.value = value
@@ -176,7 +176,7 @@ class Comprehension(Expression):
         "variable2",
     )
 
-    def __init__(  # noqa: PLR0913  # a fold has these parts
+    def __init__(  # a fold has these parts
         self,
         offset: int,
         *,
@@ -250,7 +250,7 @@ def copy(node: Expression) -> Expression:
     return duplicate
 
 
-def _copy_value(value: Any) -> Any:  # noqa: ANN401  # whatever a slot holds
+def _copy_value(value: Any) -> Any:  # whatever a slot holds
     if isinstance(value, Expression):
         return copy(value)
     if isinstance(value, Entry):

@@ -11,7 +11,9 @@ from webhook.cel.values import Optional, Value, python_type, type_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from webhook.cel import ast
     from webhook.cel.declarations import CallCost, CostFunction, Overload
+    from webhook.cel.environment import Environment
     from webhook.cel.frame import Closure, Frame
 
 _ANYTHING: Final = frozenset({Kind.DYN, Kind.PARAMETER})
@@ -43,7 +45,7 @@ def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
     )
 
 
-def charge(function: str, overloads: Sequence[Overload], by_name: CallCost | None) -> int | CostFunction:
+def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | CostFunction:
     """What a call costs, known only in part: with several overloads in question cel-go counts 1."""
     own: int | CostFunction = overloads[0].cost if len(overloads) == 1 else 1
     if by_name is None:
@@ -96,7 +98,7 @@ def make_call(
         by_name: The environment's own cost of the function, if any.
     """
     dispatch = _dispatcher(function, overloads)
-    cost = charge(function, overloads, by_name)
+    cost = charge(overloads, by_name)
     first = overloads[0] if overloads else None
     guard = _guard(first) if first is not None and first.implementation is not None else None
     direct = first.implementation if first is not None and guard is not None else None
@@ -193,3 +195,13 @@ def choose(arguments: list[Closure], *, unwrap: bool) -> Closure:
         return value.value if unwrap else value
 
     return choice
+
+
+def overloads_of(node: ast.Call, environment: Environment) -> tuple[Overload, ...]:
+    """The overloads that a call may mean: what the checker found, else all with as many parameters."""
+    if node.overloads is not None:
+        return node.overloads
+    arity = len(node.arguments) + (node.target is not None)
+    functions = environment.functions
+    name = next((each for each in environment.candidates(node.function) if each in functions), node.function)
+    return tuple(overload for overload in functions.get(name, ()) if len(overload.parameters) == arity)

@@ -155,6 +155,7 @@ class _Checker:
             field = node.arguments[1]
             assert isinstance(field, ast.Literal)  # noqa: S101  # the parser writes it
             field.type = types.STRING
+            node.overloads = tuple(self._environment.functions.get(node.function, ()))
             type_ = self._field(node, node.arguments[0], field.value, optional=True)
             return self._inference.substitute(type_)
         for argument in node.arguments:

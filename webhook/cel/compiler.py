@@ -1,7 +1,7 @@
 """Turns a tree into closures over plain Python values.
 
 Nothing of the data is converted: an expression reads the dicts and lists that it is given. Each closure counts what
-cel-go's cost tracker counts for its node, constants folded as cel-go folds them (interpreter/planner.go, decorators.go).
+cel-go's cost tracker counts for its node, constants folded as cel-go folds them (cel-go interpreter/planner.go).
 One difference remains: after an error that `||`, `&&` or a comprehension absorbs, cel-go has gone on to evaluate the
 other operands of strict functions and counted them; here they are left out.
 """
@@ -11,86 +11,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel import ast, attributes, folds, operators, regex
-from webhook.cel.attributes import Chain, Link
-from webhook.cel.calls import choose, make_call
-from webhook.cel.cost import LIST_COST, MAP_COST, STRING_FACTOR, STRUCT_COST, UNLIMITED
-from webhook.cel.errors import CostLimitExceededError, EvaluationError, ProgramError
-from webhook.cel.frame import BINDINGS, BUDGET, FIRST_SLOT, UNSET
 from webhook.cel.aggregates import MapBuilder, build_list, build_struct
+from webhook.cel.attributes import Chain, Link
+from webhook.cel.calls import choose, make_call, overloads_of
+from webhook.cel.constants import NOT_CONSTANT, Constants, is_in_list
+from webhook.cel.cost import LIST_COST, MAP_COST, STRUCT_COST
+from webhook.cel.errors import EvaluationError, ProgramError
+from webhook.cel.frame import BINDINGS, BUDGET, FIRST_SLOT
 from webhook.cel.logic import conjunction, disjunction, equality
+from webhook.cel.program import Program
 from webhook.cel.types import Type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from webhook.cel.ast import Expression
-    from webhook.cel.declarations import Overload
     from webhook.cel.environment import Checked, Environment
     from webhook.cel.frame import Closure, Frame
     from webhook.cel.values import Value
 
-_CONVERSIONS: Final = frozenset(
-    {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
-)
-_NOT_CONSTANT: Final = object()
 _PRIMITIVES: Final = frozenset({bool, int, float, str, type(None)})
-_SMALL_STRING: Final = int(1 / STRING_FACTOR)
-
-
-class Program:
-    """An expression ready to be evaluated, as often as wanted and in several threads at once."""
-
-    __slots__ = ("_run", "_template", "_variables")
-
-    def __init__(self, run: Closure, variables: Mapping[str, int], slots: int) -> None:
-        self._run = run
-        self._variables = tuple(variables.items())
-        self._template: list[Value] = [0, None, *([UNSET] * (slots - FIRST_SLOT))]
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The names of the variables that the expression uses."""
-        return tuple(name for name, _ in self._variables)
-
-    def evaluate(self, bindings: Mapping[str, Value], *, meter: Meter | None = None) -> Value:
-        """Evaluates the expression.
-
-        Args:
-            bindings: Values of the variables: JSON, or values of `webhook.cel.values`. They are not changed, and what
-                is returned may be a part of them.
-            meter: Limits and counts the cost; None for no limit.
-
-        Raises:
-            EvaluationError: It came to an error.
-            CostLimitExceededError: It came to cost more than the meter allows.
-        """
-        frame = self._template.copy()
-        frame[BUDGET] = limit = UNLIMITED if meter is None else meter.limit
-        frame[BINDINGS] = bindings
-        for name, slot in self._variables:
-            frame[slot] = bindings.get(name, UNSET)
-        try:
-            value = self._run(frame)
-        finally:
-            if meter is not None:
-                meter.cost = limit - frame[BUDGET]
-        if frame[BUDGET] < 0:
-            raise CostLimitExceededError
-        return value
-
-
-class Meter:
-    """What one evaluation may cost, and after it what it did cost.
-
-    Args:
-        limit: The most that it may cost.
-    """
-
-    __slots__ = ("cost", "limit")
-
-    def __init__(self, limit: int = UNLIMITED) -> None:
-        self.limit = limit
-        self.cost = 0
 
 
 def compile_program(checked: Checked, environment: Environment) -> Program:
@@ -115,6 +55,7 @@ class Compiler:
         self._environment = environment
         self._is_checked = is_checked
         self._specialised = specialised
+        self._constant = Constants(environment, is_checked=is_checked).value
         self.variables: dict[str, int] = {}
         self.slots = FIRST_SLOT
         self._locals: dict[str, int] = {}
@@ -145,71 +86,18 @@ class Compiler:
     def _constant_closure(self, value: Value) -> Closure:
         return lambda _: value
 
-    # -- constants
-
-    def _constant(self, node: Expression) -> Value:
-        """The value of what cel-go folds into a constant, else `_NOT_CONSTANT`."""
-        if isinstance(node, ast.Literal):
-            return node.value
-        if isinstance(node, (ast.Ident, ast.Select)):
-            return self._type_name(node)
-        if isinstance(node, ast.ListExpression):
-            return self._constant_list(node)
-        if isinstance(node, ast.MapExpression):
-            return self._constant_map(node)
-        if isinstance(node, ast.Call):
-            if node.function in _CONVERSIONS and node.target is None and len(node.arguments) == 1:
-                return self._constant_conversion(node)
-            if node.function == "@in" and self._is_in_list(node) and self._constant(node.arguments[1]) == []:
-                return False
-        return _NOT_CONSTANT
-
-    def _type_name(self, node: ast.Ident | ast.Select) -> Value:
-        if self._is_checked:
-            return node.resolved if isinstance(node.resolved, Type) else _NOT_CONSTANT
-        return _NOT_CONSTANT
-
-    def _constant_list(self, node: ast.ListExpression) -> Value:
-        if node.optional:
-            return _NOT_CONSTANT
-        values = [self._constant(element) for element in node.elements]
-        return _NOT_CONSTANT if any(value is _NOT_CONSTANT for value in values) else values
-
-    def _constant_map(self, node: ast.MapExpression) -> Value:
-        builder = MapBuilder(strict=self._environment.options.strict_map_keys)
-        for entry in node.entries:
-            key, value = self._constant(entry.key), self._constant(entry.value)
-            if entry.optional or key is _NOT_CONSTANT or value is _NOT_CONSTANT:
-                return _NOT_CONSTANT
-            try:
-                builder.put(key, value)
-            except EvaluationError:
-                return _NOT_CONSTANT
-        return builder.made
-
-    def _constant_conversion(self, node: ast.Call) -> Value:
-        argument = self._constant(node.arguments[0])
-        if argument is _NOT_CONSTANT:
-            return _NOT_CONSTANT
-        overloads = self._overloads(node)
-        call = make_call(node.function, overloads, [self._constant_closure(argument)], None)
-        try:
-            return call([UNLIMITED])
-        except EvaluationError as error:
-            raise ProgramError(str(error)) from None
-
     # -- names, selections, indexes
 
     def _attribute(self, node: Expression) -> Closure:
         constant = self._constant(node)
-        if constant is not _NOT_CONSTANT:
+        if constant is not NOT_CONSTANT:
             return self._constant_closure(constant)
         chain = self._chain(node)
         return attributes.emit(chain, own_cost=chain.own_cost)
 
     def _resolved(self, node: Expression) -> Closure:
         """The closure of an operand that is a part of another attribute: an attribute then costs nothing itself."""
-        if self._is_attribute(node) and self._constant(node) is _NOT_CONSTANT:
+        if self._is_attribute(node) and self._constant(node) is NOT_CONSTANT:
             return attributes.emit(self._chain(node), own_cost=0)
         return self.compile(node)
 
@@ -234,7 +122,7 @@ class Compiler:
 
     def _link(self, key: Expression, *, optional: bool) -> Link:
         constant = self._constant(key)
-        if constant is not _NOT_CONSTANT:
+        if constant is not NOT_CONSTANT:
             return Link(constant, None, optional, self._environment.options.strict_presence_test)
         return Link(None, self._resolved(key), optional, self._environment.options.strict_presence_test)
 
@@ -302,16 +190,7 @@ class Compiler:
 
     # -- calls
 
-    def _overloads(self, node: ast.Call) -> tuple[Overload, ...]:
-        if node.overloads is not None:
-            return node.overloads
-        name = node.function
-        arity = len(node.arguments) + (node.target is not None)
-        known = next((each for each in self._environment.candidates(name) if each in self._environment.functions), name)
-        overloads = self._environment.functions.get(known, [])
-        return tuple(overload for overload in overloads if len(overload.parameters) == arity)
-
-    def _call(self, node: ast.Call) -> Closure:  # noqa: PLR0911  # one return for each special function
+    def _call(self, node: ast.Call) -> Closure:  # noqa: C901, PLR0911  # one branch for each special function
         if not self._is_checked:
             self._unqualify(node)
         if self._is_attribute(node):
@@ -322,11 +201,11 @@ class Compiler:
         if function == "_||_":
             return disjunction([self.compile(each) for each in node.arguments])
         constant = self._constant(node)
-        if constant is not _NOT_CONSTANT:
+        if constant is not NOT_CONSTANT:
             return self._constant_closure(constant)
         if function in {"_==_", "_!=_"}:
             return self._equality(node)
-        if function == "@in" and self._is_in_list(node):
+        if function == "@in" and is_in_list(node):
             member = self._membership(node)
             if member is not None:
                 return member
@@ -338,7 +217,7 @@ class Compiler:
         if function == "matches":
             self._check_pattern(node)
         by_name = self._environment.call_costs.get(function)
-        return make_call(function, self._overloads(node), arguments, by_name)
+        return make_call(function, overloads_of(node, self._environment), arguments, by_name)
 
     def _unqualify(self, node: ast.Call) -> None:
         """Without a checker, `sets.contains(…)` is still to be told from a call on `sets`."""
@@ -372,13 +251,10 @@ class Compiler:
         by_name = self._environment.call_costs.get(node.function)
         return equality(self.compile(first), self.compile(second), negated=node.function == "_!=_", by_name=by_name)
 
-    def _is_in_list(self, node: ast.Call) -> bool:
-        return node.overloads is not None and [overload.id for overload in node.overloads] == ["in_list"]
-
     def _membership(self, node: ast.Call) -> Closure | None:
         """`x in [1, 2]`: a set of constants, which cel-go looks into at no cost."""
         container = self._constant(node.arguments[1])
-        if container is _NOT_CONSTANT or not all(type(each) in _PRIMITIVES for each in container):
+        if container is NOT_CONSTANT or not all(type(each) in _PRIMITIVES for each in container):
             return None
         item = self.compile(node.arguments[0])
         strings = frozenset(each for each in container if type(each) is str)
@@ -413,14 +289,14 @@ class Compiler:
     # -- literals of lists, maps and structs
 
     def _list(self, node: ast.ListExpression) -> Closure:
-        constant = self._constant_list(node)
-        if constant is not _NOT_CONSTANT:
+        constant = self._constant(node)
+        if constant is not NOT_CONSTANT:
             return self._constant_closure(constant)
         return build_list([self.compile(element) for element in node.elements], node.optional, LIST_COST)
 
     def _map(self, node: ast.MapExpression) -> Closure:
-        constant = self._constant_map(node)
-        if constant is not _NOT_CONSTANT:
+        constant = self._constant(node)
+        if constant is not NOT_CONSTANT:
             return self._constant_closure(constant)
         entries = [(self.compile(each.key), self.compile(each.value), each.optional) for each in node.entries]
         strict = self._environment.options.strict_map_keys
@@ -467,7 +343,7 @@ class Compiler:
             else:
                 condition, step = self.compile(node.condition), self.compile(node.step)
                 self._locals, self._accumulators = around, accumulators | {node.accumulator}
-                closure = folds.fold(loop, slot, initial, condition, step, self.compile(node.result))
+                closure = folds.fold(loop, slot, initial, (condition, step, self.compile(node.result)))
         self._locals, self._accumulators = outer, accumulators
         return closure
 
@@ -482,27 +358,28 @@ class Compiler:
         }
 
     def _collector(self, node: ast.Comprehension, loop: folds.Loop) -> Closure:
-        constant = self._constant(node.parts[0]) is not _NOT_CONSTANT
-        return folds.collector(loop, self.compile(node.parts[0]), self._predicate(node), constant=constant)
+        element = node.parts[0]
+        is_constant = self._constant(element) is not NOT_CONSTANT
+        insert = folds.append(self.compile(element), 2 if is_constant else 2 + LIST_COST)
+        return folds.collector(loop, self._predicate(node), insert, list)
 
     def _predicate(self, node: ast.Comprehension) -> Closure | None:
         return self.compile(node.parts[1]) if len(node.parts) > 1 else None
 
     def _transform(self, node: ast.Comprehension, loop: folds.Loop) -> Closure:
         value = self.compile(node.parts[0])
-        if node.shape == "transformMap":
-            slot = loop.slot
+        slot = loop.slot
 
-            def insert(frame: Frame, made: dict[Value, Value]) -> None:
-                frame[BUDGET] -= 3
-                folds.insert_entry(made, frame[slot], value(frame))
-        else:
+        def insert_value(frame: Frame, made: dict[Value, Value]) -> None:
+            frame[BUDGET] -= 3
+            folds.insert_entry(made, frame[slot], value(frame))
 
-            def insert(frame: Frame, made: dict[Value, Value]) -> None:
-                frame[BUDGET] -= 2
-                folds.insert_map(made, value(frame))
+        def insert_entries(frame: Frame, made: dict[Value, Value]) -> None:
+            frame[BUDGET] -= 2
+            folds.insert_map(made, value(frame))
 
-        return folds.mapper(loop, insert, self._predicate(node))
+        insert = insert_value if node.shape == "transformMap" else insert_entries
+        return folds.collector(loop, self._predicate(node), insert, dict)
 
 
 def _missing(candidates: list[str]) -> Value:

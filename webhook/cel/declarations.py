@@ -25,14 +25,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.cel.macros import Macro
-from webhook.cel.types import Type
 from webhook.cel.values import Struct, Value
 
 if TYPE_CHECKING:
     from webhook.cel.ast import Expression
     from webhook.cel.errors import Issues
     from webhook.cel.estimate import CallEstimate, EstimatedNode, SizeOf
+    from webhook.cel.macros import Macro
+    from webhook.cel.types import Type
 
 Implementation = Callable[..., Value]
 CostFunction = Callable[[Sequence[Value], Value], int]
@@ -138,7 +138,8 @@ class Options:
 
     Args:
         container: The namespace in which names are looked up first, `a.b.c`.
-        homogeneous_literals: Whether elements of a list or map must share one type (cel-go HomogeneousAggregateLiterals).
+        homogeneous_literals: Whether elements of a list or map must share one type (cel-go
+            HomogeneousAggregateLiterals).
         cross_type_numeric: Whether `1 < 2.5` type-checks (cel-go CrossTypeNumericComparisons).
         presence_test_cost: What `has(a.b)` costs beyond the selection of `a`: 1, or 0 as in Kubernetes.
         strict_presence_test: Whether `has(1.a)` and `1.?a` on dynamic values are errors (cel-go

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.cel import limits, types
 from webhook.cel.checker import check
-from webhook.cel.compiler import Program, compile_program
+from webhook.cel.compiler import compile_program
 from webhook.cel.declarations import Library, Options, Overload, StructType
-from webhook.cel.errors import CompileError, Issues
+from webhook.cel.errors import Issues
 from webhook.cel.parser import parse
 from webhook.cel.standard import STANDARD
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from webhook.cel.ast import Expression
     from webhook.cel.declarations import CallCost, CallEstimateFunction, Validator
     from webhook.cel.macros import Macro
+    from webhook.cel.program import Program
     from webhook.cel.types import Type
 
 
@@ -100,7 +101,7 @@ class Environment:
         self,
         *libraries: Library,
         variables: Mapping[str, Type] | None = None,
-        **options: Any,  # noqa: ANN401  # fields of Options
+        **options: Any,  # fields of Options
     ) -> Environment:
         """An environment with more libraries, variables or other options.
 
@@ -165,6 +166,3 @@ class Environment:
             ProgramError: A constant part of it always fails.
         """
         return self.program(self.check(text))
-
-
-__all__ = ["Checked", "CompileError", "Environment"]

@@ -159,7 +159,7 @@ class _Estimator:
             return total.plus(self._conditional(node, costs))
         called: Bounds | None = None
         result: Bounds | None = None
-        for overload in node.overloads or _undeclared(node):
+        for overload in node.overloads or ():
             estimate = self._overload(node, overload)
             called = estimate.cost if called is None else called.union(estimate.cost)
             if estimate.result is not None:
@@ -277,8 +277,6 @@ def _sum(costs: list[Bounds]) -> Bounds:
     for cost in costs:
         total = total.plus(cost)
     return total
-
-    return (Overload("select_optional_field" if node.function == "_?._" else "", (), types.DYN),)
 
 
 def _own_size(node: Expression) -> Bounds | None:

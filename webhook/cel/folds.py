@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost import LIST_COST
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.values import Value, from_key, to_key, type_of
 
@@ -83,6 +82,10 @@ class Loop:
         self.slot = slot
         self.slot2 = slot2
 
+    def elements(self, frame: Frame) -> Iterator[Value]:
+        """The elements, for a caller that binds its one variable itself."""
+        return _elements(self.range(frame))
+
     def run(self, frame: Frame) -> Iterator[None]:
         """Binds the variables to one element after the other."""
         value = self.range(frame)
@@ -93,7 +96,7 @@ class Loop:
                 yield
             return
         if type(value) is list:
-            pairs: Iterator[tuple[Value, Value]] = enumerate(value)  # type: ignore[assignment]
+            pairs: Iterator[tuple[Value, Value]] = enumerate(value)
         elif isinstance(value, dict):
             pairs = ((from_key(key), each) for key, each in value.items())
         else:
@@ -107,37 +110,38 @@ def _no_such_overload() -> EvaluationError:
     return EvaluationError("no such overload")
 
 
+def _holds(predicate: Closure, frame: Frame) -> bool:
+    held = predicate(frame)
+    if held is True or held is False:
+        return held
+    raise _no_such_overload()
+
+
 def quantifier(loop: Loop, predicate: Closure, *, stops_at: bool) -> Closure:
-    """`all` (stops at the first false) and `exists` (stops at the first true); an error counts only if nothing stops."""
+    """`all`, which stops at the first false, and `exists`, at the first true; an error counts if nothing stops."""
     condition_cost = 3 if stops_at else 2
     element_cost = condition_cost + 1
-    simple = loop.slot2 is None
-    range_, slot = loop.range, loop.slot
+    slot = loop.slot
+    elements_of = loop.elements if loop.slot2 is None else None
 
     def quantify(frame: Frame) -> bool:
         failure: EvaluationError | None = None
-        if simple:
-            elements = _elements(range_(frame))
-        else:
-            elements = loop.run(frame)
+        elements = loop.run(frame) if elements_of is None else elements_of(frame)
         for element in elements:
-            if simple:
+            if elements_of is not None:
                 frame[slot] = element
             frame[0] -= element_cost
             if frame[0] < 0:
                 raise CostLimitExceededError
             try:
                 held = predicate(frame)
+                if held is stops_at:
+                    frame[0] -= 1 if next(elements, _END) is _END else 1 + condition_cost
+                    return stops_at
+                if type(held) is not bool:
+                    raise _no_such_overload()
             except EvaluationError as error:
                 failure = failure or error
-                continue
-            if held is stops_at:
-                if next(elements, _END) is not _END:
-                    frame[0] -= condition_cost
-                frame[0] -= 1
-                return stops_at
-            if type(held) is not bool:
-                failure = failure or _no_such_overload()
         frame[0] -= 1
         if failure is not None:
             raise failure
@@ -156,15 +160,11 @@ def exactly_one(loop: Loop, predicate: Closure) -> Closure:
             if frame[0] < 0:
                 raise CostLimitExceededError
             try:
-                held = predicate(frame)
+                if _holds(predicate, frame):
+                    frame[0] -= 2
+                    count += 1
             except EvaluationError as error:
                 failure = error
-                continue
-            if held is True:
-                frame[0] -= 2
-                count += 1
-            elif held is not False:
-                failure = _no_such_overload()
         frame[0] -= 2
         if failure is not None:
             raise failure
@@ -173,78 +173,50 @@ def exactly_one(loop: Loop, predicate: Closure) -> Closure:
     return one
 
 
-def collector(loop: Loop, element: Closure, predicate: Closure | None, *, constant: bool) -> Closure:
-    """`map`, `filter` and `transformList`.
+def collector(loop: Loop, predicate: Closure | None, insert: Callable[[Frame, Value], None], empty: type) -> Closure:
+    """The comprehensions that make a list or a map.
+
+    Of errors in predicates the last one counts, of errors in elements the first; either comes before the result.
 
     Args:
         loop: What it goes over.
-        element: What it puts into the list.
         predicate: Which elements it takes; None for all.
-        constant: Whether what it puts in is a constant, for which no list is made each time.
+        insert: Evaluates what is due for an element and puts it in.
+        empty: What it begins with, `list` or `dict`.
     """
-    element_cost = 2 if constant else 2 + LIST_COST
 
-    def collect(frame: Frame) -> list[Value]:
-        collected: list[Value] = []
+    def collect(frame: Frame) -> Value:
+        made = empty()
         failure: EvaluationError | None = None
         for _ in loop.run(frame):
             if frame[0] < 0:
                 raise CostLimitExceededError
             try:
-                if predicate is not None:
-                    held = predicate(frame)
-                    if held is False:
-                        continue
-                    if held is not True:
-                        failure = _no_such_overload()
-                        continue
+                if predicate is not None and not _holds(predicate, frame):
+                    continue
             except EvaluationError as error:
                 failure = error
                 continue
-            frame[0] -= element_cost
             try:
-                collected.append(element(frame))
+                insert(frame, made)
             except EvaluationError as error:
                 failure = failure or error
         frame[0] -= 1
         if failure is not None:
             raise failure
-        return collected
+        return made
 
     return collect
 
 
-def mapper(loop: Loop, insert: Callable[[Frame, dict[Value, Value]], None], predicate: Closure | None) -> Closure:
-    """`transformMap` and `transformMapEntry`; `insert` evaluates and puts in what is due for an element."""
+def append(element: Closure, cost: int) -> Callable[[Frame, list[Value]], None]:
+    """What `map` and `filter` do for an element."""
 
-    def transform(frame: Frame) -> dict[Value, Value]:
-        made: dict[Value, Value] = {}
-        failure: EvaluationError | None = None
-        for _ in loop.run(frame):
-            if frame[0] < 0:
-                raise CostLimitExceededError
-            try:
-                if predicate is not None:
-                    held = predicate(frame)
-                    if held is False:
-                        continue
-                    if held is not True:
-                        failure = _no_such_overload()
-                        continue
-            except EvaluationError as error:
-                failure = error
-                continue
-            try:
-                if failure is None:
-                    insert(frame, made)
-            except EvaluationError as error:
-                failure = error
-        frame[0] -= 1
-        if failure is not None:
-            raise failure
-        return made
+    def insert(frame: Frame, made: list[Value]) -> None:
+        frame[0] -= cost
+        made.append(element(frame))
 
-    return transform
+    return insert
 
 
 def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:
@@ -260,8 +232,9 @@ def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:
     made[inner] = value
 
 
-def fold(loop: Loop, slot: int, initial: Closure, condition: Closure, step: Closure, result: Closure) -> Closure:  # noqa: PLR0913  # a fold has these parts
-    """Any comprehension, by its parts; `slot` holds its value so far."""
+def fold(loop: Loop, slot: int, initial: Closure, parts: tuple[Closure, Closure, Closure]) -> Closure:
+    """Any comprehension, by its parts: condition, step and result; `slot` holds its value so far."""
+    condition, step, result = parts
 
     def run(frame: Frame) -> Value:
         frame[slot] = Pending(initial)

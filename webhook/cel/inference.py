@@ -70,7 +70,7 @@ class Inference:
             return types.DYN if to_dyn else type_
         return _rebuild(type_, tuple(self.substitute(each, to_dyn=to_dyn) for each in type_.parameters))
 
-    def _agree(self, first: Type, second: Type) -> bool:  # noqa: PLR0911  # the order of the rules is cel-go's
+    def _agree(self, first: Type, second: Type) -> bool:  # noqa: C901, PLR0911  # the order of the rules is cel-go's
         if second.kind is Kind.PARAMETER:
             stands, known = self._stands_for(first, second)
             if stands:

@@ -61,7 +61,7 @@ def tokenize(text: str, issues: Issues) -> list[Token]:
         if found is None:
             dead_end = _DEAD_END.match(text, offset)
             wrong = dead_end[0] if dead_end else text[offset]
-            issues.report(offset, f"Syntax error: token recognition error at: '{_escape(wrong)}'")
+            issues.report(offset, f"Syntax error: token recognition error at: '{escape(wrong)}'")
             offset += len(wrong)
             continue
         kind = found.lastgroup or ""
@@ -75,5 +75,6 @@ def tokenize(text: str, issues: Issues) -> list[Token]:
     return tokens
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
+    """A text as cel-go shows it in an error, without line breaks."""
     return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")

@@ -93,7 +93,7 @@ def equality(first: Closure, second: Closure, *, negated: bool, by_name: CallCos
         if cls in _SCALARS or other in _SCALARS:
             frame[0] -= 1 if cls in _SCALARS and other in _SCALARS else _smaller(left, right)
         elif cls is str and other is str:
-            size = len(left) if len(left) < len(right) else len(right)
+            size = min(len(right), len(left))
             frame[0] -= 1 if 0 < size <= _ONE_STEP else traversal(size)
             return (left == right) is not negated
         else:

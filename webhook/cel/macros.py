@@ -53,7 +53,7 @@ class Builder:
         """The name of a fold's result, which no source text can write."""
         return ast.Ident(self.offset, ast.ACCUMULATOR)
 
-    def literal(self, value: Any) -> ast.Literal:  # noqa: ANN401  # any CEL value
+    def literal(self, value: Any) -> ast.Literal:  # any CEL value
         """A constant."""
         return ast.Literal(self.offset, value)
 
@@ -73,7 +73,7 @@ class Builder:
         """`has(operand.field)`."""
         return ast.Select(self.offset, operand, field, test=True)
 
-    def fold(self, shape: str, range_: Expression, *parts: Expression, **rest: Any) -> ast.Comprehension:  # noqa: ANN401  # passed on
+    def fold(self, shape: str, range_: Expression, *parts: Expression, **rest: Any) -> ast.Comprehension:  # passed on
         """A comprehension; see `Comprehension` for what is passed on."""
         return ast.Comprehension(self.offset, shape=shape, range_=range_, parts=parts, **rest)
 

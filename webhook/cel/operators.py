@@ -61,7 +61,7 @@ def to_double(number: float) -> float:
 # -- equality
 
 
-def equal(first: Value, second: Value) -> bool:
+def equal(first: Value, second: Value) -> bool:  # noqa: PLR0911  # one return for each kind of value
     """`first == second`: numbers of different types compare by value, other values of different types are unequal."""
     cls, other = type(first), type(second)
     if cls in _NUMBERS:
@@ -69,9 +69,9 @@ def equal(first: Value, second: Value) -> bool:
             return False
         if cls is not other and (cls is float or other is float):
             return to_double(first) == to_double(second)
-        return first == second  # type: ignore[no-any-return]
+        return bool(first == second)
     if cls in _PLAIN:
-        return cls is other and first == second  # type: ignore[no-any-return]
+        return cls is other and bool(first == second)
     if cls is list:
         return other is list and len(first) == len(second) and all(map(equal, first, second))
     if isinstance(first, dict):
@@ -83,7 +83,7 @@ def equal(first: Value, second: Value) -> bool:
             and (not first.present or equal(first.value, second.value))
         )
     if cls is Type:
-        return other is Type and first.name == second.name  # type: ignore[no-any-return]
+        return other is Type and first.name == second.name
     return bool(first == second)
 
 

@@ -22,7 +22,7 @@ def compile_pattern(pattern: str) -> Pattern:
     Raises:
         EvaluationError: It is no RE2 pattern.
     """
-    import re2  # noqa: PLC0415  # a native module that many expressions never need
+    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # a native module that many expressions never need
 
     options = re2.Options()
     options.log_errors = False

@@ -26,7 +26,8 @@ from webhook.cel.types import (
     parameter,
     type_of,
 )
-from webhook.cel.values import NANOS, type_of as type_of_value
+from webhook.cel.values import NANOS
+from webhook.cel.values import type_of as type_of_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

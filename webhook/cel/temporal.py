@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 from decimal import Decimal
 from functools import lru_cache
@@ -15,7 +15,7 @@ from webhook.cel.values import INT_MAX, INT_MIN, NANOS, Duration, Timestamp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY: Final = 86_400
 _UNITS: Final = {
     "ns": 1,
@@ -26,8 +26,8 @@ _UNITS: Final = {
     "s": NANOS,
     "m": 60 * NANOS,
     "h": 3600 * NANOS,
-}  # noqa: RUF001  # Go reads both signs for micro
-_DURATION_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")  # noqa: RUF001  # see above
+}  # Go reads both signs for micro
+_DURATION_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")  # see above
 _TIMESTAMP: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _OFFSET: Final = re.compile(r"([+-]?)(\d{1,2}):(\d{1,2})", re.ASCII)
 _MAX_OFFSET_HOURS: Final = 24
@@ -79,7 +79,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
         msg = "timestamp overflow"
         raise EvaluationError(msg)
     try:
-        delta = datetime.datetime(year, month, day, hour, minute, second, tzinfo=datetime.UTC) - _EPOCH
+        delta = dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC) - _EPOCH
     except ValueError:
         return None
     seconds = delta.days * _DAY + delta.seconds - offset
@@ -90,24 +90,24 @@ def parse_timestamp(text: str) -> Timestamp | None:
 def format_timestamp(timestamp: Timestamp) -> str:
     """The moment in UTC as RFC 3339 writes it, without zeros at the end of the fraction."""
     seconds, nanos = divmod(timestamp.nanos, NANOS)
-    moment = _EPOCH + datetime.timedelta(seconds=seconds)
+    moment = _EPOCH + dt.timedelta(seconds=seconds)
     fraction = f".{nanos:09d}".rstrip("0").rstrip(".") if nanos else ""
     return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}{fraction}Z"
 
 
 @lru_cache(maxsize=256)
-def _zone(name: str) -> datetime.tzinfo:
+def _zone(name: str) -> dt.tzinfo:
     found = _OFFSET.fullmatch(name)
     if found is not None:
         minutes = int(found[2]) * 60 + int(found[3])
-        return datetime.timezone(datetime.timedelta(minutes=-minutes if found[1] == "-" else minutes))
+        return dt.timezone(dt.timedelta(minutes=-minutes if found[1] == "-" else minutes))
     if name in {"", "UTC"}:
-        return datetime.UTC
+        return dt.UTC
     return ZoneInfo(name)
 
 
-def _local(timestamp: Timestamp, zone: str) -> datetime.datetime:
-    moment = _EPOCH + datetime.timedelta(seconds=timestamp.nanos // NANOS)
+def _local(timestamp: Timestamp, zone: str) -> dt.datetime:
+    moment = _EPOCH + dt.timedelta(seconds=timestamp.nanos // NANOS)
     try:
         return moment.astimezone(_zone(zone))
     except OverflowError:
@@ -117,7 +117,7 @@ def _local(timestamp: Timestamp, zone: str) -> datetime.datetime:
     raise EvaluationError(msg)
 
 
-def accessor(part: Callable[[datetime.datetime], int]) -> Callable[..., int]:
+def accessor(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
     """A function that takes a timestamp and, if wanted, a time zone's name, and gives a part of the date or time."""
 
     def access(timestamp: Timestamp, zone: str = "UTC") -> int:

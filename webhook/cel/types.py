@@ -44,7 +44,7 @@ class Type:
         self.kind: Final = kind
         self.name: Final = name
         self.parameters: Final = parameters
-        self.generic: Final = kind is Kind.PARAMETER or any(each.generic for each in parameters)
+        self.generic: bool = kind is Kind.PARAMETER or any(each.generic for each in parameters)
         self._hash = hash((kind, name, parameters))
 
     def __eq__(self, other: object) -> bool:

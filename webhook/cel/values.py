@@ -177,7 +177,11 @@ def python_type(type_: Type) -> type | None:
     return _CLASSES.get(type_.kind) if not types.is_optional(type_) else Optional
 
 
-_CLASSES: Final = {type_.kind: cls for cls, type_ in _TYPES.items() if type_.kind is not types.Kind.OPAQUE}
+_CLASSES: Final[dict[types.Kind, type]] = {
+    type_.kind: cls for cls, type_ in _TYPES.items() if type_.kind is not types.Kind.OPAQUE
+}
+    type_.kind: cls for cls, type_ in _TYPES.items() if type_.kind is not types.Kind.OPAQUE
+}
 
 
 def size_of(value: Value) -> int:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _DEFAULT_PRECISION: Final = 6
 _MAX_PRECISION: Final = 1000
-_SUPERSCRIPTS: Final = str.maketrans("+-0123456789", "\u207a\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+_SUPERSCRIPTS: Final = str.maketrans(
+    "+-0123456789", "\u207a\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
+)
 _NARROW_SPACE: Final = "\u202f"
 _INTEGERS: Final = frozenset({Kind.INT, Kind.UINT})
 _PRINTABLE: Final = frozenset(
@@ -245,7 +247,7 @@ class _WithLocale(Formatter):
             raise _FormatError(msg)
         return self._nested(key)
 
-    def _nested(self, value: Value) -> str:
+    def _nested(self, value: Value) -> str:  # noqa: PLR0911  # one return for each type
         if type(value) is str:
             return json.dumps(value, ensure_ascii=False)
         if type(value) is bytes:

@@ -1,4 +1,7 @@
-"""Functions on lists: `slice`, `flatten`, `sort`, `sortBy`, `distinct`, `reverse`, `lists.range` (cel-go ext/lists.go)."""
+"""Functions on lists: `slice`, `flatten`, `sort`, `sortBy`, `distinct`, `reverse`, `lists.range`.
+
+Those of cel-go's ext/lists.go, version 3.
+"""
 
 from __future__ import annotations
 
@@ -79,8 +82,13 @@ def _sort_by_keys(values: list[Value], keys: list[Value]) -> list[Value]:
     if any(type(key) is not type(keys[0]) for key in keys):
         msg = "list elements must have the same type"
         raise EvaluationError(msg)
-    order = cmp_to_key(lambda one, other: -1 if _precedes(keys[one], keys[other]) else int(_precedes(keys[other], keys[one])))
-    return [values[position] for position in sorted(range(len(values)), key=order)]
+
+    def order(one: int, other: int) -> int:
+        if _precedes(keys[one], keys[other]):
+            return -1
+        return 1 if _precedes(keys[other], keys[one]) else 0
+
+    return [values[position] for position in sorted(range(len(values)), key=cmp_to_key(order))]
 
 
 def _precedes(one: Value, other: Value) -> bool:
@@ -200,8 +208,13 @@ def _sorting() -> tuple[Function, Function]:
         own = list_of(type_)
         sort.append(
             Overload(
-                f"list_{type_.name}_sort", (own,), own, _sort, member=True,
-                cost=_of_comparing(0), estimate=_estimate_comparing(type_),
+                f"list_{type_.name}_sort",
+                (own,),
+                own,
+                _sort,
+                member=True,
+                cost=_of_comparing(0),
+                estimate=_estimate_comparing(type_),
             )
         )
         by_keys.append(

@@ -49,9 +49,7 @@ def _extreme(name: str, precedes: Callable[[Value, Value], bool]) -> Function:
         overloads.append(Overload(f"math_@{name}_list_{first.name}", (list_of(first),), first, of_list))
         for second in _NUMBERS:
             result = first if first is second else DYN
-            overloads.append(
-                Overload(f"math_@{name}_{first.name}_{second.name}", (first, second), result, pair)
-            )
+            overloads.append(Overload(f"math_@{name}_{first.name}_{second.name}", (first, second), result, pair))
     return Function(f"math.@{name}", *overloads)
 
 
@@ -84,7 +82,9 @@ def _extreme_macro(name: str, function: str) -> Expander:
 def _round(value: float) -> float:
     if not math.isfinite(value):
         return value
-    return math.copysign(math.floor(abs(value) + 0.5) if abs(value) < 2**52 else abs(value), value)  # noqa: PLR2004  # beyond, all are whole
+    return math.copysign(
+        math.floor(abs(value) + 0.5) if abs(value) < 2**52 else abs(value), value
+    )  # beyond, all are whole
 
 
 def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
@@ -129,7 +129,9 @@ def _shift(name: str, shift: Callable[[int, int], int]) -> Callable[[Value, int]
     return apply
 
 
-def _per_type(name: str, types: tuple[Type, ...], implementation: Callable[..., Value], result: Type | None = None) -> Function:
+def _per_type(
+    name: str, types: tuple[Type, ...], implementation: Callable[..., Value], result: Type | None = None
+) -> Function:
     overloads = [Overload(f"math_{name}_{each.name}", (each,), result or each, implementation) for each in types]
     return Function(f"math.{name}", *overloads)
 
@@ -138,9 +140,7 @@ def _bitwise(name: str, operation: Callable[[int, int], int]) -> Function:
     def apply(first: Value, second: Value) -> Value:
         return type(first)(operation(int(first), int(second)))
 
-    overloads = [
-        Overload(f"math_{name}_{each.name}_{each.name}", (each, each), each, apply) for each in (INT, UINT)
-    ]
+    overloads = [Overload(f"math_{name}_{each.name}_{each.name}", (each, each), each, apply) for each in (INT, UINT)]
     return Function(f"math.{name}", *overloads)
 
 

@@ -21,9 +21,19 @@ _UPPER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _LOWER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _STRINGS: Final = list_of(STRING)
 # What Go's strings.TrimSpace takes for white space.
-_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _QUOTED: Final = str.maketrans(
-    {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
+    {
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\v": "\\v",
+        "\\": "\\\\",
+        '"': '\\"',
+    }
 )
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _PLAIN_FORMAT_SINCE: Final = 4
@@ -190,9 +200,7 @@ def strings(version: int) -> Library:
         ),
         Function(
             "strings.quote",
-            Overload(
-                "strings_quote", (STRING,), STRING, _quote, cost=cost.of_argument(0), estimate=estimate.quoting
-            ),
+            Overload("strings_quote", (STRING,), STRING, _quote, cost=cost.of_argument(0), estimate=estimate.quoting),
         ),
     ]
     if version >= _REVERSE_SINCE:
