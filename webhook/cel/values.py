@@ -180,8 +180,6 @@ def python_type(type_: Type) -> type | None:
 _CLASSES: Final[dict[types.Kind, type]] = {
     type_.kind: cls for cls, type_ in _TYPES.items() if type_.kind is not types.Kind.OPAQUE
 }
-    type_.kind: cls for cls, type_ in _TYPES.items() if type_.kind is not types.Kind.OPAQUE
-}
 
 
 def size_of(value: Value) -> int:
