@@ -1,0 +1,74 @@
+"""The command line: one module per command, imported only when it runs; each returns an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments import UsageError, make_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OK = 0
+FOUND = 1
+USAGE = 2
+INTERNAL = 3
+INTERRUPTED = 130
+"""As a shell reports a command that SIGINT has ended."""
+READER_GONE = 141
+"""As a shell reports a command that SIGPIPE has ended."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name; return its exit code.
+
+    Args:
+        argv: The arguments without the program's name; None for those of the process.
+
+    Raises:
+        SystemExit: argparse has printed help, the version or a usage error.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            # What a terminal's encoding cannot say is escaped, rather than the end of the report.
+            reconfigure(errors="backslashreplace")
+    parser = make_parser()
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    try:
+        code: int = import_module(f"webhook.cli.{arguments.command}").run(arguments)
+        sys.stdout.flush()
+    except UsageError as error:
+        print(f"draguard {arguments.command}: error: {error}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:
+        _discard_output()
+        return READER_GONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception:  # noqa: BLE001 - whatever it is, it must not pass for a finding
+        _report_own_failure(arguments.command)
+        return INTERNAL
+    return code
+
+
+def _discard_output() -> None:
+    """Let the interpreter flush into nothing at exit, where it would complain."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # standard output is no file
+        return
+
+
+def _report_own_failure(command: str) -> None:
+    import traceback  # noqa: PLC0415 - needed for draguard's own mistakes only
+
+    traceback.print_exc()
+    print(
+        f"draguard {command}: error: draguard itself failed; please report this with the lines above", file=sys.stderr
+    )

@@ -1,0 +1,41 @@
+"""``draguard certs``: a certificate authority and a serving certificate."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webhook import certs
+from webhook.cli.arguments import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run(arguments: Namespace) -> int:
+    """Write certificates, or print the CA bundle of those that are there."""
+    directory = Path(arguments.dir)
+    try:
+        if arguments.ca_bundle:
+            print(certs.ca_bundle(directory / certs.CA_CERTIFICATE))
+            return 0
+        issued = certs.issue(
+            directory,
+            arguments.names or certs.DEFAULT_NAMES,
+            days=certs.DEFAULT_DAYS if arguments.days is None else arguments.days,
+            ca_days=certs.DEFAULT_CA_DAYS if arguments.ca_days is None else arguments.ca_days,
+            force=arguments.force,
+        )
+    except certs.CertificateError as error:
+        raise UsageError(str(error)) from error
+    for path in issued.written:
+        print(path)
+    print(f"valid until {issued.expires:%Y-%m-%d} for {', '.join(issued.names)}", file=sys.stderr)
+    if issued.new_ca:
+        print(
+            f"the authority is new, valid until {issued.ca_expires:%Y-%m-%d}: "
+            "`draguard certs --ca-bundle` prints caBundle for the webhook configurations",
+            file=sys.stderr,
+        )
+    return 0

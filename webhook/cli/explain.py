@@ -1,0 +1,21 @@
+"""``draguard explain``: what is declared about a kind, a field or a rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments import UsageError
+from webhook.explain import UnknownNameError, explain
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run(arguments: Namespace) -> int:
+    """Print what is declared; an unknown name is wrong use."""
+    try:
+        text = explain(arguments.name, api_version=arguments.api_version, kubernetes=arguments.kubernetes_version)
+    except (UnknownNameError, ValueError) as error:
+        raise UsageError(str(error)) from error
+    print(text)
+    return 0

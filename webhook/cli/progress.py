@@ -1,0 +1,32 @@
+"""Shows on a terminal that long work goes on."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+PATIENCE = 1.0
+"""Seconds after which somebody wants to see that something happens."""
+_EVERY = 0.2
+_ERASE = "\r\x1b[K"
+
+_T = TypeVar("_T")
+
+
+def watched(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:
+    """Pass documents on, and once this takes long, show how many there were."""
+    due, shown = monotonic() + PATIENCE, False
+    try:
+        for number, document in enumerate(documents, 1):
+            yield document
+            if (now := monotonic()) >= due:
+                terminal.write(f"{_ERASE}{number} documents")
+                terminal.flush()
+                due, shown = now + _EVERY, True
+    finally:
+        if shown:
+            terminal.write(_ERASE)
+            terminal.flush()

@@ -1,0 +1,81 @@
+"""``draguard review``: recorded AdmissionReviews, answered as the webhook would."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webhook import admission
+from webhook.admission import MalformedReviewError
+from webhook.cli.answers import options
+from webhook.cli.arguments import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
+
+STANDARD_INPUT = "-"
+
+
+def run(arguments: Namespace) -> int:
+    """Answer every review on a line of its own; report what is none."""
+    answering = options(arguments)
+    code = 0
+    for path in arguments.paths:
+        with _opened(path) as lines:
+            for number, text in split(lines):
+                try:
+                    answer = admission.review(admission.parse(text), arguments.endpoint, answering)
+                except MalformedReviewError as error:
+                    name = "<stdin>" if path == STANDARD_INPUT else path
+                    print(f"{name}:{number}: error: {error}", file=sys.stderr)
+                    code = 1
+                else:
+                    print(json.dumps(answer, separators=(",", ":")), flush=True)
+    return code
+
+
+def _opened(path: str) -> AbstractContextManager[Iterable[bytes]]:
+    if path == STANDARD_INPUT:
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(path).open("rb")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"cannot read {path}: {reason}"
+        raise UsageError(message) from error
+
+
+def split(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Split lines into JSON objects: one on each line, or over several lines of which only the first begins with ``{``.
+
+    An object is passed on as soon as its last line is there, so that a pipe gets its answers at once.
+
+    Args:
+        lines: The lines, with their ends.
+
+    Yields:
+        The number of the first line of an object, and its text, which need not be JSON.
+    """
+    held: list[bytes] = []
+    first = 0
+    for number, line in enumerate(lines, 1):
+        if held and line.startswith(b"{"):
+            yield first, b"".join(held)
+            held = []
+        if not held:
+            if line.isspace():
+                continue
+            first = number
+        held.append(line)
+        # One line is whole if its braces pair up. Those in texts count, too: at worst it waits for the next object.
+        ends = line.startswith(b"}") if len(held) > 1 else line.count(b"{") == line.count(b"}")
+        if ends and line.rstrip().endswith(b"}"):
+            yield first, b"".join(held)
+            held = []
+    if held:
+        yield first, b"".join(held)

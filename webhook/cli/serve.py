@@ -1,0 +1,59 @@
+"""``draguard serve``: the admission webhook over HTTPS."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webhook import admission, server
+from webhook.cli.answers import options
+from webhook.cli.arguments import UsageError
+
+if TYPE_CHECKING:
+    import ssl
+    from argparse import Namespace
+
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server asks from outside
+LOCAL = "localhost"
+
+
+def run(arguments: Namespace) -> int:
+    """Serve until a signal comes."""
+    answering = options(arguments)
+    if arguments.body_limit is not None and arguments.body_limit <= 0:
+        message = f"--body-limit: {arguments.body_limit} bytes hold no review; give at least some thousand"
+        raise UsageError(message)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    app = server.create_app(
+        lambda body, endpoint: admission.answer(body, endpoint, answering),
+        body_limit=arguments.body_limit or server.BODY_LIMIT,
+    )
+    host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
+    try:
+        context = _made_on_the_fly(host) if arguments.dev else _given(arguments)
+        server.serve(app, host, arguments.port, context, ready=_ready)
+    except server.ServerError as error:
+        raise UsageError(str(error)) from error
+    return 0
+
+
+def _given(arguments: Namespace) -> ssl.SSLContext:
+    return server.tls_context(Path(arguments.tls_cert), Path(arguments.tls_key))
+
+
+def _made_on_the_fly(host: str) -> ssl.SSLContext:
+    from webhook import certs  # noqa: PLC0415 - cryptography is loaded only to make certificates
+
+    names = dict.fromkeys((*certs.DEFAULT_NAMES, host))
+    pair = certs.ephemeral(list(names))
+    print("caBundle of the certificate that was made on the fly:", file=sys.stderr)
+    print(base64.b64encode(pair.ca).decode(), flush=True)
+    return server.tls_context_of(pair.certificate, pair.key)
+
+
+def _ready(url: str) -> None:
+    print(f"draguard serves {url}/validate and {url}/mutate", file=sys.stderr, flush=True)

@@ -1,0 +1,94 @@
+"""Tells what is declared in the API types: kinds, fields, limits, rules, and the releases that have them.
+
+Everything comes from the declarations themselves, so that it cannot go stale.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from webhook.api.versions import VERSIONS, release_of
+from webhook.explain import text
+from webhook.explain.places import children, kinds, rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webhook.explain.places import Kind, Place
+
+__all__ = ["UnknownNameError", "explain"]
+
+
+class UnknownNameError(LookupError):
+    """There is no such rule, kind or field; the text says what was probably meant."""
+
+
+def explain(query: str = "", *, api_version: str | None = None, kubernetes: str | None = None) -> str:
+    """Tell what is declared about a rule, a kind or a field.
+
+    Args:
+        query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``; nothing for an overview.
+        api_version: The API version to look into; None for the newest that has the kind.
+        kubernetes: The release whose fields and rules are told, such as ``"1.30"``; None for all releases.
+
+    Raises:
+        UnknownNameError: There is no such rule, kind or field.
+        ValueError: ``kubernetes`` is no version that is known here.
+    """
+    release = release_of(kubernetes) if kubernetes else None
+    if api_version is not None and api_version not in VERSIONS:
+        message = f"API version {api_version} is not known here: give one of {', '.join(VERSIONS)}"
+        raise UnknownNameError(message)
+    among = [kind for kind in kinds(release) if api_version in {None, kind.api_version}]
+    if not query:
+        return text.overview(among, rules(among, release))
+    # A field may be spelled as in findings: spec.devices.requests[0].name
+    name, *path = re.sub(r"\[[^\]]*\]", "", query).split(".")
+    if kind := _newest(among, name):
+        return text.of_place(_find(kind, path, release), release)
+    known = rules(among, release)
+    if query in known:
+        return text.of_rule(query, known[query])
+    if elsewhere := _newest(kinds(), name):
+        where = api_version or f"Kubernetes 1.{release}"
+        message = (
+            f"{where} has no {elsewhere.name}: {elsewhere.api_version} of {text.releases(elsewhere.served)} has it"
+        )
+        raise UnknownNameError(message)
+    nearest = _nearest(name, [*(kind.name for kind in among), *known])
+    hint = f"did you mean {nearest}?" if nearest else "`draguard explain` lists what there is"
+    message = f"there is no rule or kind {query}: {hint}"
+    raise UnknownNameError(message)
+
+
+def _newest(among: Iterable[Kind], name: str) -> Kind | None:
+    """Find a kind, spelled like the kind or like its resource, in the newest version that has it."""
+    wanted = name.casefold()
+    named = [kind for kind in among if wanted in {kind.name.lower() + end for end in ("", "s", "es")}]
+    return max(named, key=lambda kind: (kind.served.until, kind.served.since), default=None)
+
+
+def _find(kind: Kind, path: Iterable[str], release: int | None) -> Place:
+    place = kind.place
+    for step in path:
+        fields = {child.path[-1]: child for child in children(place, release)}
+        if step not in fields:
+            raise UnknownNameError(_no_field(place, step, fields))
+        place = fields[step]
+    return place
+
+
+def _no_field(place: Place, step: str, fields: Iterable[str]) -> str:
+    if place.type and step in place.type.opaque:
+        return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
+    nearest = _nearest(step, fields)
+    hint = f"did you mean {place}.{nearest}?" if nearest else f"it has {', '.join(fields) or 'none'}"
+    return f"{place} has no field {step}: {hint}"
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    folded = {each.casefold(): each for each in known}
+    matches = get_close_matches(name.casefold(), folded, n=1)
+    return folded[matches[0]] if matches else None

@@ -1,0 +1,198 @@
+"""Walks through the API types: kinds, the fields in them, the rules that these state."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.api.versions import VERSIONS, Served
+from webhook.schema import Array, Declared, Field, Map, Nested, Parsed, Struct, declared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+_EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "required": ("A field that must be given is missing or empty.", lambda field: field.required),
+    "immutable": ("An update changes a field that may not change.", lambda field: field.immutable),
+    "enum": (
+        "A field has a value that is none of its enumeration.",
+        lambda field: bool(getattr(field, "one_of", ())),
+    ),
+    "max-length": (
+        "A text is longer than it may be; its length is that of its UTF-8 bytes.",
+        lambda field: bool(getattr(field, "max_length", None) or getattr(field, "max_bytes", None)),
+    ),
+    "max-items": (
+        "A list or map has more items than it may have.",
+        lambda field: bool(getattr(field, "max_items", None)),
+    ),
+    "minimum": (
+        "A number is less than it may be.",
+        lambda field: getattr(field, "minimum", None) is not None,
+    ),
+    "duplicate": (
+        "An item of a list repeats an earlier one.",
+        lambda field: getattr(field, "unique", None) is not None,
+    ),
+}
+"""Rules that are a fact about one field: what they say, and which fields state it."""
+
+_EVERY_OBJECT: Mapping[str, str] = {
+    "unknown-field": "The object has a field that its type does not have in this release: strict decoding refuses it.",
+    "wrong-type": "A value is not of its field's type, such as a text where a number belongs: it cannot be decoded.",
+    "not-served": "The release does not serve the object's kind in the object's apiVersion.",
+    "not-an-object": "What was submitted is no JSON object.",
+    "old-object": "The old state of an update is no stored object of this kind.",
+    "old-version": "The old state of an object is in another apiVersion, so the two are not compared.",
+    "name": "An update names another object than the one it is sent to.",
+    "uid": "An update is meant for an earlier object of the same name.",
+    "resource-version": "An update is based on an earlier state than the stored one.",
+    "status-dropped": "A new object has a status: the API server drops it without a word.",
+    "prescheduled-contradiction": "A pod names a node that its own nodeSelector or affinity rules out.",
+    "unreadable": "A file, or one of its documents, cannot be read as Kubernetes reads it.",
+}
+"""Rules about whole objects and files, which no type declares."""
+
+
+class Kind(NamedTuple):
+    """A kind in one API version.
+
+    Args:
+        api_version: Such as ``resource.k8s.io/v1alpha2``.
+        name: Such as ``ResourceClaim``.
+        served: Its type, and the releases that serve it.
+    """
+
+    api_version: str
+    name: str
+    served: Served
+
+    @property
+    def place(self) -> Place:
+        """The whole of it."""
+        return Place(self, (), None, _of_version(self, self.served.type))
+
+
+class Place(NamedTuple):
+    """A field somewhere in a kind, or the kind as a whole.
+
+    Args:
+        kind: The kind.
+        path: The names of the fields that lead here.
+        field: The field; None for the whole.
+        type: The struct that is here, be it one or many; None if it is none.
+    """
+
+    kind: Kind
+    path: tuple[str, ...]
+    field: Field | None
+    type: type[Struct] | None
+
+    def __str__(self) -> str:
+        """Spell the place as ``draguard explain`` takes it."""
+        return ".".join((self.kind.name, *self.path))
+
+
+class Stated(NamedTuple):
+    """A rule as one place states it.
+
+    Args:
+        name: The rule.
+        doc: What it says.
+        declared: Where it applies, for a rule of several fields.
+    """
+
+    name: str
+    doc: str
+    declared: Declared | None = None
+
+
+class Rule(NamedTuple):
+    """A rule, and all places that state it; none for a rule about any object."""
+
+    doc: str
+    places: list[tuple[Place, Stated]]
+
+
+def kinds(release: int | None = None) -> list[Kind]:
+    """List the kinds, or those that a release serves."""
+    return [
+        Kind(api_version, name, served)
+        for api_version, version in VERSIONS.items()
+        for name, served in version.kinds.items()
+        if release is None or served.since <= release <= served.until
+    ]
+
+
+def children(place: Place, release: int | None) -> Iterator[Place]:
+    """List the fields of a place, or those that a release has."""
+    for name, field in place.type.fields.items() if place.type else ():
+        if _exists(field, place.kind, release):
+            struct = _struct(field)
+            child = Place(place.kind, (*place.path, name), field, struct and _of_version(place.kind, struct))
+            if field.inline:  # its fields sit among those of the struct around it
+                yield from children(child._replace(path=place.path), release)
+            else:
+                yield child
+
+
+def rules(among: Iterable[Kind], release: int | None) -> dict[str, Rule]:
+    """Collect the rules of kinds by name."""
+    found = {name: Rule(doc, []) for name, doc in _EVERY_OBJECT.items()}
+    for kind in among:
+        left = [kind.place]
+        while left:
+            place = left.pop()
+            for stated in rules_at(place, release):
+                found.setdefault(stated.name, Rule(stated.doc, [])).places.append((place, stated))
+            left += reversed(list(children(place, release)))
+    return dict(sorted(found.items()))
+
+
+def rules_at(place: Place, release: int | None) -> Iterator[Stated]:
+    """List the rules that a place states, or those that a release has."""
+    structs = [place.type] if place.type else []
+    for struct in structs:
+        for sort in ("checks", "unions", "transitions"):
+            for each in declared(struct, sort):
+                if _exists(each, place.kind, release):
+                    yield Stated(each.name, _doc(each.rule), each)
+        inlined = [_struct(field) for field in struct.fields.values() if field.inline]
+        structs += [_of_version(place.kind, each) for each in inlined if each]
+    if place.field:
+        yield from _rules_of(place.field)
+
+
+def _rules_of(field: Field) -> Iterator[Stated]:
+    """List the rules that a field states by itself, those of its items included."""
+    for name, (doc, states) in _EVERY_FIELD.items():
+        if states(field):
+            yield Stated(name, doc)
+    for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None)):
+        if test:
+            yield Stated(test.__name__.replace("_", "-"), _doc(test))
+    if isinstance(field, Parsed):
+        yield Stated(field.rule, f"A text is no {field.rule}, so that it cannot be decoded.")
+    if isinstance(field, Array | Map):
+        yield from _rules_of(field.item)
+
+
+def _exists(what: Field | Declared, kind: Kind, release: int | None) -> bool:
+    """Tell whether a release, or any that serves the kind, has something."""
+    first, last = (kind.served.since, kind.served.until) if release is None else (release, release)
+    return what.since <= last and (what.until is None or what.until >= first)
+
+
+def _of_version(kind: Kind, struct: type[Struct]) -> type[Struct]:
+    return VERSIONS[kind.api_version].replaced.get(struct, struct)
+
+
+def _struct(field: Field) -> type[Struct] | None:
+    """Return the struct that a field holds, be it one or many."""
+    while isinstance(field, Array | Map):
+        field = field.item
+    return field.type if isinstance(field, Nested) else None
+
+
+def _doc(function: Callable[..., Any]) -> str:
+    return inspect.getdoc(function) or ""

@@ -1,0 +1,267 @@
+"""Shows findings: as text for people, as JSON for programs.
+
+The JSON object has ``files``, the names of the inputs; ``findings``, each with ``file``, ``document`` (counted from 1),
+``line``, ``column``, ``level``, ``rule``, ``reason``, ``field``, ``message``, ``hint``, ``apiVersion``, ``kind``,
+``namespace``, ``name`` and ``kubernetes`` (the release that was asked); and ``summary``: ``files``, ``documents``,
+``judged``, ``errors``, ``warnings``, ``skipped`` (a list of ``apiVersion``, ``kind``, ``documents``). What is not known
+is an empty text, or 0. Keys may be added, none is taken away.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.documents import Document, Unreadable
+
+UNREADABLE = "unreadable"
+"""The rule that is broken by what cannot be read as Kubernetes reads it."""
+
+MAX_MESSAGE = 400
+"""Text shows this many characters of a message; an immutable spec would fill the screen."""
+MAX_LINE = 120
+"""Text shows this many characters of a line, around the finding."""
+MAX_KINDS = 8
+"""Text names this many of the kinds that were skipped."""
+
+_UNDERLINED = r'"[^"]*"|\'[^\']*\'|[\w./-]+|.'
+"""What is underlined from a column on: a text in quotes, a word, else one character."""
+_COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36"}
+
+
+class Identity(NamedTuple):
+    """Which object something is about; what is missing is empty."""
+
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+def identity(obj: object) -> Identity:
+    """Read which object a JSON value is."""
+    if not isinstance(obj, dict):
+        return Identity()
+    metadata = obj.get("metadata")
+    return Identity(_text(obj, "apiVersion"), _text(obj, "kind"), _text(metadata, "namespace"), _text(metadata, "name"))
+
+
+def _text(holder: object, name: str) -> str:
+    value = holder.get(name) if isinstance(holder, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+class Finding(NamedTuple):
+    """A problem, and where it was found.
+
+    Args:
+        problem: What is wrong.
+        file: The file's name as it was given, ``<stdin>`` for standard input.
+        line: The line, from 1; 0 if the file as a whole could not be read.
+        column: The column, in characters from 1.
+        text: The line itself.
+        document: Which document of the file, from 1; 0 if it could not be read.
+        identity: The object.
+        kubernetes: The release that was asked, such as ``1.30``.
+    """
+
+    problem: Problem
+    file: str
+    line: int
+    column: int
+    text: str
+    document: int = 0
+    identity: Identity = Identity()
+    kubernetes: str = ""
+
+
+def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding:
+    """Say where in its file a problem of a document is."""
+    place = document.position(problem.path)
+    about = identity(document.data)
+    text = document.line(place.line)
+    return Finding(problem, document.source, place.line, place.column, text, document.index + 1, about, kubernetes)
+
+
+def unread(what: Unreadable) -> Finding:
+    """Turn what could not be read into a finding; its line is 0 if that is a whole file."""
+    problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, what.hint)
+    return Finding(problem, what.source, what.line, what.column, what.excerpt)
+
+
+class Report:
+    """What was read and what was found."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, None] = {}
+        self.documents = 0
+        self.skipped: Counter[tuple[str, str]] = Counter()
+        self.findings: list[Finding] = []
+
+    def count(self, level: str) -> int:
+        """Count the findings of a level."""
+        return sum(finding.problem.level == level for finding in self.findings)
+
+    @property
+    def errors(self) -> int:
+        """How many findings are errors."""
+        return self.count(ERROR)
+
+    @property
+    def warnings(self) -> int:
+        """How many findings are warnings."""
+        return len(self.findings) - self.errors
+
+
+def as_json(report: Report) -> str:
+    """Show a report as one JSON object; see the module."""
+    skipped = [
+        {"apiVersion": api_version, "kind": kind, "documents": documents}
+        for (api_version, kind), documents in _by_number(report)
+    ]
+    summary = {
+        "files": len(report.files),
+        "documents": report.documents,
+        "judged": report.documents - sum(report.skipped.values()),
+        "errors": report.errors,
+        "warnings": report.warnings,
+        "skipped": skipped,
+    }
+    findings = [_json_of(finding) for finding in report.findings]
+    # ASCII: a file name or a text may hold what is no Unicode character.
+    return json.dumps({"files": list(report.files), "findings": findings, "summary": summary}, indent=2)
+
+
+def _json_of(finding: Finding) -> dict[str, Any]:
+    problem, about = finding.problem, finding.identity
+    return {
+        "file": finding.file,
+        "document": finding.document,
+        "line": finding.line,
+        "column": finding.column,
+        "level": problem.level,
+        "rule": problem.rule,
+        "reason": problem.reason,
+        "field": problem.field,
+        "message": problem.message,
+        "hint": problem.hint,
+        "apiVersion": about.api_version,
+        "kind": about.kind,
+        "namespace": about.namespace,
+        "name": about.name,
+        "kubernetes": finding.kubernetes,
+    }
+
+
+def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str]:
+    """Show findings for people, each as some lines and an empty one: place, rule, what is wrong, the line with a caret.
+
+    Args:
+        findings: What was found.
+        color: Whether to colour it by ANSI escape sequences.
+    """
+    paint = _painted if color else _plain
+    for finding in findings:
+        problem = finding.problem
+        where = f"{finding.file}:{finding.line}:{finding.column}:" if finding.line else f"{finding.file}:"
+        place = paint("place", _printable(where))
+        level = paint(problem.level, problem.level)
+        yield f"{place} {level} {problem.rule}: {_printable(_shortened(str(problem).removeprefix(': ')))}"
+        if finding.text.strip():
+            before, marked, after = _excerpt(finding.text, finding.column - 1)
+            gutter = f"{finding.line} |"
+            yield f"{paint('gutter', gutter)} {before}{marked}{after}"
+            caret = paint(problem.level, "^" * (_width(marked) or 1))
+            yield f"{paint('gutter', '|'.rjust(len(gutter)))} {' ' * _width(before)}{caret}"
+        if problem.hint:
+            yield f"{paint('help', 'help:')} {_printable(problem.hint)}"
+        yield ""
+
+
+def summary(report: Report) -> str:
+    """Say in a line what was read, found and left out."""
+    found = [
+        _counted(number, noun) for number, noun in ((report.errors, "error"), (report.warnings, "warning")) if number
+    ]
+    text = f"{_counted(report.documents, 'document')} in {_counted(len(report.files), 'file')}: "
+    text += ", ".join(found) or "no problems"
+    if report.skipped:
+        kinds = _by_number(report)
+        names = [f"{documents} {_printable(_kind(*kind))}" for kind, documents in kinds[:MAX_KINDS]]
+        names += ["…"] if len(kinds) > MAX_KINDS else []
+        text += f"; {sum(report.skipped.values())} skipped (kinds not judged: {', '.join(names)})"
+    return text
+
+
+def _by_number(report: Report) -> list[tuple[tuple[str, str], int]]:
+    return sorted(report.skipped.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _kind(api_version: str, kind: str) -> str:
+    if not kind:
+        return "without kind"
+    return kind if api_version in {"v1", ""} else f"{kind} of {api_version}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _plain(_role: str, text: str) -> str:
+    return text
+
+
+def _painted(role: str, text: str) -> str:
+    return f"\x1b[{_COLORS[role]}m{text}\x1b[0m"
+
+
+def _shortened(text: str) -> str:
+    """Cut a long message in the middle: it begins with the field and ends with the reason."""
+    if len(text) <= MAX_MESSAGE:
+        return text
+    half = (MAX_MESSAGE - 5) // 2
+    return f"{text[:half]} […] {text[-half:]}"
+
+
+def _excerpt(line: str, at: int) -> tuple[str, str, str]:
+    """Cut a line into what is before, at and after a finding, so that it fits on a screen."""
+    match = re.match(_UNDERLINED, line[at:])  # compiled only once something is found
+    end = at + match.end() if match else at
+    start, stop = 0, len(line)
+    if len(line) > MAX_LINE:
+        start = max(0, at - MAX_LINE // 3)
+        stop = start + MAX_LINE
+        end = min(end, stop)
+    before = ("…" if start else "") + line[start:at]
+    after = line[end:stop] + ("…" if stop < len(line) else "")
+    return _one_column(before), _one_column(line[at:end]), _one_column(after)
+
+
+def _one_column(text: str) -> str:
+    """Make tabs one column wide, and harmless what would move the cursor."""
+    return _printable(text.replace("\t", " "))
+
+
+def _printable(text: str) -> str:
+    r"""Spell out what is no printable character, such as ``\x1b``: it could rewrite the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
+    )
+
+
+def _width(text: str) -> int:
+    """Count a text's columns on a terminal, where some characters take two and some none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width  # noqa: PLC0415 - few lines need it
+
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
