@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _UPPER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _LOWER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _STRINGS: Final = list_of(STRING)
-# What Go's strings.TrimSpace takes for white space.
-_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+# What Go's strings.TrimSpace takes for white space; Python takes U+001C to U+001F too.
+GO_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _QUOTED: Final = str.maketrans(
     {
         "\a": "\\a",
@@ -105,7 +105,7 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
 
 
 def _trim(text: str) -> str:
-    return text.strip(_SPACE)
+    return text.strip(GO_SPACE)
 
 
 def _join(parts: list[Value], separator: str = "") -> str:
