@@ -9,6 +9,7 @@ from webhook.api.versions import NEWEST
 from webhook.policy.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifests import is_policy, judge
 from webhook.policy.model import MUTATING, VALIDATING, Binding, Policy, binding_of, policy_of
+from webhook.policy.programs import Programs, compile_policy
 from webhook.policy.request import labels_of, metadata_of, text_of
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 
@@ -38,9 +39,10 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
-    """A policy with its bindings."""
+    """A policy with its compiled expressions and its bindings."""
 
     policy: Policy
+    programs: Programs
     bindings: tuple[Binding, ...]
 
 
@@ -142,7 +144,7 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
     findings += _unbound(policies, bindings, origins)
     hooks = {
         kind: tuple(
-            Hook(policy, bound)
+            Hook(policy, compile_policy(policy, release), bound)
             for policy in policies.values()
             if policy.kind == kind
             and (bound := tuple(each for each in bindings.values() if (each.kind, each.policy) == (kind, policy.name)))

@@ -1,0 +1,104 @@
+"""DRA objects in another version of their API: what policies see that were written for that version.
+
+Follows ``pkg/apis/resource`` (v1beta1/conversion.go): in v1beta1 the fields of ``exactly`` are a request's own, and
+those of a device are in ``basic``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.policy.kinds import Kind, kind_of
+from webhook.policy.params import ConfigurationError
+from webhook.policy.request import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webhook.policy.request import JSONObject
+
+_GROUP: Final = "resource.k8s.io"
+_NEWER: Final = frozenset({"v1", "v1beta2"})
+_ALIKE: Final = frozenset({"DeviceClass", "DeviceTaintRule"})
+_REQUEST_FIELDS: Final = (
+    "deviceClassName",
+    "selectors",
+    "allocationMode",
+    "count",
+    "adminAccess",
+    "tolerations",
+    "capacity",
+)
+
+
+def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
+    """Return an object in another version of its kind.
+
+    Args:
+        obj: The object; None stays None.
+        kind: The kind, in the wanted version.
+
+    Raises:
+        ConfigurationError: It is not known here how the two versions differ.
+    """
+    if obj is None:
+        return None
+    own = kind_of(text_of(obj, "apiVersion"), text_of(obj, "kind"))
+    if own == kind or own.kind != kind.kind:  # a Scale, or the options of a DELETE, is of a kind of its own
+        return obj
+    moved = {**obj, "apiVersion": kind.api_version}
+    if own.group == kind.group == _GROUP:
+        if {own.version, kind.version} <= _NEWER or (own.kind in _ALIKE and kind.version != "v1alpha3"):
+            return moved
+        if kind.version in _NEWER and own.version == "v1beta1":
+            return _changed(moved, _boxed_request, _unboxed_device)
+        if own.version in _NEWER and kind.version == "v1beta1":
+            return _changed(moved, _unboxed_request, _boxed_device)
+    msg = f"draguard cannot convert {own} to {kind.api_version}"
+    raise ConfigurationError(msg)
+
+
+
+def _changed(
+    obj: JSONObject, request: Callable[[JSONObject], JSONObject], device: Callable[[JSONObject], JSONObject]
+) -> JSONObject:
+    changed = {
+        "ResourceClaim": (("spec", "devices", "requests"), request),
+        "ResourceClaimTemplate": (("spec", "spec", "devices", "requests"), request),
+        "ResourceSlice": (("spec", "devices"), device),
+    }.get(obj["kind"])
+    return obj if changed is None else _replaced(obj, *changed)
+
+
+def _replaced(value: Any, path: tuple[str, ...], change: Callable[[JSONObject], JSONObject]) -> Any:
+    """Return a value with every item of the list at a path changed; what is malformed stays as it is."""
+    if not path:
+        items = value if isinstance(value, list) else None
+        return value if items is None else [change(each) if isinstance(each, dict) else each for each in items]
+    if not isinstance(value, dict) or path[0] not in value:
+        return value
+    return {**value, path[0]: _replaced(value[path[0]], path[1:], change)}
+
+
+def _boxed_request(request: JSONObject) -> JSONObject:
+    exactly = {name: request[name] for name in _REQUEST_FIELDS if name in request}
+    others = {name: each for name, each in request.items() if name not in exactly}
+    return {**others, "exactly": exactly} if exactly else others
+
+
+def _unboxed_request(request: JSONObject) -> JSONObject:
+    exactly = request.get("exactly")
+    others = {name: each for name, each in request.items() if name != "exactly"}
+    return {**others, **exactly} if isinstance(exactly, dict) else others
+
+
+def _unboxed_device(device: JSONObject) -> JSONObject:
+    basic = device.get("basic")
+    others = {name: each for name, each in device.items() if name != "basic"}
+    return {**others, **basic} if isinstance(basic, dict) else others
+
+
+def _boxed_device(device: JSONObject) -> JSONObject:
+    basic = {name: each for name, each in device.items() if name != "name"}
+    own = {"name": device["name"]} if "name" in device else {}
+    return {**own, "basic": basic}

@@ -1,0 +1,249 @@
+"""Validating policies: what they say of a request.
+
+Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, validator.go).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.policy.activation import MAX_POLICY_COST, Evaluation, OutOfBudgetError
+from webhook.policy.authorizer import DENY_ALL
+from webhook.policy.conditions import evaluate_conditions
+from webhook.policy.convert import convert
+from webhook.policy.dispatch import Session
+from webhook.policy.params import ConfigurationError
+from webhook.policy.verdict import Decision, Verdict, code_of, forbidden
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webhook.policy.activation import NamedExpression, Outcome
+    from webhook.policy.authorizer import Authorizer
+    from webhook.policy.dispatch import Invocation
+    from webhook.policy.load import PolicySet
+    from webhook.policy.model import Policy, Validation
+    from webhook.policy.request import JSONObject, Request
+
+MAX_MESSAGE_BYTES: Final = 5 * 1024
+"""A longer result of a messageExpression is not used."""
+MAX_ANNOTATION_BYTES: Final = 10 * 1024
+"""The value of an audit annotation is cut after this."""
+MAX_AUDITED_FAILURES: Final = 50
+FAILURES: Final = "validation.policy.admission.k8s.io/validation_failure"
+"""The audit annotation that lists failures of bindings with the action Audit."""
+
+
+class _Result(NamedTuple):
+    """What a policy says when it is asked once."""
+
+    decisions: Sequence[Decision] = ()
+    annotations: Sequence[tuple[str, str]] = ()
+    errors: Sequence[Decision] = ()
+    """Errors of audit annotations, which refuse the request whatever the binding's actions are."""
+
+
+def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
+    """Ask the validating policies about a request; never raises.
+
+    Args:
+        request: The request.
+        policies: The policies.
+        authorizer: Who knows what the user may do.
+    """
+    session = Session(request, policies, authorizer)
+    audit = _Audit()
+    decisions: list[Decision] = []
+    refusals: list[Decision] = []
+    warnings: list[str] = []
+    for invocation in session.invocations(policies.validating):
+        policy, binding = invocation.hook.policy, invocation.binding
+        if binding is None or invocation.error:
+            if not policy.fails_open:
+                what = "binding" if binding else "policy"
+                message = f"failed to configure {what}: {invocation.error}"
+                refusals.append(Decision(policy, binding, denied=True, is_error=True, message=message))
+                decisions.append(refusals[-1])
+            continue
+        result = _ask(session, invocation)
+        for index, decision in enumerate(result.decisions):
+            decisions.append(decision)
+            if not decision.denied:
+                continue
+            if "Deny" in binding.actions:
+                refusals.append(decision)
+            if "Warn" in binding.actions:
+                who = f"{policy.kind} '{policy.name}' with binding '{binding.name}'"
+                warnings.append(f"Validation failed for {who}: {decision.message}")
+            if "Audit" in binding.actions:
+                audit.failure(index, decision)
+        for key, value in result.annotations:
+            audit.annotate(policy, key, value)
+        refusals += result.errors
+        decisions += result.errors
+    return _verdict(request, decisions, refusals, warnings, audit, authorizer)
+
+
+def _verdict(
+    request: Request,
+    decisions: list[Decision],
+    refusals: list[Decision],
+    warnings: list[str],
+    audit: _Audit,
+    authorizer: Authorizer,
+) -> Verdict:
+    common: dict[str, Any] = {
+        "warnings": tuple(dict.fromkeys(warnings)),
+        "audit_annotations": audit.published(),
+        "decisions": tuple(decisions),
+        "object": request.object,
+        "notes": authorizer.notes(),
+    }
+    if not refusals:
+        return Verdict(allowed=True, **common)
+    first = refusals[0]
+    return Verdict(
+        allowed=False,
+        code=code_of(first.reason),
+        reason=first.reason,
+        message=forbidden(request, first.refusal),
+        causes=(first.refusal,),
+        **common,
+    )
+
+
+def _ask(session: Session, invocation: Invocation) -> _Result:
+    policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
+    assert matched is not None  # noqa: S101 - it has matched
+    namespace = session.namespace
+    try:
+        obj = convert(session.request.object, matched.kind)
+        bindings = session.bindings(invocation, obj, namespace)
+    except ConfigurationError as error:
+        return _Result([_failed(invocation, f"failed to configure binding: failed to convert object version: {error}")])
+    met = evaluate_conditions(programs, bindings, session.request, matched)
+    if met.error:
+        # With failurePolicy Ignore, a policy that cannot tell whether it is meant does not apply.
+        return _Result() if policy.fails_open else _Result([_failed(invocation, met.error)])
+    if not met.holds:
+        return _Result()
+    try:
+        decisions = _validations(invocation, bindings)
+        annotations, errors = _annotations(invocation, bindings | {"namespaceObject": namespace})
+    except OutOfBudgetError as error:
+        return _Result([_failed(invocation, str(error))])
+    return _Result(decisions, annotations, errors)
+
+
+def _failed(invocation: Invocation, message: str, validation: Validation | None = None) -> Decision:
+    policy = invocation.hook.policy
+    path = validation.path / "expression" if validation else None
+    return Decision(
+        policy, invocation.binding, not policy.fails_open, is_error=True, message=message, path=path, params=invocation.params
+    )
+
+
+def _validations(invocation: Invocation, bindings: Mapping[str, Any]) -> list[Decision]:
+    policy, programs = invocation.hook.policy, invocation.hook.programs
+    evaluation = Evaluation(bindings, programs.variables, MAX_POLICY_COST)
+    outcomes = [evaluation.evaluate(each) for each in programs.validations]
+    without_authorizer = {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
+    speaker = Evaluation(without_authorizer, programs.variables, evaluation.budget)
+    passed = all(outcome.value is True for outcome in outcomes)
+    messages: Sequence[Outcome | None]
+    if passed and speaker.is_certain(len(programs.messages)):
+        messages = [None] * len(outcomes)
+    else:
+        try:
+            messages = [speaker.evaluate(each) if each else None for each in programs.messages]
+        except OutOfBudgetError as error:
+            return [
+                _failed(invocation, outcome.error or f"failed messageExpression: {error}", validation)
+                for outcome, validation in zip(outcomes, policy.validations, strict=True)
+            ]
+    return [
+        _decision(invocation, validation, outcome, message)
+        for validation, outcome, message in zip(policy.validations, outcomes, messages, strict=True)
+    ]
+
+
+def _decision(invocation: Invocation, validation: Validation, outcome: Outcome, said: Outcome | None) -> Decision:
+    if outcome.error:
+        return _failed(invocation, outcome.error, validation)
+    policy, binding, path = invocation.hook.policy, invocation.binding, validation.path / "expression"
+    if outcome.value is True:
+        return Decision(policy, binding, denied=False, path=path, params=invocation.params)
+    return Decision(
+        policy,
+        binding,
+        denied=True,
+        message=_message(validation, said),
+        reason=validation.reason,
+        path=path,
+        params=invocation.params,
+    )
+
+
+def _message(validation: Validation, said: Outcome | None) -> str:
+    message = said.value.strip() if said and isinstance(said.value, str) else ""
+    if "\n" in message or len(message.encode(errors="replace")) > MAX_MESSAGE_BYTES:
+        message = ""
+    return message or validation.message.strip() or f"failed expression: {validation.expression.strip()}"
+
+
+def _annotations(
+    invocation: Invocation, bindings: Mapping[str, Any]
+) -> tuple[list[tuple[str, str]], list[Decision]]:
+    policy, programs = invocation.hook.policy, invocation.hook.programs
+    evaluation = Evaluation(bindings, programs.variables, MAX_POLICY_COST)
+    found: list[tuple[str, str]] = []
+    errors: list[Decision] = []
+    for annotation, expression in zip(policy.annotations, programs.annotations, strict=True):
+        outcome = evaluation.evaluate(expression)
+        if outcome.error and not policy.fails_open:
+            decision = Decision(
+                policy, invocation.binding, denied=True, is_error=True, message=outcome.error, path=annotation.path
+            )
+            errors.append(decision)
+        elif isinstance(outcome.value, str) and (value := outcome.value.strip()):
+            found.append((annotation.name, value))
+    return found, errors
+
+
+class _Audit:
+    """Collects what is noted in the audit log."""
+
+    def __init__(self) -> None:
+        self._failures: list[JSONObject] = []
+        self._values: dict[str, list[str]] = {}
+
+    def failure(self, index: int, decision: Decision) -> None:
+        """Note a failed validation."""
+        binding = decision.binding
+        if binding is None or len(self._failures) == MAX_AUDITED_FAILURES:
+            return
+        self._failures.append(
+            {
+                "message": decision.message,
+                "policy": binding.policy,
+                "binding": binding.name,
+                "expressionIndex": index,
+                "validationActions": list(binding.actions),
+            }
+        )
+
+    def annotate(self, policy: Policy, key: str, value: str) -> None:
+        """Note the value of an audit annotation; equal values of several bindings are noted once."""
+        cut = value.encode(errors="replace")[:MAX_ANNOTATION_BYTES].decode(errors="replace")
+        values = self._values.setdefault(f"{policy.name}/{key}", [])
+        if cut not in values:
+            values.append(cut)
+
+    def published(self) -> dict[str, str]:
+        """Return the annotations."""
+        published = {key: ", ".join(values) for key, values in self._values.items()}
+        if self._failures:
+            text = json.dumps(self._failures, ensure_ascii=False, separators=(",", ":"))
+            published[FAILURES] = text
+        return published
