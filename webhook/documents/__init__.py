@@ -1,0 +1,14 @@
+"""Manifests in, JSON values out: YAML and JSON as Kubernetes reads them, and not as PyYAML does.
+
+:func:`read` takes files, directories, globs and standard input, :func:`parse` a text; both give a :class:`Document` for
+every object and an :class:`Unreadable` for what cannot be read. :func:`dump` writes values back as YAML.
+"""
+
+from __future__ import annotations
+
+from webhook.documents.dump import dump
+from webhook.documents.files import read
+from webhook.documents.source import Position, Unreadable
+from webhook.documents.stream import Document, parse
+
+__all__ = ["Document", "Position", "Unreadable", "dump", "parse", "read"]

@@ -1,0 +1,274 @@
+"""From the text of one YAML document to the JSON value that Kubernetes makes of it.
+
+Follows go-yaml v2 ``decode.go`` and sigs.k8s.io/yaml ``yaml.go``. It is driven by parser events rather than nodes and
+looks at no position while all is well, which makes it twice as quick as PyYAML's own loader.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from webhook.documents.events import PARSER_ERRORS, fault_of, parser_of
+from webhook.documents.fault import Fault
+from webhook.documents.limits import MAX_ALIASED, MAX_DEPTH, too_deep
+from webhook.documents.scalars import KEY_STARTS, MERGE_KEY, ScalarError, plain, plain_key, tagged, tagged_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ESCAPED_SLASH: Final = re.compile(r"(?:[^\\]|\\[^/])*\\/")
+_ALIASES_FREE: Final = 100
+_FEW_VALUES: Final = 400_000
+_MANY_VALUES: Final = 4_000_000
+
+
+class Composed(NamedTuple):
+    """What a text holds.
+
+    Args:
+        value: The JSON value of its first document, ``None`` also if it has none.
+        repeated: Whether a map has a key twice; the last one is in the value.
+        ignored: Where text follows that Kubernetes' reader never looks at; ``None`` if there is none.
+    """
+
+    value: Any
+    repeated: bool = False
+    ignored: int | None = None
+
+
+class _Anchor(NamedTuple):
+    """An anchored value: its first event, how many values it holds and how many levels."""
+
+    event: Any
+    value: Any
+    size: int
+    height: int
+
+
+def compose(text: str) -> Composed:
+    """Read the first document of a text.
+
+    Raises:
+        Fault: It is not YAML, cannot be said in JSON, or goes beyond a limit.
+    """
+    try:
+        if "\\/" in text:
+            _refuse_escaped_slash(text)
+        return _Composer(parser_of(text).get_event).document()
+    except Fault as error:
+        fault = error
+    except PARSER_ERRORS as error:
+        fault = fault_of(error, text)
+    if "{{" in text:
+        fault.hint = "if this is a template, render it first, for example with helm template"
+    raise fault
+
+
+def value_of(event: Any) -> Any:
+    """Return the JSON value of a scalar.
+
+    Raises:
+        Fault: JSON cannot say it, or its tag does not fit.
+    """
+    text = event.value
+    if event.tag is None and (event.style or text[:1] not in KEY_STARTS):
+        return text
+    try:
+        return plain(text) if event.tag is None else tagged(event.tag, text)
+    except ScalarError as error:
+        raise _fault_at(event, str(error), error.hint) from None
+
+
+def key_of(event: Any) -> str | None:
+    """Return the string that a scalar is as a map's key; ``None`` stands for the merge key ``<<``.
+
+    Raises:
+        Fault: Kubernetes' reader takes it for no key.
+    """
+    text: str = event.value
+    if event.tag is None and (event.style or text[:1] not in KEY_STARTS):
+        return text
+    try:
+        return plain_key(text) if event.tag is None else tagged_key(event.tag, text)
+    except ScalarError as error:
+        raise _fault_at(event, str(error), error.hint) from None
+
+
+class _Composer:
+    """Builds the value of one document while its events come in."""
+
+    __slots__ = ("_aliased", "_anchors", "_deepest", "_next", "_repeated", "_seen")
+
+    def __init__(self, next_event: Callable[[], Any]) -> None:
+        self._next = next_event
+        self._anchors: dict[str, _Anchor | None] = {}  # None while the anchored value is being read
+        self._repeated = False
+        self._deepest = 0
+        self._seen = 0
+        self._aliased = 0
+
+    def document(self) -> Composed:
+        self._next()
+        if type(self._next()) is not DocumentStartEvent:
+            return Composed(None)
+        event = self._next()
+        value = self._node(event, 0)
+        if self._aliased > _ALIASES_FREE and self._aliased > _allowed_aliases(self._seen):
+            raise _excessive_aliasing(event)
+        end = self._next().end_mark.index
+        return Composed(value, self._repeated, None if self._is_last() else end)
+
+    def _is_last(self) -> bool:
+        try:
+            return type(self._next()) is StreamEndEvent
+        except PARSER_ERRORS:
+            return False
+
+    def _node(self, event: Any, depth: int) -> Any:
+        kind, name = type(event), event.anchor
+        if kind is AliasEvent:
+            return self._alias(event, depth)
+        if name is not None:
+            self._anchors[name] = None
+            seen, deepest, self._deepest = self._seen, self._deepest, depth
+        if kind is ScalarEvent:
+            value = value_of(event)
+        else:
+            if depth >= self._deepest:
+                self._descend(event, depth + 1)
+            value = (self._mapping if kind is MappingStartEvent else self._sequence)(event, depth + 1)
+        if name is not None:
+            if self._anchors[name] is None:  # else the same name was given again inside, and that one counts
+                self._anchors[name] = _Anchor(event, value, self._seen - seen + 1, self._deepest - depth)
+            self._deepest = max(deepest, self._deepest)
+        return value
+
+    def _descend(self, event: Any, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise too_deep(event.start_mark.index)
+        self._deepest = max(self._deepest, depth)
+
+    def _mapping(self, start: Any, depth: int) -> dict[str, Any]:
+        next_event, in_flow = self._next, start.flow_style
+        into: dict[str, Any] = {}
+        own: Any = into  # the keys that no merge brought, as a set of their own once there was a merge
+        while True:
+            event = next_event()
+            if type(event) is MappingEndEvent:
+                break
+            if in_flow:
+                _refuse_question_mark(event)
+            key = key_of(event) if type(event) is ScalarEvent and event.anchor is None else self._rare_key(event)
+            event = next_event()
+            if key is None:
+                own = set(into) if own is into else own
+                self._merge(event, into, depth)
+                continue
+            if key in own:
+                self._repeated = True
+            elif own is not into:
+                own.add(key)
+            if in_flow:
+                _refuse_question_mark(event)
+            into[key] = self._node(event, depth)
+        self._seen += 2 * len(into)
+        return into
+
+    def _sequence(self, start: Any, depth: int) -> list[Any]:
+        next_event, in_flow = self._next, start.flow_style
+        into: list[Any] = []
+        while True:
+            event = next_event()
+            if type(event) is SequenceEndEvent:
+                break
+            if in_flow:
+                _refuse_question_mark(event)
+            into.append(self._node(event, depth))
+        self._seen += len(into)
+        return into
+
+    def _rare_key(self, event: Any) -> str | None:
+        """Read a key that is an alias, or has an anchor, or is none."""
+        if type(event) is AliasEvent:
+            named = self._anchored(event).event
+            if type(named) is ScalarEvent:
+                return key_of(named) or MERGE_KEY
+        elif type(event) is ScalarEvent:
+            self._node(event, 0)
+            return key_of(event)
+        raise _fault_at(event, "invalid map key", "a key is a single value; quote what starts with { or [")
+
+    def _merge(self, event: Any, into: dict[str, Any], depth: int) -> None:
+        """Put the entries of the maps behind ``<<`` into the map: over what came before, under what comes after."""
+        value = self._node(event, depth)
+        maps = value if type(event) is SequenceStartEvent else [value]
+        for entries in reversed(maps if isinstance(maps, list) else [None]):
+            if not isinstance(entries, dict):
+                hint = "after <<: goes a map, an alias of a map, or a list of these"
+                raise _fault_at(event, "map merge requires map or sequence of maps as the value", hint)
+            into.update(entries)
+
+    def _alias(self, event: Any, depth: int) -> Any:
+        anchor = self._anchored(event)
+        self._seen += anchor.size
+        self._aliased += anchor.size
+        if self._aliased > MAX_ALIASED:
+            raise _excessive_aliasing(event)
+        self._descend(event, depth + anchor.height)
+        return _copy(anchor.value)
+
+    def _anchored(self, event: Any) -> _Anchor:
+        name = event.anchor
+        if name not in self._anchors:
+            raise _fault_at(event, f"unknown anchor '{name}' referenced", "quote a text that starts with *")
+        anchor = self._anchors[name]
+        if anchor is None:
+            raise _fault_at(event, f"anchor '{name}' value contains itself")
+        return anchor
+
+
+def _copy(value: Any) -> Any:
+    """Copy a JSON value, so that what an alias repeats can be changed in one place."""
+    if isinstance(value, dict):
+        return {key: _copy(inner) for key, inner in value.items()}
+    return [_copy(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _allowed_aliases(values: int) -> float:
+    """Return how many of a document's values may come from aliases (``allowedAliasRatio``)."""
+    share = (min(max(values, _FEW_VALUES), _MANY_VALUES) - _FEW_VALUES) / (_MANY_VALUES - _FEW_VALUES)
+    return values * (0.99 - 0.89 * share)
+
+
+def _excessive_aliasing(event: Any) -> Fault:
+    return _fault_at(event, "document contains excessive aliasing", "write out what the aliases stand for")
+
+
+def _refuse_question_mark(event: Any) -> None:
+    """Refuse ``[a?b]``, which go-yaml v2 (``yaml_parser_scan_plain_scalar``) does not read, but libyaml does."""
+    if type(event) is ScalarEvent and not event.style and "?" in event.value:
+        raise _fault_at(event, "did not find expected ',' or ']'", "quote a text that holds ? inside [] or {}")
+
+
+def _refuse_escaped_slash(text: str) -> None:
+    r"""Refuse ``"\/"``, which go-yaml v2 (``yaml_parser_scan_flow_scalar``) does not read, but libyaml does."""
+    for event in iter(parser_of(text).get_event, None):
+        quoted = getattr(event, "style", None) == '"'
+        if quoted and _ESCAPED_SLASH.match(text, event.start_mark.index, event.end_mark.index):
+            raise _fault_at(event, "found unknown escape character", "write / without a backslash before it")
+
+
+def _fault_at(event: Any, message: str, hint: str = "") -> Fault:
+    return Fault(message, event.start_mark.index, hint)

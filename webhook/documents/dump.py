@@ -1,0 +1,112 @@
+"""JSON values as YAML that Kubernetes, and everybody else, reads as just these values."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.documents.limits import MAX_SIMPLE_KEY
+from webhook.documents.scalars import WORDS, spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SPECIAL: Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
+"""Characters that YAML takes in double quotes only, and escaped."""
+
+_NOT_PLAIN: Final = re.compile(rf"\A[^A-Za-z0-9_/(]|: | #|[ :]\Z|[\t\n{_SPECIAL}]")
+_NOT_BLOCK: Final = re.compile(rf"\A[ \t\n]|[ \t](?:\n|\Z)|[{_SPECIAL}]")
+_AMBIGUOUS: Final = re.compile(r"[0-9][0-9a-fA-FoOxX_:.+ tTzZ-]*")
+"""Numbers, times and dates to some YAML reader or other."""
+_UNESCAPED: Final = re.compile(rf"[{_SPECIAL}]")
+_CHOMPING: Final = ("|-", "|", "|+")
+
+
+def dump(documents: Iterable[Any]) -> str:
+    """Write JSON values as YAML documents, in block style, with keys in the order given and without aliases.
+
+    Args:
+        documents: JSON values; floats are finite.
+
+    Raises:
+        ValueError: A float is infinite or not a number.
+    """
+    return "---\n".join(_document(value) for value in documents)
+
+
+def _document(value: Any) -> str:
+    lines: list[str] = []
+    _put(lines, "", 0, value)
+    return "\n".join(lines) + "\n"
+
+
+def _put(lines: list[str], lead: str, column: int, value: Any) -> None:
+    """Write a value.
+
+    Args:
+        lines: What is written so far.
+        lead: What goes before the value: nothing, or something that ends in ``:`` or ``-``.
+        column: Where a map inside the value starts.
+        value: The value.
+    """
+    if not isinstance(value, dict | list) or not value:
+        lines.extend(_scalar(lead, column, value))
+        return
+    if lead.endswith(":"):
+        lines.append(lead)
+        lead, column = "", column - 2 if isinstance(value, list) else column
+    before, margin = f"{lead} " if lead else " " * column, " " * column
+    if isinstance(value, list):
+        for item in value:
+            _put(lines, f"{before}-", column + 2, item)
+            before = margin
+        return
+    for name, inner in value.items():
+        key = _string(name)
+        if len(key) > MAX_SIMPLE_KEY:
+            lines.append(f"{before}? {key}")
+            before, key = margin, ""
+        _put(lines, f"{before}{key}:", column + 2, inner)
+        before = margin
+
+
+def _scalar(lead: str, column: int, value: Any) -> list[str]:
+    if isinstance(value, str) and "\n" in value and _NOT_BLOCK.search(value) is None:
+        text = value.rstrip("\n")
+        breaks = len(value) - len(text)
+        margin = " " * (column or 2)
+        block = (margin + line if line else "" for line in text.split("\n"))
+        return [_joined(lead, _CHOMPING[min(breaks, 2)]), *block, *[""] * (breaks - 1)]
+    return [_joined(lead, _flat(value))]
+
+
+def _joined(lead: str, text: str) -> str:
+    return f"{lead} {text}" if lead else text
+
+
+def _flat(value: Any) -> str:
+    """Write a scalar, or a map or list with nothing in it, on one line."""
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            message = f"JSON has no number {value}"
+            raise ValueError(message)
+        text = spelled(value)
+        # To YAML readers other than Go's, 1e+21 is a string.
+        return text.replace("e", ".0e") if "." not in text else text
+    return json.dumps(value)
+
+
+def _string(text: str) -> str:
+    if text in WORDS or _NOT_PLAIN.search(text) or _AMBIGUOUS.fullmatch(text):
+        return _UNESCAPED.sub(_escape, json.dumps(text, ensure_ascii=False))
+    return text
+
+
+def _escape(match: re.Match[str]) -> str:
+    """Escape a character; half a surrogate pair is no text, and becomes U+FFFD as in Go."""
+    char = match[0]
+    return "\\ufffd" if "\ud800" <= char <= "\udfff" else f"\\u{ord(char):04x}"

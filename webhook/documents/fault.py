@@ -1,0 +1,19 @@
+"""What makes a document unreadable, before it is known which file and line that is."""
+
+from __future__ import annotations
+
+
+class Fault(Exception):  # noqa: N818 - what is wrong with the text, not with the program
+    """A reason why a document cannot be read.
+
+    Args:
+        message: What is wrong, in the words of Kubernetes' reader where it has words for it.
+        offset: Where in the document's text, in characters from its start.
+        hint: How to mend it, where that can be told.
+    """
+
+    def __init__(self, message: str, offset: int, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.hint = hint

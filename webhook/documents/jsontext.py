@@ -1,0 +1,144 @@
+"""JSON as Go's ``encoding/json`` and sigs.k8s.io/json read it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, Final, NamedTuple
+
+from webhook.documents.fault import Fault
+from webhook.documents.limits import MAX_DEPTH, too_deep
+from webhook.documents.scalars import integer
+
+TOKEN: Final = re.compile(r'[{}\[\]:,]|"[^"\\]*(?:\\.[^"\\]*)*"|[^\s{}\[\]:,"]+', re.DOTALL)
+"""A token of valid JSON."""
+
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE: Final = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+_LEVELS: Final = {"{": 1, "[": 1, "}": -1, "]": -1}
+_MAX_SHOWN: Final = 40
+
+
+class Decoded(NamedTuple):
+    """One JSON value of a text.
+
+    Args:
+        value: The value; ``None`` if there is a fault.
+        end: Where the text goes on after it.
+        repeated: Whether an object has a key twice; the last one is in the value.
+        fault: Why the value cannot be used though it is JSON.
+    """
+
+    value: Any
+    end: int
+    repeated: bool = False
+    fault: Fault | None = None
+
+
+class _TooLargeError(Exception):
+    """A number that float64 does not hold."""
+
+
+class _ConstantError(Exception):
+    """``NaN`` or ``Infinity``, which only Python takes for JSON."""
+
+
+class Decoder:
+    """Reads the values of one text, one after the other.
+
+    Args:
+        text: Any number of JSON values.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = paired(text)
+        self._repeated = False
+        self._decoder = json.JSONDecoder(
+            object_pairs_hook=self._object, parse_float=_finite, parse_int=_integer, parse_constant=_refuse_constant
+        )
+
+    def decode(self, start: int) -> Decoded:
+        """Read the value that starts at an offset.
+
+        Raises:
+            Fault: It is not JSON.
+        """
+        self._repeated = False
+        try:
+            value, end = self._decoder.raw_decode(self._text, start)
+        except json.JSONDecodeError as error:
+            message = f"json: {error.msg[:1].lower()}{error.msg[1:]}"
+            raise Fault(message, error.pos) from None
+        except _ConstantError as error:
+            message = f"json: {error} is no value"
+            raise Fault(message, start) from None
+        except (RecursionError, _TooLargeError):
+            return self._unusable(start)
+        return self._unusable(start) if _is_deep(value) else Decoded(value, end, self._repeated)
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            self._repeated = True
+        return value
+
+    def _unusable(self, start: int) -> Decoded:
+        """Find the value's end and what is wrong with it."""
+        depth, fault = 0, None
+        for match in TOKEN.finditer(self._text, start):
+            depth += _LEVELS.get(match[0], 0)
+            if fault is None and depth > MAX_DEPTH:
+                fault = too_deep(match.start())
+            elif fault is None and _is_too_large(match[0]):
+                message = f"json: cannot unmarshal number {match[0][:_MAX_SHOWN]} into Go value of type float64"
+                fault = Fault(message, match.start(), "no float64 is that large")
+            if depth == 0:
+                return Decoded(None, match.end(), fault=fault)
+        return Decoded(None, len(self._text), fault=fault)
+
+
+def paired(text: str) -> str:
+    r"""Replace half surrogate pairs (``\ud800``) by U+FFFD, as Go does; the length stays the same."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
+
+
+def _is_too_large(number: str) -> bool:
+    return number[0] in "-0123456789" and math.isinf(float(number))
+
+
+def _is_deep(value: Any) -> bool:
+    """Tell whether maps and lists lie deeper than the limit; level by level, because Python's stack is not for this."""
+    level: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _TooLargeError
+    return value
+
+
+def _integer(text: str) -> int | float:
+    value = integer(text)
+    if value in (math.inf, -math.inf):
+        raise _TooLargeError
+    return value
+
+
+def _refuse_constant(text: str) -> None:
+    raise _ConstantError(text)

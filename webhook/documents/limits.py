@@ -1,0 +1,27 @@
+"""How much the reader takes on, so that no file can exhaust memory, time or the stack."""
+
+from __future__ import annotations
+
+from webhook.documents.fault import Fault
+
+MAX_BYTES = 128 * 1024 * 1024
+"""Size of one file or of standard input, in bytes. An API server takes 3 MiB per request, a file may hold many."""
+
+MAX_DEPTH = 200
+"""Maps and lists inside one another, aliases followed: deeper than any manifest needs, and so far below Python's
+recursion limit of 1000 that whatever walks a document may recurse."""
+
+MAX_ALIASED = 1_200_000
+"""Values that the aliases of one document stand for: the most that Go's reader allows at any size below 100 MB
+(``allowedAliasRatio`` in go-yaml v2 ``decode.go``)."""
+
+MAX_EXCERPT = 4096
+"""Characters of a line that is shown with what is wrong in it. A whole file of JSON may be one line."""
+
+MAX_SIMPLE_KEY = 1024
+"""Characters before the ``:`` of a key that is not introduced by ``?``, as the YAML specification has it."""
+
+
+def too_deep(offset: int) -> Fault:
+    """Report a value that lies deeper than :data:`MAX_DEPTH`."""
+    return Fault(f"nested more than {MAX_DEPTH} levels deep", offset, f"the limit is {MAX_DEPTH} maps and lists")

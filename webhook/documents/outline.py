@@ -1,0 +1,191 @@
+"""Where each field of a document is: worked out from the text again, and only when somebody asks.
+
+Takes texts that were read without a :class:`~webhook.documents.fault.Fault`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, SequenceEndEvent, SequenceStartEvent
+
+from webhook.documents.compose import key_of
+from webhook.documents.events import parser_of
+from webhook.documents.jsontext import TOKEN, paired
+from webhook.documents.scalars import MERGE_KEY
+from webhook.problem import Path
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Sequence
+
+
+@dataclass(slots=True)
+class Spot:
+    """Where a value starts and what is in it.
+
+    Args:
+        offset: In characters from the start of the text.
+        inner: For a map its keys, with where the key starts and the value's spot; for a list its items.
+    """
+
+    offset: int
+    inner: Inner | list[Spot] | None = None
+
+
+Inner = dict[str, tuple[int, Spot]]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A key that its map has already.
+
+    Args:
+        path: The key's field.
+        first: Offset of the first one.
+        again: Offset of this one.
+    """
+
+    path: Path
+    first: int
+    again: int
+
+
+@dataclass(slots=True)
+class Outline:
+    """Where everything in a document is.
+
+    Args:
+        root: The whole value.
+        repeated: The keys that a map has twice, in the order of the text.
+    """
+
+    root: Spot
+    repeated: list[Repeated]
+
+    def locate(self, path: Sequence[str | int]) -> int:
+        """Return the offset of a field's key or of a list's item, or of the nearest thing above it that is there."""
+        spot, offset = self.root, self.root.offset
+        for step in path:
+            inner = spot.inner
+            if isinstance(inner, dict) and isinstance(step, str) and step in inner:
+                offset, spot = inner[step]
+            elif isinstance(inner, list) and isinstance(step, int) and 0 <= step < len(inner):
+                spot = inner[step]
+                offset = spot.offset
+            else:
+                break
+        return offset
+
+
+def yaml_outline(text: str) -> Outline:
+    """Find where everything in a text's first YAML document is."""
+    return _YAMLOutliner(text).outline()
+
+
+def json_outline(text: str) -> Outline:
+    """Find where everything in the JSON value is that a text starts with."""
+    return _JSONOutliner(text).outline()
+
+
+class _Outliner:
+    def __init__(self) -> None:
+        self._repeated: list[Repeated] = []
+
+    def _put(self, into: Inner, own: set[str], path: Path, key: str, found: tuple[int, Spot]) -> None:
+        """Enter a map's value; ``own`` holds the keys that were given, not merged."""
+        if key in own:
+            self._repeated.append(Repeated(path / key, into[key][0], found[0]))
+        own.add(key)
+        into[key] = found
+
+
+class _YAMLOutliner(_Outliner):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._next = parser_of(text).get_event
+        self._anchors: dict[str | None, tuple[Any, Spot]] = {}
+
+    def outline(self) -> Outline:
+        self._next()
+        self._next()
+        return Outline(self._spot(self._next(), Path()), self._repeated)
+
+    def _spot(self, event: Any, path: Path) -> Spot:
+        kind, offset = type(event), event.start_mark.index
+        if kind is AliasEvent:
+            return Spot(offset, self._anchors[event.anchor][1].inner)
+        spot = Spot(offset)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = event, spot
+        if kind is MappingStartEvent:
+            spot.inner = self._map(path)
+        elif kind is SequenceStartEvent:
+            spot.inner = self._list(path)
+        return spot
+
+    def _map(self, path: Path) -> Inner:
+        into: Inner = {}
+        own: set[str] = set()
+        while type(event := self._next()) is not MappingEndEvent:
+            spot = self._spot(event, path)
+            key = self._key(event)
+            value = self._spot(self._next(), path / (MERGE_KEY if key is None else key))
+            if key is None:
+                self._merge(into, value)
+            else:
+                self._put(into, own, path, key, (spot.offset, value))
+        return into
+
+    def _key(self, event: Any) -> str | None:
+        if type(event) is AliasEvent:
+            return key_of(self._anchors[event.anchor][0]) or MERGE_KEY
+        return key_of(event)
+
+    @staticmethod
+    def _merge(into: Inner, value: Spot) -> None:
+        for entries in reversed(value.inner) if isinstance(value.inner, list) else [value]:
+            into.update(entries.inner if isinstance(entries.inner, dict) else {})
+
+    def _list(self, path: Path) -> list[Spot]:
+        into: list[Spot] = []
+        while type(event := self._next()) is not SequenceEndEvent:
+            into.append(self._spot(event, path / len(into)))
+        return into
+
+
+class _JSONOutliner(_Outliner):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._tokens = TOKEN.finditer(paired(text))
+
+    def outline(self) -> Outline:
+        return Outline(self._spot(next(self._tokens), Path()), self._repeated)
+
+    def _spot(self, token: re.Match[str], path: Path) -> Spot:
+        spot = Spot(token.start())
+        if token[0] == "{":
+            spot.inner = self._map(path)
+        elif token[0] == "[":
+            spot.inner = self._list(path)
+        return spot
+
+    def _map(self, path: Path) -> Inner:
+        into: Inner = {}
+        own: set[str] = set()
+        while (token := next(self._tokens))[0] != "}":
+            if token[0] != ",":
+                next(self._tokens)  # the colon
+                key = json.loads(token[0])
+                spot = self._spot(next(self._tokens), path / key)
+                self._put(into, own, path, key, (token.start(), spot))
+        return into
+
+    def _list(self, path: Path) -> list[Spot]:
+        into: list[Spot] = []
+        while (token := next(self._tokens))[0] != "]":
+            if token[0] != ",":
+                into.append(self._spot(token, path / len(into)))
+        return into

@@ -1,0 +1,85 @@
+"""A text with a name, and where things are in it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+from webhook.documents.limits import MAX_EXCERPT
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a file.
+
+    Args:
+        line: Counted from 1.
+        column: In characters, counted from 1.
+    """
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something that could not be read: a file, a document, a repeated key.
+
+    Args:
+        source: The file's name as given, ``<stdin>`` for standard input.
+        line: Counted from 1; 0 if no line is to blame, as when the file is missing.
+        column: In characters, counted from 1; 0 if no line is to blame.
+        message: What is wrong, in the words of Kubernetes' reader where it has words for it.
+        hint: How to mend it, where that can be told.
+        excerpt: The text of the line, for display; empty if it is too long for that.
+    """
+
+    source: str
+    line: int
+    column: int
+    message: str
+    hint: str = ""
+    excerpt: str = ""
+
+
+class Source:
+    """The text of one file.
+
+    Args:
+        name: The file's name as given, ``<stdin>`` for standard input.
+        text: What it holds, without a byte order mark.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts, end = [0], self.text.find("\n")
+        while end >= 0:
+            starts.append(end + 1)
+            end = self.text.find("\n", end + 1)
+        return starts
+
+    def position(self, offset: int) -> Position:
+        """Return line and column of a character, given by its offset in the text."""
+        line = bisect_right(self._starts, offset)
+        return Position(line, offset - self._starts[line - 1] + 1)
+
+    def line(self, number: int) -> str:
+        """Return the text of a line, counted from 1, without its line break; empty if there is no such line."""
+        if not 1 <= number <= len(self._starts):
+            return ""
+        start = self._starts[number - 1]
+        return self.text[start : start + self._length(number)].rstrip("\r\n")
+
+    def _length(self, number: int) -> int:
+        return (self._starts[number] if number < len(self._starts) else len(self.text)) - self._starts[number - 1]
+
+    def unreadable(self, offset: int, message: str, hint: str = "") -> Unreadable:
+        """Say what cannot be read, and show the line."""
+        place = self.position(offset)
+        shown = self._length(place.line) <= MAX_EXCERPT
+        return Unreadable(self.name, place.line, place.column, message, hint, self.line(place.line) if shown else "")

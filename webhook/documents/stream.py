@@ -1,0 +1,237 @@
+"""The documents of a text, split, skipped and expanded as kubectl does it.
+
+Follows apimachinery ``pkg/util/yaml/decoder.go`` (``YAMLOrJSONDecoder``, ``YAMLReader``) and cli-runtime
+``pkg/resource/visitor.go``: a text that starts with ``{`` is a row of JSON values for as long as it can be; otherwise a
+line that starts with ``---`` parts one YAML document from the next. One unreadable document does not hide the others.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.documents.compose import Composed, compose
+from webhook.documents.fault import Fault
+from webhook.documents.jsontext import Decoder
+from webhook.documents.limits import MAX_BYTES
+from webhook.documents.outline import Outline, json_outline, yaml_outline
+from webhook.documents.source import Position, Source, Unreadable
+from webhook.problem import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+_SEPARATOR: Final = "---"
+_SPACE: Final = re.compile(r"\s*")
+_REST_OF_LINE: Final = re.compile(r"[^\S\n]*\n?")
+_MAX_VALUES_BEFORE_YAML: Final = 1
+"""After more JSON values than this, kubectl no longer tries whether a text is YAML after all."""
+_NOTHING: Final = Composed(None)
+_ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+class Document:
+    """One object of a manifest.
+
+    Args:
+        data: The object as JSON value: a map if it is well-formed, but a file may hold anything.
+        index: Which document of its source it is, counted from 0; the items of a list share it.
+    """
+
+    __slots__ = ("_origin", "_within", "data", "index")
+
+    def __init__(self, data: Any, index: int, origin: _Origin, within: tuple[str | int, ...]) -> None:
+        self.data = data
+        self.index = index
+        self._origin = origin
+        self._within = within
+
+    @property
+    def source(self) -> str:
+        """The file's name as given, ``<stdin>`` for standard input."""
+        return self._origin.source.name
+
+    def position(self, path: Sequence[str | int] = ()) -> Position:
+        """Return where a field is in the file.
+
+        Args:
+            path: The field as seen from :attr:`data`, such as ``("spec", "devices", "requests", 0)``.
+
+        Returns:
+            Where the field's key or the list's item starts; if it is not there, what is nearest above it.
+        """
+        return self._origin.position((*self._within, *path))
+
+    def line(self, number: int) -> str:
+        """Return the text of a line of the file, counted from 1; empty if there is no such line."""
+        return self._origin.source.line(number)
+
+
+class _Origin:
+    """The text of one document within its source."""
+
+    def __init__(self, source: Source, start: int, end: int, outliner: Callable[[str], Outline]) -> None:
+        self.source = source
+        self._start = start
+        self._end = end
+        self._outliner = outliner
+
+    @cached_property
+    def _outline(self) -> Outline:
+        return self._outliner(self.source.text[self._start : self._end])
+
+    def position(self, path: Sequence[str | int]) -> Position:
+        return self.source.position(self._start + self._outline.locate(path))
+
+    def repeated(self) -> Iterator[Unreadable]:
+        """Report every key that its map has already (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""
+        for again in self._outline.repeated:
+            first = self.source.position(self._start + again.first).line
+            offset = self._start + again.again
+            if self._outliner is json_outline:
+                what = f"duplicate field {quoted(str(again.path))}"
+            else:
+                what = f"key {quoted(str(again.path[-1]))} already set in map"
+            line = self.source.position(offset).line
+            lines = f"twice on line {line}" if line == first else f"on line {first} and again on line {line}"
+            yield self.source.unreadable(offset, f"{what}: {lines}", "keep one of the two")
+
+
+def parse(text: bytes | str, source: str = "<text>") -> Iterator[Document | Unreadable]:
+    """Read every document of a text, YAML or JSON, as kubectl and the API server do.
+
+    Documents that are empty or null are left out; a ``List`` stands for its items.
+
+    Args:
+        text: The manifest; bytes are UTF-8, or UTF-16 with a byte order mark.
+        source: What to call the text.
+
+    Yields:
+        The documents in the order of the text, and in the place of what cannot be read, why.
+    """
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if len(data) > MAX_BYTES:
+        limit = f"{MAX_BYTES // (1024 * 1024)} MiB"
+        yield Unreadable(source, 0, 0, f"larger than {limit}", f"the limit is {limit} per file: split it")
+        return
+    bom, encoding = next(((bom, name) for bom, name in _ENCODINGS if data.startswith(bom)), (b"", "utf-8"))
+    data = data[len(bom) :]
+    try:
+        whole = Source(source, data.decode(encoding))
+    except UnicodeDecodeError as error:
+        offset = len(data[: error.start].decode(encoding))
+        message = f"not {encoding.upper()} text: {error.reason}"
+        yield Source(source, data.decode(encoding, "replace")).unreadable(offset, message, "save the file as UTF-8")
+        return
+    yield from _documents(whole)
+
+
+def _documents(source: Source) -> Iterator[Document | Unreadable]:
+    indexes = count()
+    if source.text.lstrip()[:1] == "{":
+        start, fault = yield from _json_documents(source, indexes)
+        yield from _yaml_documents(source, indexes, start, fault)
+    else:
+        yield from _yaml_documents(source, indexes)
+
+
+def _json_documents(
+    source: Source, indexes: Iterator[int]
+) -> Generator[Document | Unreadable, None, tuple[int, Fault | None]]:
+    """Read JSON values, and return where what is left may be YAML and why it is not JSON."""
+    text = source.text
+    decoder = Decoder(text)
+    end, read = 0, 0
+    while (start := _after(_SPACE, text, end)) < len(text):
+        try:
+            decoded = decoder.decode(start)
+        except Fault as fault:
+            if read <= _MAX_VALUES_BEFORE_YAML:
+                return _after(_REST_OF_LINE, text, end), fault
+            yield source.unreadable(fault.offset, fault.message, fault.hint)
+            break
+        end, read, index = decoded.end, read + 1, next(indexes)
+        origin = _Origin(source, start, end, json_outline)
+        if decoded.fault is not None:
+            yield source.unreadable(decoded.fault.offset, decoded.fault.message, decoded.fault.hint)
+        elif decoded.repeated:
+            yield from origin.repeated()
+        elif decoded.value is not None:
+            for item, within in _items(decoded.value):
+                yield Document(item, index, origin, within)
+    return len(text), None
+
+
+def _yaml_documents(
+    source: Source, indexes: Iterator[int], start: int = 0, not_json: Fault | None = None
+) -> Iterator[Document | Unreadable]:
+    """Read YAML documents; if the first is not YAML either, ``not_json`` may be the better reason."""
+    for begin, chunk, misplaced in _chunks(source.text, start):
+        composed, fault = _NOTHING, misplaced
+        if fault is None:
+            try:
+                composed = compose(chunk)
+            except Fault as reason:
+                reason.offset += begin
+                fault = reason if not_json is None or not_json.offset <= reason.offset else not_json
+        not_json = None
+        if fault is not None:
+            next(indexes)
+            yield source.unreadable(fault.offset, fault.message, fault.hint)
+        elif composed.value is not None:
+            index, origin = next(indexes), _Origin(source, begin, begin + len(chunk), yaml_outline)
+            if composed.repeated:
+                yield from origin.repeated()
+            else:
+                for item, within in _items(composed.value):
+                    yield Document(item, index, origin, within)
+        if composed.ignored is not None:
+            offset = _after(_SPACE, source.text, begin + composed.ignored)
+            message = "Kubernetes' reader ignores what follows the end of a document"
+            yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
+
+
+def _chunks(text: str, start: int) -> Iterator[tuple[int, str, Fault | None]]:
+    """Split at the lines that start with ``---``; where such a line is malformed, the document after it is lost."""
+    begin, fault = start, None
+    for separator in _separators(text, start):
+        chunk = text[begin:separator]
+        if fault is not None or (chunk and not chunk.isspace()):
+            yield begin, chunk, fault
+        line_end = text.find("\n", separator)
+        begin = len(text) if line_end < 0 else line_end + 1
+        trailing = text[separator + len(_SEPARATOR) : begin].strip()
+        fault = None
+        if trailing and not trailing.startswith("#"):
+            hint = "begin the document on the next line; a line that starts with --- takes nothing but a comment"
+            fault = Fault(f"invalid Yaml document separator: {trailing}", separator, hint)
+
+
+def _separators(text: str, start: int) -> Iterator[int]:
+    if text.startswith(_SEPARATOR, start):
+        yield start
+    at = text.find("\n" + _SEPARATOR, start)
+    while at >= 0:
+        yield at + 1
+        at = text.find("\n" + _SEPARATOR, at + 1)
+    yield len(text)
+
+
+def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.match(text, start)
+    return start if match is None else match.end()
+
+
+def _items(data: Any, within: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, tuple[str | int, ...]]]:
+    """Take lists apart; an item without type has the list's (``decodeToList`` in unstructured_list.go)."""
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(data.get("items", ""), list | None)):
+        yield data, within
+        return
+    typed = {"apiVersion": data.get("apiVersion"), "kind": kind.removesuffix("List")}
+    for index, item in enumerate(data["items"] or ()):
+        untyped = typed["kind"] and isinstance(item, dict) and not item.get("kind") and not item.get("apiVersion")
+        yield from _items({**item, **typed} if untyped else item, (*within, "items", index))
