@@ -15,6 +15,7 @@ from webhook.cel import ext
 from webhook.cel.declarations import Library, Options, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.libraries import authorizer as authorizing
+from webhook.cel.libraries import cidr, ip, jsonpatch, regex
 from webhook.cel.types import (
     BOOL,
     DYN,
@@ -51,12 +52,15 @@ class Versioned(NamedTuple):
 
 
 LIBRARIES: Final = (
+    Versioned(regex.LIBRARY),
     Versioned(authorizing.LIBRARY, since=27),
     Versioned(ext.OPTIONALS, since=28),
     Versioned(EXTENDED_VALIDATIONS, since=29),
     Versioned(ext.strings(0), until=29),
     Versioned(ext.strings(2), since=29),
     Versioned(ext.SETS, since=29),
+    Versioned(ip.LIBRARY, since=30),
+    Versioned(cidr.LIBRARY, since=30),
     Versioned(authorizing.SELECTORS, since=31),
     Versioned(ext.TWO_VARIABLE_COMPREHENSIONS, since=32),
     Versioned(ext.LISTS, since=34),
@@ -205,7 +209,7 @@ def admission_environment(
     if authorizer and release >= _AUTHORIZER_SINCE:
         added.append(_AUTHORIZER)
     if patch_types:
-        added.append(_PATCH_TYPES)
+        added += [_PATCH_TYPES, jsonpatch.LIBRARY]
     return environment(release, stored=stored).extend(*added)
 
 

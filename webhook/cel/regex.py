@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from webhook.cel.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Match(Protocol):
+    """What is used of a place where a pattern was found."""
+
+    def group(self) -> str:
+        """The text that is there."""
+
+    def start(self) -> int:
+        """Where it starts."""
+
+    def end(self) -> int:
+        """Where it ends."""
 
 
 class Pattern(Protocol):
     """What is used of a compiled pattern."""
 
-    def search(self, text: str) -> object | None:
+    def search(self, text: str) -> Match | None:
         """Finds the pattern anywhere in a text."""
+
+    def finditer(self, text: str) -> Iterator[Match]:
+        """Finds the pattern everywhere in a text."""
 
 
 @lru_cache(maxsize=1024)

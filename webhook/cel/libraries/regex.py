@@ -1,0 +1,54 @@
+"""What matches a pattern (library/regex.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.cel.declarations import Function, Library, Overload
+from webhook.cel.errors import EvaluationError
+from webhook.cel.regex import Pattern, compile_pattern
+from webhook.cel.types import INT, STRING, list_of
+
+
+def _compiled(pattern: str) -> Pattern:
+    try:
+        return compile_pattern(pattern)
+    except EvaluationError as error:
+        msg = f"Illegal regex: {error}"
+        raise EvaluationError(msg) from None
+
+
+def _readable(text: str) -> str:
+    """The text with what Go's JSON decoder makes of lone surrogates, on which RE2 would fail."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _find(text: str, pattern: str) -> str:
+    found = _compiled(pattern).search(_readable(text))
+    return "" if found is None else found.group()
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    found: list[str] = []
+    end = -1
+    for match in _compiled(pattern).finditer(_readable(text)):
+        if len(found) == limit:
+            break
+        # Go takes no empty match right behind the match before.
+        if match.end() > match.start() or match.start() != end:
+            found.append(match.group())
+        end = match.end()
+    return found
+
+
+LIBRARY: Final = Library(
+    "kubernetes.regex",
+    functions=(
+        Function("find", Overload("string_find_string", (STRING, STRING), STRING, _find, member=True)),
+        Function(
+            "findAll",
+            Overload("string_find_all_string", (STRING, STRING), list_of(STRING), _find_all, member=True),
+            Overload("string_find_all_string_int", (STRING, STRING, INT), list_of(STRING), _find_all, member=True),
+        ),
+    ),
+)
