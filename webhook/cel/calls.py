@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel import operators
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.types import Kind, Type
 from webhook.cel.values import Optional, Value, python_type, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from webhook.cel import ast
     from webhook.cel.declarations import CallCost, CostFunction, Overload
@@ -17,12 +18,17 @@ if TYPE_CHECKING:
     from webhook.cel.frame import Closure, Frame
 
 _ANYTHING: Final = frozenset({Kind.DYN, Kind.PARAMETER})
+# Operators take any values and tell themselves what they are not for.
+_OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
+    "_+_": operators.add, "_-_": operators.subtract, "_*_": operators.multiply, "_/_": operators.divide,
+    "_%_": operators.modulo, "_<_": operators.less, "_<=_": operators.less_equal, "_>_": operators.greater,
+    "_>=_": operators.greater_equal, "-_": operators.negate, "!_": operators.logical_not, "@in": operators.contains,
+}  # fmt: skip
 # Where cel-go's refusal does not name the types of the arguments (cel-go common/stdlib/standard.go).
 _REFUSALS: Final = {
     **dict.fromkeys(("startsWith", "endsWith", "contains"), "no such overload"),
     "size": "no such overload: size",
     "matches": "no such overload: matches",
-    "!_": "no such overload",
 }
 
 
@@ -70,8 +76,11 @@ def _dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., V
         for parameters, implementation in candidates:
             if len(parameters) == len(arguments) and all(map(fits, arguments, parameters)):
                 return implementation(*arguments)
+        if operator is not None:
+            return operator(*arguments)
         raise refusal(function, arguments)
 
+    operator = _OPERATORS.get(function)
     return dispatch
 
 

@@ -54,7 +54,7 @@ class Compiler:
     def __init__(self, environment: Environment, *, is_checked: bool, specialised: bool = True) -> None:
         self._environment = environment
         self._is_checked = is_checked
-        self._specialised = specialised
+        self._specialised = specialised and environment.options.fold_constants
         self._constant = Constants(environment, is_checked=is_checked).value
         self.variables: dict[str, int] = {}
         self.slots = FIRST_SLOT

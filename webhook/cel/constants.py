@@ -54,6 +54,8 @@ class Constants:
             return node.value
         if isinstance(node, (ast.Ident, ast.Select)):
             return self._type_name(node)
+        if not self._environment.options.fold_constants:
+            return NOT_CONSTANT
         if isinstance(node, ast.ListExpression):
             return self._list(node)
         if isinstance(node, ast.MapExpression):

@@ -141,6 +141,7 @@ class Options:
         homogeneous_literals: Whether elements of a list or map must share one type (cel-go
             HomogeneousAggregateLiterals).
         cross_type_numeric: Whether `1 < 2.5` type-checks (cel-go CrossTypeNumericComparisons).
+        fold_constants: Whether constants are folded before evaluation, as Kubernetes has it (cel-go OptOptimize).
         presence_test_cost: What `has(a.b)` costs beyond the selection of `a`: 1, or 0 as in Kubernetes.
         strict_presence_test: Whether `has(1.a)` and `1.?a` on dynamic values are errors (cel-go
             EnableErrorOnBadPresenceTest); Kubernetes has them false and absent.
@@ -151,6 +152,7 @@ class Options:
     container: str = ""
     homogeneous_literals: bool = False
     cross_type_numeric: bool = True
+    fold_constants: bool = True
     presence_test_cost: int = 1
     strict_presence_test: bool = False
     strict_map_keys: bool = False

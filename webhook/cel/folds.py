@@ -112,9 +112,9 @@ def _no_such_overload() -> EvaluationError:
 
 def _holds(predicate: Closure, frame: Frame) -> bool:
     held = predicate(frame)
-    if held is True or held is False:
-        return held
-    raise _no_such_overload()
+    if type(held) is not bool:
+        raise _no_such_overload()
+    return held
 
 
 def quantifier(loop: Loop, predicate: Closure, *, stops_at: bool) -> Closure:

@@ -25,10 +25,8 @@ def conjunction(terms: list[Closure]) -> Closure:
         def both(frame: Frame) -> bool:
             try:
                 value = first(frame)
-            except EvaluationError:
-                if second(frame) is False:
-                    return False
-                raise
+            except EvaluationError as error:
+                return _absorb(second, frame, error, stop=False)
             if value is False:
                 return False
             other = second(frame)
@@ -40,6 +38,17 @@ def conjunction(terms: list[Closure]) -> Closure:
     return _chain(terms, stop=False)
 
 
+def _absorb(second: Closure, frame: Frame, error: EvaluationError, *, stop: bool) -> bool:
+    """The second term decides after the first failed, if it can."""
+    try:
+        decided = second(frame) is stop
+    except EvaluationError:
+        decided = False
+    if decided:
+        return stop
+    raise error
+
+
 def disjunction(terms: list[Closure]) -> Closure:
     """`a || b || …`: true if any is, else the first error, else false."""
     if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far
@@ -48,10 +57,8 @@ def disjunction(terms: list[Closure]) -> Closure:
         def either(frame: Frame) -> bool:
             try:
                 value = first(frame)
-            except EvaluationError:
-                if second(frame) is True:
-                    return True
-                raise
+            except EvaluationError as error:
+                return _absorb(second, frame, error, stop=True)
             if value is True:
                 return True
             other = second(frame)
@@ -72,10 +79,10 @@ def _chain(terms: list[Closure], *, stop: bool) -> Closure:
             except EvaluationError as error:
                 failure = failure or error
                 continue
-            if value is stop:
-                return stop
             if type(value) is not bool:
                 failure = failure or no_such_overload()
+            elif value is stop:
+                return bool(value)
         if failure is not None:
             raise failure
         return not stop

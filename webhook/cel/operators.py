@@ -229,7 +229,7 @@ def negate(value: Value) -> Value:
         return -value
     if cls is Duration:
         return Duration(-value.nanos)
-    raise no_such_overload()
+    raise no_such_overload("" if cls is bool else "-_")
 
 
 def logical_not(value: Value) -> bool:

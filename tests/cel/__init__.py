@@ -1,0 +1,37 @@
+"""Tests of the CEL engine, and what they share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook.cel import Environment, Meter
+from webhook.cel.ext import (
+    BINDINGS,
+    ENCODERS,
+    LISTS,
+    MATH,
+    OPTIONALS,
+    SETS,
+    TWO_VARIABLE_COMPREHENSIONS,
+    strings,
+)
+from webhook.cel.types import DYN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EXTENSIONS = (OPTIONALS, BINDINGS, TWO_VARIABLE_COMPREHENSIONS, ENCODERS, LISTS, MATH, SETS, strings(4))
+EVERYTHING = Environment(EXTENSIONS)
+
+
+def evaluate(text: str, environment: Environment = EVERYTHING, **bindings: Any) -> Any:
+    """The value of an expression whose variables are dynamic."""
+    environment = environment.extend(variables=dict.fromkeys(bindings, DYN)) if bindings else environment
+    return environment.compile(text).evaluate(bindings)
+
+
+def cost_of(text: str, environment: Environment, bindings: Mapping[str, Any] | None = None) -> int:
+    """What evaluating an expression costs."""
+    meter = Meter()
+    environment.compile(text).evaluate(bindings or {}, meter=meter)
+    return meter.cost

@@ -1,0 +1,467 @@
+"""What expressions evaluate to, and their errors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.cel import EVERYTHING, EXTENSIONS, evaluate
+from webhook.cel import (
+    Environment,
+    EvaluationError,
+    Function,
+    Library,
+    Options,
+    Overload,
+    ProgramError,
+    StructType,
+    types,
+)
+from webhook.cel.types import DYN, INT, STRING, Type, opaque, struct
+from webhook.cel.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt
+
+
+def error_of(text: str, **bindings: Any) -> str:
+    with pytest.raises(EvaluationError) as caught:
+        evaluate(text, **bindings)
+    return str(caught.value)
+
+
+DATA = {"n": 1, "s": "text", "l": [1, 2, 3], "m": {"a": 1, "b": {"c": [True]}}, "none": None, "f": 1.5, "t": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("o.n", 1),
+        ("o.m.b.c[0]", True),
+        ("o['m']['b'].c", [True]),
+        ("o.l[o.n]", 2),
+        ("o.l[1.0]", 2),
+        ("o.l[1u]", 2),
+        ("o.m[o.t ? 'a' : 'b']", 1),
+        ("o[o.s == 'text' ? 'n' : 'f']", 1),
+        ("(o.t ? o.m : o).a", 1),
+        ("(o.t ? o.m : o.n).a", 1),
+        ("has(o.n)", True),
+        ("has(o.m.b.c)", True),
+        ("has(o.x)", False),
+        ("has(o.n.x)", False),
+        ("has(o.none.x)", False),
+        ("has({'a': 1}.a)", True),
+        ("o.?n.hasValue()", True),
+        ("o.?x.hasValue()", False),
+        ("o.?x.y.z.hasValue()", False),
+        ("o.?m.b.c[0].value()", True),
+        ("o.?m.?x.orValue('none')", "none"),
+        ("o.?m.a.or(optional.of(5)).value()", 1),
+        ("o.l[?7].orValue(0)", 0),
+        ("o.l[?0].value()", 1),
+        ("o.n.?x.hasValue()", False),
+        ("has(o.?m.a)", True),
+        ("has(o.?m.x)", False),
+        ("[?o.?n, ?o.?x, 3]", [1, 3]),
+        ("{?'a': o.?n, ?'b': o.?x}", {"a": 1}),
+        ("o.?s.optMap(x, x + '!').value()", "text!"),
+        ("o.?x.optMap(x, x + '!').hasValue()", False),
+        ("o.?m.optFlatMap(x, x.?a).value()", 1),
+        ("cel.bind(x, o.n + 1, x * x)", 4),
+        ("cel.bind(x, 1 / 0, 5)", 5),
+        ("cel.bind(x, [1, 2], cel.bind(y, x[0], x.map(z, z + y)))", [2, 3]),
+        ("o.none == null", True),
+        ("o.l == [1u, 2.0, 3]", True),
+        ("o.m == {'b': {'c': [true]}, 'a': 1.0}", True),
+        ("o.m != {'a': 1}", True),
+        ("o.m == {'a': 1, 'c': 2}", False),
+        ("o.s == 1", False),
+        ("o.n == '1'", False),
+        ("o.n == 1.0 && o.f != 1", True),
+        ("dyn(1) == true", False),
+        ("dyn(true) in {1: 2}", False),
+        ("true in {true: 2}", True),
+        ("{true: 'a', dyn(1): 'b'}[true]", "a"),
+        ("dyn([1]) in o.m", False),
+        ("2 in o.l", True),
+        ("'a' in o.m", True),
+        ("o.n in {1: 2}", True),
+        ("o.s in ['text', 'other']", True),
+        ("o.n in ['text', 1]", True),
+        ("o.none in [null]", True),
+        ("o.f in [b'a', 1.5]", True),
+        ("o.l in [[1, 2, 3]]", True),
+        ("o.n in []", False),
+        ("optional.of(1) == optional.of(dyn(1.0))", True),
+        ("optional.of(1) == optional.none()", False),
+        ("type(o.l) == list", True),
+        ("type(o.none) == null_type", True),
+        ("type(type(1)) == type", True),
+        ("type(optional.of(1)) == optional_type", True),
+        ("o.l.all(x, x > 0)", True),
+        ("o.l.all(x, x > 1)", False),
+        ("o.l.exists(x, x == 3)", True),
+        ("o.l.exists(x, x == 4)", False),
+        ("o.l.exists_one(x, x > 2)", True),
+        ("o.l.existsOne(x, x > 1)", False),
+        ("o.l.filter(x, x != 2)", [1, 3]),
+        ("o.l.map(x, x > 1, x * 2)", [4, 6]),
+        ("o.m.map(k, k)", ["a", "b"]),
+        ("{true: 1, 2: 3}.map(k, k)", [True, 2]),
+        ("o.l.all(i, v, v == i + 1)", True),
+        ("o.m.exists(k, v, k == 'a' && v == 1)", True),
+        ("o.l.existsOne(i, v, i == v)", False),
+        ("o.l.transformList(i, v, i != 1, v)", [1, 3]),
+        ("o.l.transformMap(i, v, v > 1, v * v)", {1: 4, 2: 9}),
+        ("{'a': 1}.transformMapEntry(k, v, {v: k})", {1: "a"}),
+        ("o.l.map(x, o.l.filter(y, y < x).size())", [0, 1, 2]),
+        ("false || o.t || 1 / 0 == 1", True),
+        ("1 / 0 == 1 || o.t", True),
+        ("1 / 0 == 1 || false || o.t", True),
+        ("1 / 0 == 1 && false", False),
+        ("o.t && o.n == 1 && o.s == 'text'", True),
+        ("o.t && 1 / 0 == 1 && false", False),
+        ("false || false || false", False),
+        ("[1, 0].exists(x, 1 / x == 1)", True),
+        ("[0, 1].exists(x, 1 / x == 1)", True),
+        ("[0, 2].all(x, 1 / x == 1)", False),
+        ("o.n < 1.5", True),
+        ("o.f >= 1u", True),
+        ("9223372036854775807 == dyn(9223372036854775807.0)", True),
+        ("b'a' < b'b' && 'a' <= 'b' && false < true", True),
+        ("timestamp(0) < timestamp(1) && duration('1s') > duration('1ms')", True),
+        ("'ä'.size() == 1 && b'ä'.size() == 2 && size('😀') == 1", True),
+        ("'a' + 'b' + \"c\"", "abc"),
+        ("[1] + [2]", [1, 2]),
+        ("b'a' + b'b'", b"ab"),
+        ("7 / 2", 3),
+        ("-7 / 2", -3),
+        ("-7 % 2", -1),
+        ("7u % 4u", UInt(3)),
+        ("6u / 4u * 2u - 1u + 3u", UInt(4)),
+        ("1.0 / 0.0", math.inf),
+        ("-1.0 / 0.0", -math.inf),
+        ("2.0 * 3.0 - 1.0 + 0.5", 5.5),
+        ("-(-5)", 5),
+        ("-(1.5)", -1.5),
+        ("'abc'.contains('b') && 'abc'.startsWith('ab') && 'abc'.endsWith('bc')", True),
+        ("'abc'.matches('^a.c$') && matches('abc', 'b')", True),
+        ("o.s.matches('t' + 'e')", True),
+        ("int('42') + int(3.9) + int(4u) + int(timestamp('1970-01-01T00:01:00Z')) + int(duration('1ns'))", 110),
+        ("uint('1') + uint(2.9) + uint(3)", UInt(6)),
+        ("double('1e3') + double(1) + double(2u)", 1003.0),
+        ("double('0x1p4')", 16.0),
+        ("double('-inf')", -math.inf),
+        ("bool('t') && !bool('False')", True),
+        ("string(1) + string(2u) + string(1.0) + string(true) + string(b'x') + string('y')", "121truexy"),
+        (
+            "string(1e6) + ' ' + string(-1.5e-7) + ' ' + string(1e21) + ' ' + string(123456.0)",
+            "1e+06 -1.5e-07 1e+21 123456",
+        ),
+        ("string(double('nan')) + string(double('inf')) + string(-double('inf'))", "NaN+Inf-Inf"),
+        ("bytes('é') == b'é'", True),
+    ],
+)
+def test_values(text: str, value: Any) -> None:
+    found = evaluate(text, o=DATA)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("o.x", "no such key: x"),
+        ("o.m.x.y", "no such key: x"),
+        ("o.n.x", "no such key: x"),
+        ("o.none.x", "no such key: x"),
+        ("o.l.x", "unsupported index type 'string' in list"),
+        ("o.l[3]", "index out of bounds: 3"),
+        ("o.l[-1]", "index out of bounds: -1"),
+        ("o.l['a']", "unsupported index type 'string' in list"),
+        ("o.l[0.5]", "unsupported index type 'double' in list"),
+        ("o.m[o.l]", "no such key: [1, 2, 3]"),
+        ("{1u: 2}[dyn(3u)]", "no such key: 3"),
+        ("{true: 2}[false]", "no such key: false"),
+        ("{1: 2}[dyn(1.5)]", "no such key: 1.5"),
+        ("has(o.l.x)", "unsupported index type 'string' in list"),
+        ("1 / 0", "division by zero"),
+        ("1u / 0u", "division by zero"),
+        ("1 % 0", "modulus by zero"),
+        ("1u % 0u", "modulus by zero"),
+        ("9223372036854775807 + 1", "integer overflow"),
+        ("-9223372036854775808 / -1", "integer overflow"),
+        ("-9223372036854775808 % -1", "integer overflow"),
+        ("-(o.n - 9223372036854775807 - 2)", "integer overflow"),
+        ("0u - 1u", "unsigned integer overflow"),
+        ("18446744073709551615u * 2u", "unsigned integer overflow"),
+        ("o.n + o.s", "no such overload"),
+        ("o.none + o.s", "no such overload: _+_"),
+        ("o.m - o.s", "no such overload: _-_"),
+        ("o.s - o.s", "no such overload: _-_"),
+        ("o.n - o.s", "no such overload"),
+        ("o.n * o.s", "no such overload"),
+        ("o.s / o.n", "no such overload: _/_"),
+        ("o.s % o.n", "no such overload: _%_"),
+        ("o.n < o.s", "no such overload"),
+        ("o.l < o.l", "no such overload: _<_"),
+        ("-o.s", "no such overload: -_"),
+        ("!o.n", "no such overload"),
+        ("1 in o.n", "no such overload"),
+        ("o.n ? 1 : 2", "no such overload"),
+        ("o.n && o.t", "no such overload"),
+        ("o.t && o.n", "no such overload"),
+        ("o.n || false", "no such overload"),
+        ("false || o.n", "no such overload"),
+        ("o.n && o.t && o.t", "no such overload"),
+        ("o.l.all(x, o.n)", "no such overload"),
+        ("o.l.exists(x, o.s)", "no such overload"),
+        ("o.l.exists_one(x, o.n)", "no such overload"),
+        ("o.l.filter(x, o.n)", "no such overload"),
+        ("o.n.all(x, true)", "got 'int', expected iterable type"),
+        ("o.n.all(x, y, true)", "unsupported comprehension range type: int"),
+        ("o.n.startsWith('a')", "no such overload"),
+        ("o.n.size()", "no such overload: size"),
+        ("o.n.lowerAscii()", "no such overload: lowerAscii(int)"),
+        ("o.s.substring(o.s)", "no such overload: substring(string, string)"),
+        ("o.n.getHours()", "no such overload: getHours(int)"),
+        ("o.n.or(o.n)", "no such overload"),
+        ("o.s.matches('(' + 'a')", "error parsing regexp: missing ): (a"),
+        ("int(o.s)", "type conversion error from 'string' to 'int'"),
+        ("int(1e19 * 1.0)", "integer overflow"),
+        ("uint(o.n - 2)", "unsigned integer overflow"),
+        ("uint(-o.f)", "unsigned integer overflow"),
+        ("int(9223372036854775808u - 0u)", "integer overflow"),
+        ("uint(o.s)", "type conversion error from 'string' to 'uint'"),
+        ("double(o.s)", "type conversion error from 'string' to 'double'"),
+        ("double('1e999' + '')", "type conversion error from 'string' to 'double'"),
+        ("double('0x1p99999' + '')", "type conversion error from 'string' to 'double'"),
+        ("bool(o.s)", "type conversion error from 'string' to 'bool'"),
+        ("string(b'\\xff' + b'')", "invalid UTF-8 in bytes, cannot convert to string"),
+        ("duration(o.s)", "type conversion error from 'string' to 'google.protobuf.Duration'"),
+        ("timestamp(o.s)", "type conversion error from 'string' to 'google.protobuf.Timestamp'"),
+        ("dyn(double('nan')) < 1", "NaN values cannot be ordered"),
+        ("optional.none().value()", "optional.none() dereference"),
+        ("[?dyn(o.n)]", "cannot initialize optional list element from non-optional value 1"),
+        ("{?'a': dyn(o.n)}", "cannot initialize optional entry 'a' from non-optional value 1"),
+        ("{o.l: 1}", "unsupported key type: list"),
+        ("[o.x].map(x, x)", "no such key: x"),
+        ("[1, 0].map(x, 1 / x)", "division by zero"),
+        ("[0].exists_one(x, 1 / x == 1)", "division by zero"),
+        ("[0].filter(x, 1 / x == 1)", "division by zero"),
+        ("[0, 1].transformMap(i, v, 1 / v)", "division by zero"),
+        ("[0, 1].transformMap(i, v, o.n, v)", "no such overload"),
+        ("[0].transformMap(i, v, 1 / v == 1, v)", "division by zero"),
+        ("[1, 1].transformMapEntry(i, v, {v: i})", "insert failed: key 1 already exists"),
+        ("[1].transformMapEntry(i, v, dyn(v))", "no such overload"),
+        ("cel.bind(x, 1 / 0, x + x)", "division by zero"),
+        ("(o.n == 2 || 1 / 0 == 1) && o.x", "division by zero"),
+        ("o.x && o.y", "no such key: x"),
+        ("o.x || o.y || o.z", "no such key: x"),
+    ],
+)
+def test_errors(text: str, message: str) -> None:
+    assert error_of(text, o=DATA) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("int('x')", "type conversion error from 'string' to 'int'"),
+        ("[int(9.3e18)]", "integer overflow"),
+        ("'a'.matches('(')", "error parsing regexp: missing ): ("),
+    ],
+)
+def test_constants_that_always_fail_make_no_program(text: str, message: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        EVERYTHING.compile(text)
+    assert str(caught.value) == message
+
+
+def test_of_several_errors_the_first_counts_in_all_and_the_last_in_exists_one() -> None:
+    assert error_of("['a', 'b'].all(k, o[k])", o={}) == "no such key: a"
+    assert error_of("['a', 'b'].exists_one(k, o[k])", o={}) == "no such key: b"
+    assert error_of("['a', 'b'].filter(k, o[k])", o={}) == "no such key: b"
+    assert error_of("['a', 'b'].map(k, o[k])", o={}) == "no such key: a"
+
+
+def test_a_variable_without_value_is_an_error() -> None:
+    environment = Environment(variables={"v": DYN, "w": DYN})
+    for text in ("v", "v.a", "v[0]", "has(v.a)", "v.a.b.c"):
+        with pytest.raises(EvaluationError, match=r"^no such attribute\(s\): v$"):
+            environment.compile(text).evaluate({})
+    assert environment.compile("v || w").evaluate({"w": True}) is True
+    assert environment.compile("v || w").variables == ("v", "w")
+
+
+def test_bindings_are_not_changed_and_may_be_any_mapping() -> None:
+    bindings = {"o": {"a": [1]}}
+    assert evaluate("o.a + [2]", **bindings) == [1, 2]
+    assert bindings == {"o": {"a": [1]}}
+
+
+def test_a_value_that_is_none_of_cels_is_told() -> None:
+    assert error_of("type(o)", o=object()).startswith("unsupported conversion to ref.Val: (object)")
+
+
+class Version:
+    """A type of a library's own."""
+
+    cel_type: ClassVar[Type] = opaque("test.Version")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def cel_size(self) -> int:
+        return len(self.text)
+
+    def cel_has(self, field: str) -> bool:
+        return field == "major"
+
+    def cel_select(self, field: str) -> Any:
+        if field != "major":
+            msg = f"no such key: {field}"
+            raise EvaluationError(msg)
+        return int(self.text.partition(".")[0])
+
+
+POINT = struct("Point")
+OWN = Library(
+    "own",
+    functions=(
+        Function("version", Overload("version", (STRING,), Version.cel_type, Version)),
+        Function(
+            "later", Overload("later", (Version.cel_type,) * 2, types.BOOL, lambda a, b: a.text > b.text, member=True)
+        ),
+        Function("three", Overload("three", (INT, INT, INT), INT, lambda a, b, c: a + b + c)),
+    ),
+    types=(Version.cel_type,),
+    structs=(
+        StructType(POINT, {"x": INT, "y": INT}),
+        StructType(struct("Pair"), {"a": INT}, make=lambda fields: fields.get("a", 0)),
+    ),
+)
+WITH_OWN = Environment((*EXTENSIONS, OWN), variables={"p": POINT, "d": DYN, "q": Version.cel_type})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("version('1.2') == version('1.2')", True),
+        ("version('2').later(version('1'))", True),
+        ("type(version('1')) == test.Version", True),
+        ("d.major", 1),
+        ("has(d.major) && !has(d.minor)", True),
+        ("d.?minor.hasValue()", False),
+        ("d.?major.value()", 1),
+        ("d == version('1.0')", True),
+        ("q.later(d)", False),
+        ("three(1, 2, 3)", 6),
+        ("Point{x: 1, ?y: optional.none()} == Point{x: 1}", True),
+        ("Point{x: 1} == p", True),
+        ("Point{x: 1}.x", 1),
+        ("dyn(p)['x']", 1),
+        ("has(p.x) && !has(p.y)", True),
+        ("'x' in dyn(p)", True),
+        ("1 in dyn(p)", False),
+        ("dyn(p) == dyn({'x': 1})", False),
+        ("type(p) == Point", True),
+        ("Pair{a: 3}", 3),
+        ("Pair{?a: optional.of(4)}", 4),
+    ],
+)
+def test_types_of_libraries_take_part(text: str, value: Any) -> None:
+    bindings = {"p": Struct(POINT, {"x": 1}), "d": Version("1.0"), "q": Version("0.9")}
+    assert WITH_OWN.compile(text).evaluate(bindings) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("d.minor", "no such key: minor"),
+        ("p.y", "no such key: y"),
+        ("dyn(p)[1]", "no such key: 1"),
+        ("d.later(dyn(1))", "no such overload: later(test.Version, int)"),
+        ("three(d, 1, 2)", "no such overload: three(test.Version, int, int)"),
+        ("Pair{?a: d}", "cannot initialize optional entry 'a' from non-optional value"),
+    ],
+)
+def test_types_of_libraries_fail_in_cels_words(text: str, message: str) -> None:
+    bindings = {"p": Struct(POINT, {"x": 1}), "d": Version("1.0"), "q": Version("0.9")}
+    with pytest.raises(EvaluationError) as caught:
+        WITH_OWN.compile(text).evaluate(bindings)
+    assert str(caught.value).startswith(message)
+
+
+UNCHECKED = Environment((*EXTENSIONS, OWN), variables={"declared": INT})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("x + 1", 2),
+        ("a.b.c", 5),
+        ("a.b", {"c": 3}),
+        ("sets.contains([1, 2], [1])", True),
+        ("[1].map(x, x + 1)", [2]),
+        ("[{'y': 1}].map(x, x.y)", [1]),
+        ("int", types.INT),
+        ("size('abc') + 'abc'.size()", 6),
+        ("type(1) == int", True),
+        ("optional.of(x).hasValue()", True),
+        ("test.Version == type(version('1'))", True),
+        ("Point{x: 2}.x", 2),
+        ("'b' in {'b': 1}", True),
+        ("1 in [1, 2]", True),
+        ("cel.bind(v, x, v + v)", 2),
+    ],
+)
+def test_without_checking_names_are_looked_up_when_they_are_needed(text: str, value: Any) -> None:
+    bindings = {"x": 1, "a.b.c": 5, "a": {"b": {"c": 3}}}
+    assert UNCHECKED.program(UNCHECKED.parse(text)).evaluate(bindings) == value
+
+
+def test_without_checking_unknown_names_are_errors_when_evaluated() -> None:
+    program = UNCHECKED.program(UNCHECKED.parse("unknown.x"))
+    with pytest.raises(EvaluationError, match=r"^no such attribute\(s\): unknown$"):
+        program.evaluate({})
+    program = UNCHECKED.program(UNCHECKED.parse("unknown(1)"))
+    with pytest.raises(EvaluationError, match=r"^no such overload: unknown\(int\)$"):
+        program.evaluate({})
+    with pytest.raises(ProgramError, match="^unknown type: Unknown$"):
+        UNCHECKED.program(UNCHECKED.parse("Unknown{}"))
+
+
+def test_map_keys_can_be_held_to_the_specification() -> None:
+    strict = Environment(options=Options(strict_map_keys=True))
+    for text, message in (
+        ("{1: 2, 1: 3}", "Failed with repeated key"),
+        ("{1: 2, 1u: 3}", "Failed with repeated key"),
+        ("{1.5: 2}", "unsupported key type: double"),
+    ):
+        with pytest.raises(EvaluationError, match=message):
+            strict.compile(text).evaluate({})
+    assert evaluate("{1.5: 2, 'a': 1, 'a': 2}") == {1.5: 2, "a": 2}
+
+
+def test_presence_tests_can_be_held_to_the_specification() -> None:
+    strict = Environment(EXTENSIONS, variables={"o": DYN}, options=Options(strict_presence_test=True))
+    for text in ("has(o.n.x)", "o.n.?x", "o.?n.x", "has(o.?n.x)"):
+        with pytest.raises(EvaluationError, match="no such key: x"):
+            strict.compile(text).evaluate({"o": {"n": 1}})
+    assert strict.compile("has(o.?y.x) || o.?n.hasValue()").evaluate({"o": {"n": 1}}) is True
+
+
+def test_values_print_as_themselves() -> None:
+    assert repr(UInt(3)) == "3u"
+    assert hash(Timestamp(5)) == hash(Timestamp(5))
+    assert hash(Duration(5)) == hash(Duration(5))
+    assert Timestamp(5) != Duration(5)
+    assert isinstance(evaluate("{true: 1}").popitem()[0], BoolKey)
+    assert isinstance(evaluate("optional.of(1)"), Optional)

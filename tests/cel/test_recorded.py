@@ -1,0 +1,52 @@
+"""What a kube-apiserver 1.36 made of expressions that need nothing but cel-go's own libraries."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webhook.cel import CelError, CompileError, Environment, EvaluationError, Options, ProgramError
+from webhook.cel.ext import LISTS, OPTIONALS, SETS, TWO_VARIABLE_COMPREHENSIONS, strings
+from webhook.cel.types import DYN
+from webhook.cel.validators import EXTENDED_VALIDATIONS
+
+LINES = [json.loads(line) for line in (Path(__file__).parent / "kubernetes-1.36.jsonl").read_text().splitlines()]
+POD = LINES[0]["object"]
+ENVIRONMENT = Environment(
+    (OPTIONALS, TWO_VARIABLE_COMPREHENSIONS, LISTS, SETS, strings(2), EXTENDED_VALIDATIONS),
+    variables={"object": DYN},
+    options=Options(presence_test_cost=0),
+)
+# "text" is refused by the policy for its type; find and findAll are Kubernetes' own.
+BEYOND = re.compile(r'^"text"$|\.find(All)?\(')
+CASES = [line for line in LINES[1:] if line["group"] in {"core", "strings"} and not BEYOND.search(line["expression"])]
+MARKS = ("resulted in error: ", "compilation failed: ", "program instantiation failed: ")
+
+
+def verdict_of(expression: str) -> tuple[str, str]:
+    try:
+        return str(ENVIRONMENT.compile(expression).evaluate({"object": POD})).lower(), ""
+    except (CompileError, ProgramError) as error:
+        return "compile-error", str(error)
+    except EvaluationError as error:
+        return "error", str(error)
+
+
+def recorded_text(case: dict[str, Any]) -> str:
+    text: str = case.get("message", "")
+    for mark in MARKS:
+        text = text.partition(mark)[2] or text
+    return text
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["expression"])
+def test_verdict_and_text_are_the_servers(case: dict[str, Any]) -> None:
+    assert verdict_of(case["expression"]) == (case["verdict"], recorded_text(case))
+
+
+def test_all_errors_are_of_one_kind() -> None:
+    assert {CompileError, ProgramError, EvaluationError} <= set(CelError.__subclasses__())
