@@ -9,7 +9,18 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.api.classic import PodSchedulingContext, ResourceClaim, ResourceClaimTemplate, ResourceClass
+from webhook.api.pod import Pod
 from webhook.api.structured_v1alpha2 import ResourceClaimParameters, ResourceClassParameters, ResourceSlice
+from webhook.api.workloads import (
+    CronJob,
+    DaemonSet,
+    Deployment,
+    Job,
+    PodTemplate,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
 from webhook.schema import OLDEST, Target
 
 if TYPE_CHECKING:
@@ -50,6 +61,9 @@ VERSIONS: Mapping[str, Version] = {
         Served(ResourceClassParameters, 30, 30),
         Served(ResourceSlice, 30, 30),
     ),
+    "v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (Pod, PodTemplate, ReplicationController))),
+    "apps/v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (DaemonSet, Deployment, ReplicaSet, StatefulSet))),
+    "batch/v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (CronJob, Job))),
 }
 
 

@@ -1,0 +1,74 @@
+"""Updates of the kinds that make pods: the claims in their templates."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from webhook import validate
+
+JOB: dict[str, Any] = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "train"},
+    "spec": {
+        "template": {
+            "spec": {
+                "containers": [{"name": "train", "image": "trainer:1", "resources": {"claims": [{"name": "gpu"}]}}],
+                "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+            }
+        }
+    },
+}
+
+
+def job(*, made_from: str = "one-gpu", used: Any = (), image: str = "trainer:1", suspend: bool = False) -> Any:
+    """Make a job; without ``used``, its container uses the claim."""
+    result = copy.deepcopy(JOB)
+    pod = result["spec"]["template"]["spec"]
+    result["spec"]["suspend"] = suspend
+    pod["resourceClaims"][0]["resourceClaimTemplateName"] = made_from
+    pod["containers"][0]["image"] = image
+    if used != ():
+        pod["containers"][0]["resources"]["claims"] = used
+    return result
+
+
+@pytest.mark.parametrize(
+    "new", [job(made_from="two-gpus"), job(used=None), job(used=[{"name": "gpu", "request": "large"}])]
+)
+def test_the_claims_of_a_job_cannot_change(new: Any) -> None:
+    problems = validate(new, JOB)
+
+    assert [problem.field for problem in problems] == ["spec.template"]
+    assert [problem.message.rpartition(": ")[2] for problem in problems] == ["field is immutable"]
+
+
+def test_the_claims_that_containers_of_a_suspended_job_use_can_change() -> None:
+    new, suspended = job(used=[], suspend=True), job(suspend=True)
+
+    assert validate(new, suspended, kubernetes="1.36") == []
+    assert len(validate(new, suspended, kubernetes="1.34")) == 1
+
+
+def test_the_claims_that_a_suspended_job_has_cannot_change() -> None:
+    assert len(validate(job(made_from="two-gpus", suspend=True), job(suspend=True), kubernetes="1.36")) == 1
+
+
+def test_nothing_else_of_a_job_is_compared() -> None:
+    assert validate(job(image="trainer:2", suspend=True), JOB) == []
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"])
+def test_the_claims_of_other_workloads_can_change(kind: str) -> None:
+    old, new = ({**each, "apiVersion": "apps/v1", "kind": kind} for each in (job(), job(made_from="two-gpus")))
+
+    assert validate(new, old) == []
+
+
+def test_an_update_is_validated_like_a_new_one() -> None:
+    old, new = ({**each, "apiVersion": "apps/v1", "kind": "Deployment"} for each in (job(), job(used=[{}])))
+
+    assert [problem.field for problem in validate(new, old)] == ["spec.template.spec.containers[0].resources.claims[0]"]

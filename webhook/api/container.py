@@ -1,0 +1,129 @@
+"""Containers: what they run, and what they need.
+
+Of what has nothing to do with claims, what holds one value is typed and the rest is known by name, with the releases
+that have it, so that a misspelt field is found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.values import Quantity
+from webhook.formats.quantities import quantity
+from webhook.problem import forbidden
+from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Struct, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.problem import Problem
+    from webhook.schema import Target, View
+
+
+class ResourceList(Map):
+    """Quantities by the name of a resource."""
+
+    def __init__(self, doc: str = "") -> None:
+        super().__init__(Quantity(), doc)
+
+    def type_name(self, package: str) -> str:
+        """Name the Go type."""
+        return f"{package}.ResourceList"
+
+    def compile(self, target: Target, owner: str, package: str) -> Any:
+        """Make the closures for one target; quantities of the common forms are only looked at."""
+        compiled, release = super().compile(target, owner, package), target.release
+
+        def decode(value: object) -> Sequence[Any]:
+            if type(value) is dict:
+                for each in value.values():
+                    if type(each) is not str or quantity(each, release):
+                        break
+                else:
+                    return ()
+            return compiled.decode(value)
+
+        return compiled._replace(decode=decode)
+
+
+class ResourceClaim(Struct):
+    """A claim of the pod that the container uses."""
+
+    package = "v1"
+
+    name = Text("The claim, as spec.resourceClaims calls it.")
+    request = Text("One of the claim's requests; all of them if empty.", since=31)
+
+
+class ResourceRequirements(Struct):
+    """What a container needs."""
+
+    package = "v1"
+
+    limits = ResourceList("The most of each resource that it may use.")
+    requests = ResourceList("What must be there of each resource.")
+    claims = Array(Nested(ResourceClaim), "The claims that it uses.")
+
+
+class ContainerResizePolicy(Struct):
+    """Whether a container is restarted when one of its resources changes."""
+
+    package = "v1"
+
+    resourceName = Text("The resource.", go="ResourceName")
+    restartPolicy = Text("NotRequired or RestartContainer.", go="ResourceResizeRestartPolicy")
+
+
+class ContainerPort(Struct):
+    """A port that a container listens on."""
+
+    package = "v1"
+
+    name = Text("What services call the port.")
+    hostPort = Int("The port of the node.", go="int32")
+    containerPort = Int("The port of the container.", go="int32")
+    protocol = Text("TCP, UDP or SCTP.", go="Protocol")
+    hostIP = Text("The address of the node.")
+
+
+class Container(Struct):
+    """A container of the pod."""
+
+    package = "v1"
+    opaque = frozenset(
+        {"env", "envFrom", "lifecycle", "livenessProbe", "readinessProbe", "securityContext", "startupProbe"}
+        | {"volumeDevices", "volumeMounts"}
+    )
+
+    name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True)
+    image = Text("The image that it runs.", required=True)
+    imagePullPolicy = Text("When to pull the image.", go="PullPolicy")
+    command = Array(Text(), "What it runs, in place of the image's entry point.")
+    args = Array(Text(), "The arguments of that.")
+    workingDir = Text("Where it runs that.")
+    ports = Array(Nested(ContainerPort), "The ports that it listens on.")
+    resources = Nested(ResourceRequirements, "What it needs.")
+    resizePolicy = Array(Nested(ContainerResizePolicy), "What a change of its resources takes.")
+    restartPolicy = Text(
+        "When it is restarted, if not as its pod.", go="ContainerRestartPolicy", pointer=True, since=28
+    )
+    restartPolicyRules = Anything("Which exits it is restarted after.", since=34)
+    terminationMessagePath = Text("The file with its last words.")
+    terminationMessagePolicy = Text("Where its last words come from.", go="TerminationMessagePolicy")
+    stdin = Bool("Whether it gets a standard input.")
+    stdinOnce = Bool("Whether its standard input closes with the first client.")
+    tty = Bool("Whether it gets a terminal.")
+
+
+class EphemeralContainer(Container):
+    """A container that is added to a running pod, to look into it."""
+
+    targetContainerName = Text("The container whose processes it sees.")
+
+
+@check(EphemeralContainer)
+def resources_of_ephemeral_container(container: View) -> Iterator[Problem]:
+    """A container that is added later gets no resources, and so no claims."""
+    if any(field in container.resources for field in ResourceRequirements.fields):
+        yield forbidden(container / "resources", "cannot be set for an Ephemeral Container")

@@ -1,0 +1,285 @@
+"""The spec of a pod, and so of every pod template: containers, and the claims that they use.
+
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodSpec and what it calls).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.container import Container, EphemeralContainer, ResourceRequirements
+from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
+from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Struct, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+
+
+# What is claimed
+
+
+class ClaimSource(Struct):
+    """Where the claim comes from: an object that exists, or a template that the pod gets its own claim from."""
+
+    package = "v1"
+
+    resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True)
+    resourceClaimTemplateName = Text("A ResourceClaimTemplate.", format=formats.dns_subdomain, pointer=True)
+
+
+class PodResourceClaim(Struct):
+    """A claim that the pod's containers can ask for."""
+
+    package = "v1"
+
+    name = Text("What containers call the claim; a DNS label.")
+    source = Nested(ClaimSource, "Where the claim comes from.", until=30)
+    resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True, since=31)
+    resourceClaimTemplateName = Text(
+        "A ResourceClaimTemplate, from which the pod gets a claim of its own.",
+        format=formats.dns_subdomain,
+        pointer=True,
+        since=31,
+    )
+
+
+@check(ClaimSource, until=30)
+@check(PodResourceClaim, since=31)
+def one_source(claim: View) -> Iterator[Problem]:
+    """A claim comes either from an object or from a template."""
+    from_object, from_template = "resourceClaimName" in claim, "resourceClaimTemplateName" in claim
+    if from_object and from_template:
+        detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+        yield invalid(claim.path, claim.submitted, detail)
+    elif not from_object and not from_template:
+        detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+        yield invalid(claim.path, claim.submitted or {}, detail)
+
+
+# Where the pod may run
+
+
+class Toleration(Struct):
+    """A taint of nodes that the pod puts up with."""
+
+    package = "v1"
+
+    key = Text("The taint; all of them if empty.")
+    operator = Text("Exists or Equal.", go="TolerationOperator")
+    value = Text("The taint's value, for Equal.")
+    effect = Text("The taint's effect; any if empty.", go="TaintEffect")
+    tolerationSeconds = Int("How long the pod stays on a node with a NoExecute taint.", pointer=True)
+
+
+class PodSchedulingGate(Struct):
+    """Something that must be done before the pod is scheduled."""
+
+    package = "v1"
+
+    name = Text("Who will remove the gate.")
+
+
+class NodeSelectorTerm(Struct):
+    """Conditions that a node must all meet."""
+
+    package = "v1"
+
+    matchExpressions = Array(Anything(), "Conditions on labels.")
+    matchFields = Array(Anything(), "Conditions on fields.")
+
+
+class NodeSelector(Struct):
+    """Terms of which a node must meet one; not judged, other than those of DRA's own kinds."""
+
+    package = "v1"
+
+    nodeSelectorTerms = Array(Nested(NodeSelectorTerm), "The terms.")
+
+
+class NodeAffinity(Struct):
+    """Nodes that the pod must or should run on."""
+
+    package = "v1"
+
+    requiredDuringSchedulingIgnoredDuringExecution = Nested(NodeSelector, "The nodes it must run on.", pointer=True)
+    preferredDuringSchedulingIgnoredDuringExecution = Anything("The nodes it should run on.")
+
+
+class Affinity(Struct):
+    """Where the pod wants to run."""
+
+    package = "v1"
+    opaque = frozenset({"podAffinity", "podAntiAffinity"})
+
+    nodeAffinity = Nested(NodeAffinity, "On which nodes.", pointer=True)
+
+
+# Groups of pods
+
+
+class WorkloadReference(Struct):
+    """The workload that the pod is scheduled with."""
+
+    package = "v1"
+
+    name = Text("The Workload.", format=formats.dns_subdomain, always=True)
+    podGroup = Text("The group in the workload.", format=formats.dns_label, always=True)
+    podGroupReplicaKey = Text("The replica of the group.", format=formats.dns_label)
+
+
+class PodSchedulingGroup(Struct):
+    """The pods that are scheduled together with this one."""
+
+    package = "v1"
+
+    podGroupName = Text("The PodGroup.", format=formats.dns_subdomain, pointer=True)
+
+
+@check(PodSchedulingGroup)
+def one_group(group: View) -> Iterator[Problem]:
+    """A scheduling group names a PodGroup."""
+    if "podGroupName" not in group:
+        yield invalid(group / "podGroupName", None, "must specify one of: `podGroupName`")
+
+
+# The whole
+
+
+class PodSpec(Struct):
+    """What a pod runs, and what it needs."""
+
+    package = "v1"
+    opaque = frozenset(
+        {"dnsConfig", "hostAliases", "imagePullSecrets", "os", "overhead", "readinessGates", "securityContext"}
+        | {"topologySpreadConstraints", "volumes"}
+    )
+
+    containers = Array(Nested(Container), "The containers.", required=True)
+    initContainers = Array(Nested(Container), "The containers that run before these, and sidecars.")
+    ephemeralContainers = Array(Nested(EphemeralContainer), "Containers that were added to the running pod.")
+    resourceClaims = Array(Nested(PodResourceClaim), "The claims that must be allocated before the pod can start.")
+    resources = Nested(ResourceRequirements, "What all containers together may use.", pointer=True, since=32)
+    workloadRef = Nested(WorkloadReference, "The workload it is scheduled with.", pointer=True, since=35, until=35)
+    schedulingGroup = Nested(PodSchedulingGroup, "The pods it is scheduled with.", pointer=True, since=36)
+    schedulingGates = Array(Nested(PodSchedulingGate), "What must be done before it is scheduled.")
+    schedulerName = Text("Who schedules it.")
+    nodeName = Text("The node that it was scheduled to.")
+    nodeSelector = Map(Text(), "The labels that a node must have.")
+    affinity = Nested(Affinity, "Where it wants to run.", pointer=True)
+    tolerations = Array(Nested(Toleration), "The taints it puts up with.")
+    priorityClassName = Text("How important it is, by name.")
+    priority = Int("How important it is.", go="int32", pointer=True)
+    preemptionPolicy = Text("Whether it drives others out.", go="PreemptionPolicy", pointer=True)
+    runtimeClassName = Text("What runs its containers.", pointer=True)
+    serviceAccountName = Text("Whom it acts as.")
+    serviceAccount = Text("The former name of that.")
+    automountServiceAccountToken = Bool("Whether it gets a token to act with.", pointer=True)
+    restartPolicy = Text("When its containers are restarted.", go="RestartPolicy")
+    activeDeadlineSeconds = Int("How long it may run.", pointer=True)
+    terminationGracePeriodSeconds = Int("How long it may take to stop.", pointer=True)
+    dnsPolicy = Text("Whom it asks for addresses.", go="DNSPolicy")
+    hostname = Text("Its host name.")
+    hostnameOverride = Text("Its host name, whatever its name.", pointer=True, since=34)
+    subdomain = Text("The domain of its host name.")
+    setHostnameAsFQDN = Bool("Whether its host name has the domain.", pointer=True)
+    enableServiceLinks = Bool("Whether services are told to it by environment variables.", pointer=True)
+    hostNetwork = Bool("Whether it uses the node's network.")
+    hostPID = Bool("Whether it sees the node's processes.")
+    hostIPC = Bool("Whether it shares memory with the node's processes.")
+    hostUsers = Bool("Whether its users are the node's.", pointer=True)
+    shareProcessNamespace = Bool("Whether its containers see each other's processes.", pointer=True)
+
+
+@check(PodSpec)
+def container_names(spec: View) -> Iterator[Problem]:
+    """No two containers of a pod share a name."""
+    seen: set[str] = set()
+    for kind in CONTAINER_LISTS:
+        for index, container in enumerate(items(spec, kind)):
+            name = container.get("name") or ""
+            if name in seen:
+                yield duplicate(spec / kind / index / "name", name)
+            elif name or kind == "containers":  # two that have no name are duplicates too, upstream only here
+                seen.add(name)
+
+
+@check(PodSpec)
+def claim_names(spec: View) -> Iterator[Problem]:
+    """Every claim of a pod has a name of its own."""
+    seen = set()
+    for index, claim in enumerate(items(spec, "resourceClaims")):
+        name = claim.get("name")
+        if not name:
+            yield required(spec / "resourceClaims" / index / "name")
+        elif name in seen:
+            yield duplicate(spec / "resourceClaims" / index / "name", name)
+        else:
+            seen.add(name)
+            for detail in formats.dns_label(name, spec.release):
+                yield invalid(spec / "resourceClaims" / index / "name", name, detail)
+
+
+@check(PodSpec)
+def container_claims(spec: View) -> Iterator[Problem]:
+    """A container uses claims of its pod, and names each claim, or each request of it, once."""
+    names = None
+    for kind in CONTAINER_LISTS:
+        for index, container in enumerate(items(spec, kind)):
+            if claims := (container.get("resources") or {}).get("claims"):
+                if names is None:
+                    names = {name for claim in items(spec, "resourceClaims") if (name := claim.get("name"))}
+                used = [claim or {} for claim in claims]
+                steps = (kind, index, "resources", "claims")
+                yield from (problem.below(steps, steps) for problem in _repeated_claims(used, spec.release))
+                yield from (problem.below(steps, steps) for problem in _unknown_claims(used, names))
+
+
+@check(PodSpec, since=32)
+def claims_of_pod_level(spec: View) -> Iterator[Problem]:
+    """Claims are used by containers; a pod as a whole cannot use them."""
+    if ((spec.submitted or {}).get("resources") or {}).get("claims"):
+        may_not = "cannot" if spec.release < _MAY_NOT else "may not"
+        yield forbidden(spec / "resources" / "claims", f"claims {may_not} be set for Resources at pod-level")
+
+
+_MAY_NOT = 34
+
+
+def items(struct: View, field: str) -> Iterable[dict[str, Any]]:
+    """Return the structs of a list as they were submitted, null as an empty one, without the cost of views."""
+    value = struct.submitted
+    return [each or {} for each in (value and value.get(field)) or ()]
+
+
+def _repeated_claims(used: Iterable[dict[str, Any]], release: int) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, claim in enumerate(used):
+        name, request = claim.get("name"), claim.get("request")
+        if not name:
+            yield required(Path((index,)))
+        elif name in seen:
+            yield duplicate(Path((index,)), name)
+        elif request:
+            for detail in formats.dns_label(request, release):
+                yield invalid(Path((index, "request")), request, detail)
+            if (key := f"{name}/{request}") in seen:
+                yield duplicate(Path((index,)), key)
+            seen.add(key)
+        else:
+            for key in seen:
+                if key.startswith(f"{name}/"):
+                    yield duplicate(Path((index,)), name)
+            seen.add(name)
+
+
+def _unknown_claims(used: Iterable[dict[str, Any]], names: set[str]) -> Iterator[Problem]:
+    for index, claim in enumerate(used):
+        if (name := claim.get("name")) and name not in names:
+            known = f": {', '.join(sorted(names))}" if names else " which is empty"
+            yield not_found(Path((index,)), name, f"must be one of the names in pod.spec.resourceClaims{known}")

@@ -1,0 +1,194 @@
+"""What became of a pod's claims: the parts of its status that concern them.
+
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodStatusUpdate).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from webhook import formats
+from webhook.api.container import ResourceList
+from webhook.formats.quantities import decode_quantity
+from webhook.problem import Key, Path, duplicate, invalid, required
+from webhook.schema import Anything, Array, Nested, Struct, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+# Health of devices
+
+
+class ResourceHealth(Struct):
+    """The health of one device."""
+
+    package = "v1"
+
+    resourceID = Text("The device.", go="ResourceID")
+    health = Text("How it is.", go="ResourceHealthStatus", one_of=("Healthy", "Unhealthy", "Unknown"), always=True)
+    message = Text("Why it is so.", pointer=True, max_length=1024, since=36)
+
+
+class ResourceStatus(Struct):
+    """The health of the devices behind one resource or claim of a container."""
+
+    package = "v1"
+
+    name = Text("The resource, or claim:<claim> or claim:<claim>/<request>.", go="ResourceName")
+    resources = Array(Nested(ResourceHealth), "The devices.")
+
+
+class ContainerStatus(Struct):
+    """What became of a container."""
+
+    package = "v1"
+    opaque = frozenset(
+        {"allocatedResources", "containerID", "image", "imageID", "lastState", "ready", "resources", "restartCount"}
+        | {"started", "state"}
+    )
+
+    name = Text("The container.")
+    allocatedResourcesStatus = Array(Nested(ResourceStatus), "The health of what it was given.", since=31)
+    volumeMounts = Anything("Its mounted volumes.", since=30)
+    user = Anything("Whom it runs as.", since=31)
+    stopSignal = Anything("The signal that stops it.", since=33)
+
+
+@check(ResourceHealth)
+def empty_message(health: View) -> Iterator[Problem]:
+    """A message says something."""
+    if health.message == "":
+        yield required(health / "message", "must be non-empty if specified")
+
+
+@check(ResourceStatus)
+def repeated_device(status: View) -> Iterator[Problem]:
+    """A device is reported once."""
+    seen = set()
+    for device in status.resources:
+        if device.resourceID in seen:
+            yield duplicate(device / "resourceID", device.resourceID)
+        seen.add(device.resourceID)
+
+
+# Claims that were made for the pod
+
+
+class PodResourceClaimStatus(Struct):
+    """The claim that was made from a template for one entry of the pod."""
+
+    package = "v1"
+
+    name = Text("The entry in spec.resourceClaims.")
+    resourceClaimName = Text("The ResourceClaim; absent if none had to be made.", pointer=True)
+
+
+class ContainerExtendedResourceRequest(Struct):
+    """How an extended resource of a container is served by a request."""
+
+    package = "v1"
+
+    containerName = Text("The container.")
+    resourceName = Text("The extended resource.")
+    requestName = Text("The request of the claim.")
+
+
+class PodExtendedResourceClaimStatus(Struct):
+    """The claim that was made for the pod's extended resources."""
+
+    package = "v1"
+
+    requestMappings = Array(
+        Nested(ContainerExtendedResourceRequest),
+        "Which request serves which resource.",
+        required=True,
+        required_detail="at least one request mapping is required",
+    )
+    resourceClaimName = Text("The ResourceClaim.", format=formats.dns_subdomain, required=True)
+
+
+class AllocatableResources(ResourceList):
+    """Quantities by the name of a resource, in a field that has no type of its own."""
+
+    def type_name(self, package: str) -> str:
+        """Name the Go map."""
+        return f"map[{package}.ResourceName]resource.Quantity"
+
+
+class NodeAllocatableResourceClaimStatus(Struct):
+    """What a claim takes of a node's cpu, memory and the like."""
+
+    package = "v1"
+
+    resourceClaimName = Text("The ResourceClaim.")
+    containers = Array(Text(), "The containers that use it.", required=True, required_detail="must not be empty")
+    resources = AllocatableResources("What it takes.")
+
+
+class PodStatus(Struct):
+    """What became of a pod."""
+
+    package = "v1"
+    opaque = frozenset(
+        {"conditions", "hostIP", "message", "nominatedNodeName", "phase", "podIP", "podIPs", "qosClass", "reason"}
+        | {"resize", "startTime"}
+    )
+
+    containerStatuses = Array(Nested(ContainerStatus), "What became of the containers.")
+    initContainerStatuses = Array(Nested(ContainerStatus), "What became of the init containers.")
+    ephemeralContainerStatuses = Array(Nested(ContainerStatus), "What became of containers that were added.")
+    resourceClaimStatuses = Array(Nested(PodResourceClaimStatus), "The claims made from templates.", since=28)
+    extendedResourceClaimStatus = Nested(
+        PodExtendedResourceClaimStatus, "The claim made for extended resources.", pointer=True, since=34
+    )
+    nodeAllocatableResourceClaimStatuses = Array(
+        Nested(NodeAllocatableResourceClaimStatus), "What claims take of the node's own resources.", since=36
+    )
+    hostIPs = Anything("The node's addresses.", since=28)
+    observedGeneration = Anything("The generation that this is the status of.", since=33)
+    allocatedResources = Anything("What the pod as a whole was given.", since=35)
+    resources = Anything("What the pod as a whole has now.", since=35)
+
+
+@check(PodExtendedResourceClaimStatus)
+def request_names(status: View) -> Iterator[Problem]:
+    """Requests have DNS labels for names."""
+    for mapping in status.requestMappings:
+        for detail in formats.dns_label(mapping.requestName, status.release):
+            # Upstream leaves the mapping out of the path.
+            problem = invalid(mapping / "requestName", mapping.requestName, detail)
+            yield replace(problem, spelled=Path(("requestName",)))
+
+
+@check(PodExtendedResourceClaimStatus)
+def repeated_mapping(status: View) -> Iterator[Problem]:
+    """A container's resource is mapped once, since 1.35 once to each request."""
+    fields = ["containerName", "resourceName", "requestName"][: 2 if status.release < _SEVERAL_REQUESTS else 3]
+    seen = set()
+    for mapping in status.requestMappings:
+        key = tuple(getattr(mapping, field) for field in fields)
+        if key in seen:
+            yield from (duplicate(mapping / field, part) for field, part in zip(fields, key, strict=True))
+        seen.add(key)
+
+
+_SEVERAL_REQUESTS = 35
+
+
+@check(NodeAllocatableResourceClaimStatus)
+def allocatable_resources(status: View) -> Iterator[Problem]:
+    """What a claim takes of a node is known by name, and is not negative."""
+    if not status.resourceClaimName:
+        yield required(status / "resourceClaimName", "must not be empty")
+    if not status.resources:
+        yield required(status / "resources", "must not be empty")
+    for name, quantity in status.resources.items():
+        path = status / "resources" / Key(name)
+        if not formats.extended_resource_name(name, status.release):
+            yield invalid(path, name, "must be a node allocatable resource name")
+        if (number := decode_quantity(quantity)).sign < 0:
+            yield invalid(path, str(number), "must be non-negative")

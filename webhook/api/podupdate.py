@@ -1,0 +1,306 @@
+"""Updates of pods: what of a pod's spec may change, and what the API server takes for a change.
+
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodUpdate). What is compared has the defaults of
+``pkg/apis/core/v1/defaults.go`` and what the admission plugins that see updates add: DefaultTolerationSeconds and
+Priority. The ServiceAccount plugin sees only new pods: an update without the account and the volume that it added
+takes them away, and is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from webhook.formats.quantities import Quantity, decode_quantity
+from webhook.problem import forbidden, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.problem import Path, Problem
+
+_MAX_INT32 = 2**31 - 1
+_MAX_DEPTH = 32
+"""No field of a pod lies deeper; what does is not compared."""
+
+_CONTAINER = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
+_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_MODE = {"defaultMode": 0o644}
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "": {
+        "dnsPolicy": "ClusterFirst",
+        "restartPolicy": "Always",
+        "securityContext": {},
+        "terminationGracePeriodSeconds": 30,
+        "schedulerName": "default-scheduler",
+        "enableServiceLinks": True,
+    },
+    "containers": _CONTAINER,
+    "initContainers": _CONTAINER,
+    "ephemeralContainers": _CONTAINER,
+    "ports": {"protocol": "TCP"},
+    "livenessProbe": _PROBE,
+    "readinessProbe": _PROBE,
+    "startupProbe": _PROBE,
+    "httpGet": {"path": "/", "scheme": "HTTP"},
+    "grpc": {"service": ""},
+    "fieldRef": {"apiVersion": "v1"},
+    "secret": _MODE,
+    "configMap": _MODE,
+    "downwardAPI": _MODE,
+    "projected": _MODE,
+    "serviceAccountToken": {"expirationSeconds": 3600},
+    "hostPath": {"type": ""},
+    "spec": {"volumeMode": "Filesystem"},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
+"""What the API server sets, by the field that holds the struct; the spec's own field is called ``""``.
+
+A default in a place that only shares the name does no harm, since it is set in the old state too.
+"""
+
+_POINTERS = frozenset(
+    {"activeDeadlineSeconds", "allowPrivilegeEscalation", "automountServiceAccountToken", "defaultMode"}
+    | {"enableServiceLinks", "expirationSeconds", "fsGroup", "fsGroupChangePolicy", "gmsaCredentialSpec"}
+    | {"gmsaCredentialSpecName", "hostProcess", "hostUsers", "hostnameOverride", "initiatorName", "localhostProfile"}
+    | {"maxExpirationSeconds", "minDomains", "mode", "mountPropagation", "nodeAffinityPolicy", "nodeTaintsPolicy"}
+    | {"optional", "podGroupName", "preemptionPolicy", "priority", "privileged", "procMount"}
+    | {"readOnlyRootFilesystem", "recursiveReadOnly", "resourceClaimName", "resourceClaimTemplateName", "runAsGroup"}
+    | {"runAsNonRoot", "runAsUser", "runAsUserName", "runtimeClassName", "seLinuxChangePolicy", "service"}
+    | {"setHostnameAsFQDN", "shareProcessNamespace", "stopSignal", "storageClassName", "supplementalGroupsPolicy"}
+    | {"terminationGracePeriodSeconds", "tolerationSeconds", "volumeAttributesClassName", "volumeMode"}
+)
+"""The fields that Go holds by pointer: false, 0 or ``""`` differs from nothing."""
+_VALUES = frozenset(
+    {"labels", "annotations", "limits", "matchLabels", "metadata", "nodeSelector", "options", "overhead"}
+    | {"podAffinityTerm", "preference", "requests", "resources", "source", "spec", "userAnnotations"}
+    | {"volumeAttributes"}
+)
+"""The structs and maps that Go does not hold by pointer: an empty one is nothing."""
+_RESOURCES = frozenset({"limits", "requests", "overhead"})
+_QUANTITIES = frozenset({"divisor", "sizeLimit"})
+_ZERO = Quantity()
+
+
+def changes(new: dict[str, Any], old: dict[str, Any], path: Path) -> Iterator[Problem]:
+    """Find the changes of a pod's spec that the API server refuses.
+
+    Args:
+        new: The spec as submitted.
+        old: The spec as stored.
+        path: Where the spec sits.
+    """
+    if new == old:
+        return
+    before = settled(old)
+    after = _admitted(settled(new), before)
+    for kind in ("containers", "initContainers"):
+        if len(after.get(kind, ())) != len(before.get(kind, ())):
+            yield forbidden(path / kind, "pod updates may not add or remove containers")
+            return
+    if refused := list(_deadline(after, before, path / "activeDeadlineSeconds")):
+        yield from refused
+        if "activeDeadlineSeconds" in after:
+            return
+    yield from _tolerations(after, before, path / "tolerations")
+    yield from _gates(after, before, path / "schedulingGates")
+    if before.get("schedulingGates"):
+        yield from _node_selector(after, before, path / "nodeSelector")
+        yield from _node_affinity(after, before, path / "affinity" / "nodeAffinity")
+    _overlook(after, before)
+    if changed := list(_different(after, before, "")):
+        detail = f"pod updates may not change fields other than {','.join(_UPDATABLE)}"
+        yield replace(forbidden(path, detail), hint=f"changed: {', '.join(changed)}")
+
+
+_UPDATABLE = (
+    "`spec.containers[*].image`",
+    "`spec.initContainers[*].image`",
+    "`spec.activeDeadlineSeconds`",
+    "`spec.tolerations` (only additions to existing tolerations)",
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+)
+
+
+def _deadline(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
+    """Let a deadline be set, or moved to an earlier time."""
+    new, old = after.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
+    if new is None:
+        if old is not None:
+            yield invalid(path, None, "must not update from a positive integer to nil value")
+    elif not 0 <= new <= _MAX_INT32:
+        yield invalid(path, new, f"must be between 0 and {_MAX_INT32}, inclusive")
+    elif old is not None and old < new:
+        yield invalid(path, new, "must be less than or equal to previous value")
+
+
+def _tolerations(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
+    """Let tolerations be added, and last for another time."""
+    given = [_lasting(toleration) for toleration in after.get("tolerations", ())]
+    if any(_lasting(toleration) not in given for toleration in before.get("tolerations", ())):
+        yield forbidden(path, "existing toleration can not be modified except its tolerationSeconds")
+
+
+def _lasting(toleration: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+
+
+def _gates(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
+    """Let scheduling gates be removed."""
+    known = [gate.get("name") for gate in before.get("schedulingGates", ())]
+    added = {gate.get("name"): index for index, gate in enumerate(after.get("schedulingGates", ()))}
+    for name, index in added.items():
+        if name not in known:
+            detail = f"only deletion is allowed, but found new scheduling gate '{name or ''}'"
+            yield forbidden(path / index / "name", detail)
+
+
+def _node_selector(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
+    """Let labels be added to the node selector of a gated pod."""
+    new = after.get("nodeSelector", {})
+    if not before.get("nodeSelector", {}).items() <= new.items():
+        yield invalid(path, new, "only additions to spec.nodeSelector are allowed (no mutations or deletions)")
+
+
+def _node_affinity(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
+    """Let conditions be added to the terms of a gated pod's node affinity."""
+    path = path / "requiredDuringSchedulingIgnoredDuringExecution" / "nodeSelectorTerms"
+    new, old = _terms(after), _terms(before)
+    if old and len(new) != len(old):
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        yield invalid(path, new, detail)
+        return
+    for index, term in enumerate(old):
+        if not _only_added(new[index], term):
+            yield invalid(path / index, new[index], "only additions are allowed (no mutations or deletions)")
+
+
+def _terms(spec: dict[str, Any]) -> Sequence[dict[str, Any]]:
+    node = spec.get("affinity", {}).get("nodeAffinity", {})
+    required = node.get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    terms: Sequence[dict[str, Any]] = required.get("nodeSelectorTerms", ())
+    return terms
+
+
+def _only_added(new: dict[str, Any], old: dict[str, Any]) -> bool:
+    """Tell whether a term keeps its conditions; one that has none matches no node, and cannot get any."""
+    if not old:
+        return not new
+    return all(new.get(name, [])[: len(conditions)] == conditions for name, conditions in old.items())
+
+
+def _overlook(after: dict[str, Any], before: dict[str, Any]) -> None:
+    """Undo the changes that are allowed, or that have been found already."""
+    for kind in ("containers", "initContainers"):
+        for container, stored in zip(after.get(kind, ()), before.get(kind, ()), strict=True):
+            container["image"] = stored.get("image")
+            stored.setdefault("image", None)
+    overlooked = ["activeDeadlineSeconds", "tolerations", "schedulingGates"]
+    if before["terminationGracePeriodSeconds"] < 0 and after["terminationGracePeriodSeconds"] == 1:
+        overlooked.append("terminationGracePeriodSeconds")
+    if before.get("schedulingGates"):
+        overlooked.append("nodeSelector")
+        for spec in (after, before):
+            spec["affinity"] = {**spec.get("affinity", {}), "nodeAffinity": None}
+    for name in overlooked:
+        after.pop(name, None)
+        before.pop(name, None)
+
+
+def _different(after: dict[str, Any], before: dict[str, Any], prefix: str) -> Iterator[str]:
+    """Name the fields that differ, those of containers one by one."""
+    for name in sorted({**before, **after}):
+        new, old = after.get(name), before.get(name)
+        if new == old:
+            continue
+        if name in {"containers", "initContainers"} and not prefix:
+            for index, (container, stored) in enumerate(zip(new or (), old or (), strict=True)):
+                yield from _different(container, stored, f"{name}[{index}].")
+        else:
+            yield f"{prefix}{name}"
+
+
+# What is compared
+
+
+def settled(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod's spec with the API server's defaults, without what Go takes for nothing, quantities by value."""
+    result: dict[str, Any] = _settled(spec, "", 0)
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        for container in result.get(kind, ()):
+            _settle_container(container, on_host=result.get("hostNetwork") is True)
+    if account := result.pop("serviceAccount", None):
+        result.setdefault("serviceAccountName", account)
+    return result
+
+
+def _settled(value: Any, name: str, depth: int) -> Any:
+    if depth > _MAX_DEPTH:
+        return None
+    if isinstance(value, list):
+        return [{} if each is None else _settled(each, name, depth + 1) for each in value]
+    if not isinstance(value, dict):
+        return _quantity(value) if name in _QUANTITIES else value
+    if name in _RESOURCES:
+        return {key: _quantity(each) for key, each in value.items()}
+    given = ((key, _settled(each, key, depth + 1)) for key, each in value.items() if each is not None)
+    result = {**_DEFAULTS.get(name, {}), **{key: each for key, each in given if not _is_nothing(each, key)}}
+    if name == "volumes" and not result.keys() - {"name"}:
+        result["emptyDir"] = {}
+    return result
+
+
+def _is_nothing(value: Any, name: str) -> bool:
+    """Tell whether Go cannot tell a value from an absent one."""
+    if name == "divisor":
+        return bool(value == _ZERO)
+    if isinstance(value, dict):
+        return not value and name in _VALUES
+    return not value and (isinstance(value, list) or name not in _POINTERS)
+
+
+def _quantity(value: Any) -> Any:
+    try:
+        return decode_quantity(value)
+    except ValueError:
+        return value
+
+
+def _settle_container(container: dict[str, Any], *, on_host: bool) -> None:
+    latest = _tag(container.get("image", "")) == "latest"
+    container.setdefault("imagePullPolicy", "Always" if latest else "IfNotPresent")
+    resources = container.get("resources", {})
+    if limits := resources.get("limits"):
+        resources["requests"] = {**limits, **resources.get("requests", {})}
+    # Whether the API server adds the default policy depends on the release; it means the same.
+    policies = [each for each in container.pop("resizePolicy", ()) if each.get("restartPolicy") != "NotRequired"]
+    if policies:
+        container["resizePolicy"] = policies
+    for port in container.get("ports", ()) if on_host else ():
+        port.setdefault("hostPort", port.get("containerPort"))
+
+
+def _tag(image: str) -> str:
+    """Return an image's tag, ``latest`` if it has neither tag nor digest."""
+    name, at, _ = image.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    return tag if tag or at else "latest"
+
+
+def _admitted(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """Add what admission plugins add to an update."""
+    given = after.get("tolerations", [])
+    added = [
+        {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+        for taint in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+        if not any(_tolerates(toleration, taint) for toleration in given)
+    ]
+    kept: dict[str, Any] = {name: before[name] for name in ("priority", "preemptionPolicy") if name in before}
+    return {**kept, **after, "tolerations": [*given, *added]}
+
+
+def _tolerates(toleration: dict[str, Any], taint: str) -> bool:
+    return toleration.get("key") in {None, taint} and toleration.get("effect") in {None, "NoExecute"}
