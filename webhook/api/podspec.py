@@ -234,10 +234,9 @@ def container_claims(spec: View) -> Iterator[Problem]:
             if claims := (container.get("resources") or {}).get("claims"):
                 if names is None:
                     names = {name for claim in items(spec, "resourceClaims") if (name := claim.get("name"))}
-                used = [claim or {} for claim in claims]
-                steps = (kind, index, "resources", "claims")
-                yield from (problem.below(steps, steps) for problem in _repeated_claims(used, spec.release))
-                yield from (problem.below(steps, steps) for problem in _unknown_claims(used, names))
+                for problem in _misused(claims, names, spec.release):
+                    steps = (kind, index, "resources", "claims")
+                    yield problem.below(steps, steps)
 
 
 @check(PodSpec, since=32)
@@ -257,13 +256,15 @@ def items(struct: View, field: str) -> Iterable[dict[str, Any]]:
     return [each or {} for each in (value and value.get(field)) or ()]
 
 
-def _repeated_claims(used: Iterable[dict[str, Any]], release: int) -> Iterator[Problem]:
+def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: int) -> Iterator[Problem]:
+    """Find what is wrong with a container's claims (validateResourceClaimNames)."""
     seen: set[str] = set()
-    for index, claim in enumerate(used):
-        name, request = claim.get("name"), claim.get("request")
+    for index, claim in enumerate(claims):
+        name, request = (claim or {}).get("name"), (claim or {}).get("request")
         if not name:
             yield required(Path((index,)))
-        elif name in seen:
+            continue
+        if name in seen:
             yield duplicate(Path((index,)), name)
         elif request:
             for detail in formats.dns_label(request, release):
@@ -276,10 +277,6 @@ def _repeated_claims(used: Iterable[dict[str, Any]], release: int) -> Iterator[P
                 if key.startswith(f"{name}/"):
                     yield duplicate(Path((index,)), name)
             seen.add(name)
-
-
-def _unknown_claims(used: Iterable[dict[str, Any]], names: set[str]) -> Iterator[Problem]:
-    for index, claim in enumerate(used):
-        if (name := claim.get("name")) and name not in names:
+        if name not in names:
             known = f": {', '.join(sorted(names))}" if names else " which is empty"
             yield not_found(Path((index,)), name, f"must be one of the names in pod.spec.resourceClaims{known}")
