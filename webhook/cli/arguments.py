@@ -64,7 +64,7 @@ examples:
   draguard review review.json
   draguard review --endpoint mutate - < reviews.jsonl | jq .response.patch
 
-Input is AdmissionReviews (admission.k8s.io/v1) as JSON, one or many, each on one line or on several.
+Input is AdmissionReviews (admission.k8s.io/v1) as JSON, one or many, each on one line or several.
 Each is answered by an AdmissionReview on a line of its own. What is no AdmissionReview is reported
 with its line, and the exit code is 1; a refusal is an answer like any other.
 """
@@ -81,7 +81,7 @@ SIGTERM and SIGINT end it once the requests in flight are answered.
 
 _CERTS = """\
 examples:
-  draguard certs                            for Service draguard in namespace draguard-system, and localhost
+  draguard certs                            for Service draguard in draguard-system, and localhost
   draguard certs admission.dra.svc 10.0.0.7
   draguard certs --ca-bundle                prints caBundle for the webhook configurations
 

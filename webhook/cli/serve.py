@@ -35,7 +35,7 @@ def run(arguments: Namespace) -> int:
     host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
     try:
         context = _made_on_the_fly(host) if arguments.dev else _given(arguments)
-        server.serve(app, host, arguments.port, context, ready=_ready)
+        server.serve(app, host, arguments.port, context)
     except server.ServerError as error:
         raise UsageError(str(error)) from error
     return 0
@@ -48,12 +48,10 @@ def _given(arguments: Namespace) -> ssl.SSLContext:
 def _made_on_the_fly(host: str) -> ssl.SSLContext:
     from webhook import certs  # noqa: PLC0415 - cryptography is loaded only to make certificates
 
-    names = dict.fromkeys((*certs.DEFAULT_NAMES, host))
-    pair = certs.ephemeral(list(names))
+    try:
+        pair = certs.ephemeral([*certs.DEFAULT_NAMES, host])
+    except certs.CertificateError as error:
+        raise UsageError(str(error)) from error
     print("caBundle of the certificate that was made on the fly:", file=sys.stderr)
     print(base64.b64encode(pair.ca).decode(), flush=True)
     return server.tls_context_of(pair.certificate, pair.key)
-
-
-def _ready(url: str) -> None:
-    print(f"draguard serves {url}/validate and {url}/mutate", file=sys.stderr, flush=True)

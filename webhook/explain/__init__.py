@@ -14,7 +14,7 @@ from webhook.explain import text
 from webhook.explain.places import children, kinds, rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from webhook.explain.places import Kind, Place
 
@@ -46,16 +46,15 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         return text.overview(among, rules(among, release))
     # A field may be spelled as in findings: spec.devices.requests[0].name
     name, *path = re.sub(r"\[[^\]]*\]", "", query).split(".")
-    if kind := _newest(among, name):
-        return text.of_place(_find(kind, path, release), release)
+    if named := _named(among, name):
+        return text.of_place(_find(named, path, release), release)
     known = rules(among, release)
     if query in known:
         return text.of_rule(query, known[query])
-    if elsewhere := _newest(kinds(), name):
+    if elsewhere := _named(kinds(), name):
         where = api_version or f"Kubernetes 1.{release}"
-        message = (
-            f"{where} has no {elsewhere.name}: {elsewhere.api_version} of {text.releases(elsewhere.served)} has it"
-        )
+        there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
+        message = f"{where} has no {elsewhere[0].name}: it is in {there}"
         raise UnknownNameError(message)
     nearest = _nearest(name, [*(kind.name for kind in among), *known])
     hint = f"did you mean {nearest}?" if nearest else "`draguard explain` lists what there is"
@@ -63,21 +62,27 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
     raise UnknownNameError(message)
 
 
-def _newest(among: Iterable[Kind], name: str) -> Kind | None:
-    """Find a kind, spelled like the kind or like its resource, in the newest version that has it."""
+def _named(among: Iterable[Kind], name: str) -> list[Kind]:
+    """Find a kind in all its versions, the newest first; it may be spelled like its resource."""
     wanted = name.casefold()
     named = [kind for kind in among if wanted in {kind.name.lower() + end for end in ("", "s", "es")}]
-    return max(named, key=lambda kind: (kind.served.until, kind.served.since), default=None)
+    return sorted(named, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
 
 
-def _find(kind: Kind, path: Iterable[str], release: int | None) -> Place:
-    place = kind.place
-    for step in path:
-        fields = {child.path[-1]: child for child in children(place, release)}
-        if step not in fields:
-            raise UnknownNameError(_no_field(place, step, fields))
-        place = fields[step]
-    return place
+def _find(named: Iterable[Kind], path: Sequence[str], release: int | None) -> Place:
+    """Find a field in the newest version of a kind that has it."""
+    complaints = []
+    for kind in named:
+        place = kind.place
+        for step in path:
+            fields = {child.path[-1]: child for child in children(place, release)}
+            if step not in fields:
+                complaints.append(_no_field(place, step, fields))
+                break
+            place = fields[step]
+        else:
+            return place
+    raise UnknownNameError(complaints[0])
 
 
 def _no_field(place: Place, step: str, fields: Iterable[str]) -> str:

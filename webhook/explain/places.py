@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.api.opaque import RawObject
 from webhook.api.versions import VERSIONS, Served
 from webhook.schema import Array, Declared, Field, Map, Nested, Parsed, Struct, declared
 
@@ -30,6 +31,14 @@ _EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         "A number is less than it may be.",
         lambda field: getattr(field, "minimum", None) is not None,
     ),
+    "maximum": (
+        "A number is greater than it may be.",
+        lambda field: getattr(field, "maximum", None) is not None,
+    ),
+    "json-object": (
+        "A driver's own configuration is JSON, but no JSON object.",
+        lambda field: isinstance(field, RawObject),
+    ),
     "duplicate": (
         "An item of a list repeats an earlier one.",
         lambda field: getattr(field, "unique", None) is not None,
@@ -47,8 +56,13 @@ _EVERY_OBJECT: Mapping[str, str] = {
     "name": "An update names another object than the one it is sent to.",
     "uid": "An update is meant for an earlier object of the same name.",
     "resource-version": "An update is based on an earlier state than the stored one.",
+    "deprecated": "The API version is deprecated: the API server says so, and from which release on it is gone.",
+    "gate-off": "A kind or a field depends on a feature gate that is off by default; a field is then dropped.",
     "status-dropped": "A new object has a status: the API server drops it without a word.",
     "prescheduled-contradiction": "A pod names a node that its own nodeSelector or affinity rules out.",
+    "spec-ignored": "An update of the status changes the spec: the API server keeps the spec as it was.",
+    "status-ignored": "An update of the object changes the status: the API server keeps the status as it was.",
+    "prescheduled": "A pod named its node itself and so bypassed the scheduler; `draguard mutate` has changed that.",
     "unreadable": "A file, or one of its documents, cannot be read as Kubernetes reads it.",
 }
 """Rules about whole objects and files, which no type declares."""

@@ -7,7 +7,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, TypeVar
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import NEWEST, target
 from webhook.explain.places import children, rules_at
 from webhook.schema import CREATE, OLDEST, UPDATE, UPDATE_STATUS
 
@@ -49,10 +49,10 @@ def of_place(place: Place, release: int | None) -> str:
     lines += [f"KUBERNETES:  {_existence(place)}", "", "DESCRIPTION:"]
     for doc in dict.fromkeys((field.doc if field else "", _doc(struct) if struct else "")):
         lines += _wrapped(doc, 4)
-    if field and (limits := [*field.limits(), *_gates(field)]):
+    if field and (limits := [*field.limits(), *_gates(place, release)]):
         lines += ["", "LIMITS:", *(f"    {limit}" for limit in limits)]
     if parts := list(children(place, release)):
-        lines += ["", "FIELDS:", *(line for part in parts for line in _of_part(part))]
+        lines += ["", "FIELDS:", *(line for part in parts for line in _of_part(part, release))]
     if struct and struct.opaque:
         lines += ["", "NOT JUDGED HERE:", *_wrapped(", ".join(sorted(struct.opaque)), 4)]
     if stated := list(rules_at(place, release)):
@@ -90,9 +90,9 @@ def _by_version(pairs: Iterable[tuple[Kind, _T]]) -> dict[str, list[_T]]:
     return found
 
 
-def _of_part(place: Place) -> Iterator[str]:
+def _of_part(place: Place, release: int | None) -> Iterator[str]:
     if field := place.field:
-        facts = [*field.limits(), *_window(field, place.kind.served), *_gates(field)]
+        facts = [*field.limits(), *_window(field, place.kind.served), *_gates(place, release)]
         yield f"  {place.path[-1]}  <{_type_name(field)}>" + (f"  {', '.join(facts)}" if facts else "")
         yield from _wrapped(field.doc, 4)
 
@@ -112,8 +112,12 @@ def _window(what: Field | Declared, served: Served | None = None) -> list[str]:
     return facts + ([f"until 1.{what.until}"] if what.until is not None and what.until < last else [])
 
 
-def _gates(field: Field) -> list[str]:
-    return [f"dropped without feature gate {gate}" for gate in field.gates]
+def _gates(place: Place, release: int | None) -> list[str]:
+    """Say which feature gates a field needs, in the newest release unless one is given."""
+    if place.field is None:
+        return []
+    version = target(place.kind.api_version, release or place.kind.served.until, CREATE)
+    return [f"dropped without feature gate {gate}" for gate in place.field.gates(version)]
 
 
 def _existence(place: Place) -> str:

@@ -1,0 +1,56 @@
+"""Runs draguard, as a process or in this one."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ROOT = Path(__file__).parent.parent
+SCRIPT = Path(sys.executable).with_name("draguard")
+
+
+class Done(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+def process(*arguments: str | Path, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Done:
+    """Run the installed command in the project's directory."""
+    done = subprocess.run(
+        [SCRIPT, *arguments],
+        input=stdin,
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+        timeout=60,
+        env={**os.environ, **(env or {})},
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def draguard(*arguments: str | Path, stdin: bytes = b"") -> Done:
+    """Run the command in this process, where it is quicker and its lines are counted."""
+    out, err = io.StringIO(), io.StringIO()
+    real = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            code = main([str(argument) for argument in arguments])
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0
+    finally:
+        sys.stdin = real
+    return Done(code, out.getvalue(), err.getvalue())

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import pytest
+
+import webhook.cli.validate
+from tests.command import ROOT, SCRIPT, draguard, process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMANDS = ("validate", "mutate", "explain", "review", "serve", "certs")
+BAD = "examples/limits/nodes.yaml"
+
+
+class TestHelp:
+    def test_it_lists_commands_and_exit_codes(self) -> None:
+        done = draguard("--help")
+        assert done.code == 0
+        assert all(f"\n    {command} " in done.out for command in COMMANDS)
+        assert "exit codes:" in done.out
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_every_command_shows_examples(self, command: str) -> None:
+        done = draguard(command, "--help")
+        assert done.code == 0
+        assert f"examples:\n  draguard {command}" in done.out
+
+    def test_its_lines_fit_on_a_screen(self) -> None:
+        text = "".join(draguard(command, "--help").out for command in COMMANDS) + draguard("--help").out
+        assert [line for line in text.splitlines() if len(line) > 100] == []
+
+    def test_without_a_command_it_is_wrong_use(self) -> None:
+        done = draguard()
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("usage: draguard")
+
+    def test_the_version_is_that_of_the_distribution(self) -> None:
+        assert process("--version") == (0, f"draguard {version('draguard')}\n", "")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [["nonsense"], ["validate", "--nonsense"], ["validate", "--out", "json"], ["mutate"], ["serve", "--port", "x"]],
+        ids=" ".join,
+    )
+    def test_what_cannot_be_understood_is_wrong_use(self, arguments: list[str]) -> None:
+        done = draguard(*arguments)
+        assert (done.code, done.out) == (2, "")
+        assert "error: " in done.err
+
+
+class TestProcess:
+    def test_findings_go_to_standard_output_and_make_the_exit_code_1(self) -> None:
+        done = process("validate", BAD)
+        assert (done.code, done.err) == (1, "")
+        assert done.out.startswith(f"{BAD}:9:3: error max-items: spec.potentialNodes: Too long: ")
+
+    def test_nothing_found_is_exit_code_0(self) -> None:
+        done = process("validate", "examples/mended")
+        assert (done.code, done.err) == (0, "")
+
+    def test_wrong_use_is_exit_code_2_and_told_on_standard_error(self) -> None:
+        done = process("validate", "--kubernetes-version", "1.99")
+        assert (done.code, done.out) == (2, "")
+        assert done.err == (
+            "draguard validate: error: --kubernetes-version: Kubernetes 1.99 is not known here; 1.27 to 1.36 are\n"
+        )
+
+    def test_standard_input_is_read(self) -> None:
+        done = process("validate", "-", stdin=(ROOT / BAD).read_bytes())
+        assert done.code == 1
+        assert done.out.startswith("<stdin>:9:3: ")
+
+    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+    def test_any_encoding_of_the_terminal_will_do(self, encoding: str) -> None:
+        done = process("validate", "-", stdin="a: 'é€\n".encode(), env={"PYTHONIOENCODING": encoding})
+        assert (done.code, done.err) == (1, "")
+
+    def test_it_ends_quietly_once_nobody_reads_its_output(self) -> None:
+        read, write = os.pipe()
+        os.close(read)
+        try:
+            done = subprocess.run(
+                [SCRIPT, "validate", BAD], stdout=write, stderr=subprocess.PIPE, cwd=ROOT, check=False, timeout=60
+            )
+        finally:
+            os.close(write)
+        assert (done.returncode, done.stderr) == (141, b"")
+
+    def test_it_ends_quietly_when_interrupted(self, tmp_path: Path) -> None:
+        fifo = tmp_path / "never-ending.yaml"
+        os.mkfifo(fifo)
+        running = subprocess.Popen([SCRIPT, "validate", fifo], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        writer = os.open(fifo, os.O_WRONLY)  # returns once draguard reads
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+        os.close(writer)
+        assert (running.returncode, out, err) == (130, b"", b"")
+
+
+class TestOwnFailure:
+    def test_it_is_exit_code_3_with_all_that_a_report_needs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(*_: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(webhook.cli.validate, "find", broken)
+        done = draguard("validate", BAD)
+        assert (done.code, done.out) == (3, "")
+        assert "ZeroDivisionError" in done.err
+        assert done.err.endswith(
+            "draguard validate: error: draguard itself failed; please report this with the lines above\n"
+        )
+
+    def test_output_that_is_no_file_may_be_gone_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def gone(*_: object) -> None:
+            raise BrokenPipeError
+
+        monkeypatch.setattr(webhook.cli.validate, "read", gone)
+        assert draguard("validate", BAD).code == 141
+
+
+def test_usage_is_told_without_loading_what_commands_need() -> None:
+    code = "import sys; import webhook.cli; print('yaml' in sys.modules, 'webhook.schema' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "False False\n"

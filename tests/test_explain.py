@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.command import ROOT, draguard
+from webhook import validate
+from webhook.api.versions import VERSIONS
+from webhook.documents import Document, parse
+from webhook.explain import UnknownNameError, explain
+from webhook.explain.places import Place, children, kinds, rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RULES = frozenset(rules(kinds(), None))
+CASES = sorted((ROOT / "tests" / "cases").glob("*/*.yaml"))
+
+
+def lines_of(query: str, **options: str) -> list[str]:
+    return explain(query, **options).splitlines()
+
+
+class TestOverview:
+    def test_it_lists_every_kind_with_its_releases(self) -> None:
+        text = explain()
+        for version in VERSIONS.values():
+            assert all(re.search(rf"^    {name} ", text, re.MULTILINE) for name in version.kinds)
+        assert re.search(r"^    ResourceClaim  +1\.27 to 1\.30  +A request for a resource", text, re.MULTILINE)
+
+    def test_it_lists_every_rule(self) -> None:
+        text = explain()
+        assert all(re.search(rf"^  {rule}  ", text, re.MULTILINE) for rule in RULES)
+
+    def test_a_release_narrows_it_down(self) -> None:
+        text = explain(kubernetes="1.29")
+        assert "ResourceClass " in text
+        assert "ResourceSlice" not in text
+        assert "data-with-structured-data" not in text
+
+
+class TestKinds:
+    @pytest.mark.parametrize("query", ["ResourceClaim", "resourceclaim", "resourceclaims", "RESOURCECLAIM"])
+    def test_a_kind_is_found_by_its_name_and_by_its_resource(self, query: str) -> None:
+        assert lines_of(query, api_version="resource.k8s.io/v1alpha2")[:4] == [
+            "GROUP:       resource.k8s.io",
+            "KIND:        ResourceClaim",
+            "VERSION:     v1alpha2",
+            "KUBERNETES:  1.27 to 1.30",
+        ]
+
+    def test_it_tells_fields_with_type_limits_and_doc(self) -> None:
+        lines = lines_of("ResourceClass")
+        at = lines.index("  driverName  <string>  required, 63 bytes at most, driver-name")
+        assert lines[at + 1] == "    The driver that allocates claims of this class."
+
+    def test_it_tells_when_a_field_came(self) -> None:
+        assert "  structuredParameters  <boolean>  since 1.30" in [
+            line.replace("<bool>", "<boolean>") for line in lines_of("ResourceClass")
+        ]
+        assert not any("structuredParameters" in line for line in lines_of("ResourceClass", kubernetes="1.29"))
+
+    def test_it_tells_rules_of_the_kind(self) -> None:
+        lines = lines_of("ResourceClaim", api_version="resource.k8s.io/v1alpha2")
+        at = lines.index("  reserved-while-deallocating  (update of the status)")
+        assert lines[at + 1] == "    Nobody new may reserve a claim that is going away."
+
+
+class TestFields:
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "ResourceClaim.status.allocation.resourceHandles.driverName",
+            "ResourceClaim.status.allocation.resourceHandles[31].driverName",
+        ],
+    )
+    def test_a_field_is_found_as_findings_spell_it(self, query: str) -> None:
+        lines = lines_of(query, api_version="resource.k8s.io/v1alpha2")
+        assert "FIELD:       status.allocation.resourceHandles.driverName  <string>" in lines
+        limits = lines[lines.index("LIMITS:") + 1 : lines.index("RULES:") - 1]
+        assert limits == ["    required", "    63 bytes at most", "    driver-name"]
+        assert {"  required", "  max-length", "  driver-name"} <= set(lines)
+
+    def test_a_list_shows_the_fields_of_its_items(self) -> None:
+        lines = lines_of("ResourceClaim.status.reservedFor", api_version="resource.k8s.io/v1alpha2")
+        assert "FIELD:       status.reservedFor  <[]ResourceClaimConsumerReference>" in lines
+        assert "    32 items at most" in lines
+        assert "  uid  <UID>  required" in lines
+
+    def test_a_field_is_looked_for_in_older_versions_of_its_kind_too(self) -> None:
+        assert "VERSION:     v1alpha2" in lines_of("ResourceClaim.spec.allocationMode")
+
+    def test_a_field_of_one_release_says_so(self) -> None:
+        assert "KUBERNETES:  1.30" in lines_of("ResourceClass.structuredParameters")
+
+    def test_every_field_of_every_kind_can_be_explained(self) -> None:
+        left: list[Place] = [kind.place for kind in kinds()]
+        while left:
+            place = left.pop()
+            text = explain(str(place), api_version=place.kind.api_version)
+            assert f"KIND:        {place.kind.name}" in text
+            assert "DESCRIPTION:\n    " in text, place
+            left += children(place, None)
+
+
+class TestRules:
+    def test_a_rule_tells_what_it_says_and_where_it_applies(self) -> None:
+        assert lines_of("data-with-structured-data") == [
+            "RULE:        data-with-structured-data",
+            "",
+            "DESCRIPTION:",
+            "    A handle holds a driver's own data or structured data, not both.",
+            "",
+            "APPLIES TO:",
+            "  resource.k8s.io/v1alpha2",
+            "    ResourceClaim.status.allocation.resourceHandles  (since 1.30)",
+        ]
+
+    @pytest.mark.parametrize(
+        ("rule", "place"),
+        [
+            ("required", "ResourceClass.driverName"),
+            ("immutable", "ResourceClaim.spec"),
+            ("enum", "ResourceClaim.spec.allocationMode"),
+            ("max-length", "ResourceClaim.status.allocation.resourceHandles.data"),
+            ("max-items", "PodSchedulingContext.spec.potentialNodes"),
+            ("duplicate", "ResourceClaim.status.reservedFor"),
+            ("dns-subdomain", "PodSchedulingContext.spec.potentialNodes"),
+            ("quantity", "ResourceSlice.namedResources.instances.attributes.quantity"),
+            ("label-syntax", "ResourceClaimTemplate.spec.metadata"),
+        ],
+    )
+    def test_a_rule_applies_to_each_field_that_states_it(self, rule: str, place: str) -> None:
+        assert f"    {place}" in lines_of(rule, api_version="resource.k8s.io/v1alpha2")
+
+    @pytest.mark.parametrize("rule", ["unknown-field", "not-served", "unreadable", "status-dropped"])
+    def test_a_rule_about_any_object_has_no_place(self, rule: str) -> None:
+        assert "APPLIES TO:" not in lines_of(rule)
+
+    def test_every_rule_can_be_explained(self) -> None:
+        for rule in RULES:
+            assert re.search(r"DESCRIPTION:\n    \S", explain(rule)), rule
+
+    @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.stem}")
+    def test_every_finding_of_the_cases_has_a_rule_that_can_be_explained(self, case: Path) -> None:
+        text = case.read_text(encoding="utf-8")
+        stated = re.match(r"# kubernetes: (\S+)", text)
+        for document in parse(text):
+            assert isinstance(document, Document)
+            for problem in validate(document.data, kubernetes=stated[1] if stated else None):
+                assert problem.rule in RULES
+
+    def test_every_rule_that_is_named_in_passing_can_be_explained(self) -> None:
+        files = [file for part in (".", "api", "cli", "schema") for file in (ROOT / "webhook" / part).glob("*.py")]
+        sources = "".join(file.read_text(encoding="utf-8") for file in files)
+        named = set(re.findall(r'\.named\("([a-z-]+)"\)', sources))
+        named |= set(re.findall(r'\bProblem\(\s*(?:WARNING|ERROR|"error"),\s*"([a-z-]+)"', sources))
+        assert {"resource-version", "status-dropped"} <= named
+        assert named <= RULES
+
+
+class TestUnknownNames:
+    @pytest.mark.parametrize(
+        ("query", "message"),
+        [
+            ("ResourceClam", "there is no rule or kind ResourceClam: did you mean ResourceClaim?"),
+            ("reserved-for-while", "there is no rule or kind reserved-for-while: did you mean "),
+            ("qqqqqq", "there is no rule or kind qqqqqq: `draguard explain` lists what there is"),
+            (
+                "ResourceClass.drivername",
+                "ResourceClass has no field drivername: did you mean ResourceClass.driverName?",
+            ),
+            ("ResourceClass.qqqqqq", "ResourceClass has no field qqqqqq: it has apiVersion, kind, metadata, "),
+            ("ResourceClass.driverName.x", "ResourceClass.driverName has no field x: it has none"),
+        ],
+    )
+    def test_what_was_probably_meant_is_named(self, query: str, message: str) -> None:
+        with pytest.raises(UnknownNameError, match=re.escape(message)):
+            explain(query)
+
+    def test_a_kind_of_other_releases_is_said_to_be_there(self) -> None:
+        message = "Kubernetes 1.29 has no ResourceClassParameters: it is in resource.k8s.io/v1alpha2, Kubernetes 1.30"
+        with pytest.raises(UnknownNameError, match=re.escape(message)):
+            explain("ResourceClassParameters", kubernetes="1.29")
+
+    def test_an_unknown_api_version_is_no_version(self) -> None:
+        with pytest.raises(UnknownNameError, match="API version v9 is not known here: give one of resource"):
+            explain(api_version="v9")
+
+    def test_an_unknown_release_is_refused(self) -> None:
+        with pytest.raises(ValueError, match=r"Kubernetes 1\.12 is not known here"):
+            explain(kubernetes="1.12")
+
+    @given(st.text())
+    def test_any_text_is_explained_or_refused(self, query: str) -> None:
+        try:
+            told = explain(query)
+        except UnknownNameError as error:
+            told = str(error)
+        assert told
+
+
+class TestCommand:
+    def test_it_prints_what_is_declared(self) -> None:
+        done = draguard("explain", "ResourceClass")
+        assert (done.code, done.err) == (0, "")
+        assert done.out == explain("ResourceClass") + "\n"
+
+    @pytest.mark.parametrize(
+        "arguments", [["ResourceClam"], ["--kubernetes-version", "1.12"], ["--api-version", "v9", "Pod"]]
+    )
+    def test_wrong_use_is_told_from_a_finding(self, arguments: list[str]) -> None:
+        done = draguard("explain", *arguments)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("draguard explain: error: ")

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.documents import Document, Unreadable, parse
+from webhook.problem import WARNING, Path, Problem, invalid, required
+from webhook.report import (
+    MAX_LINE,
+    MAX_MESSAGE,
+    Finding,
+    Identity,
+    Report,
+    as_json,
+    as_text,
+    found,
+    identity,
+    summary,
+    unread,
+)
+
+PROBLEM = invalid(Path() / "spec" / "name", "A", "must be lower case").named("dns-label")
+
+
+def shown(finding: Finding, *, color: bool = False) -> list[str]:
+    return list(as_text([finding], color=color))
+
+
+def document(text: str) -> Document:
+    read = next(parse(text, "claim.yaml"))
+    assert isinstance(read, Document)
+    return read
+
+
+class TestText:
+    def test_a_finding_names_place_and_rule_and_shows_the_line_with_a_caret(self) -> None:
+        finding = Finding(PROBLEM, "a.yaml", 12, 3, "  name: A", 1)
+        assert shown(finding) == [
+            'a.yaml:12:3: error dns-label: spec.name: Invalid value: "A": must be lower case',
+            "12 |   name: A",
+            "   |   ^^^^",
+            "",
+        ]
+
+    def test_a_hint_says_how_to_mend_it(self) -> None:
+        problem = Problem("error", "unknown-field", "BadRequest", Path(("nme",)), "unknown", 'did you mean "name"?')
+        assert shown(Finding(problem, "a.yaml", 1, 1, "nme: A", 1))[3] == 'help: did you mean "name"?'
+
+    def test_what_concerns_a_whole_file_has_no_line(self) -> None:
+        assert shown(unread(Unreadable("gone.yaml", 0, 0, "no such file or directory"))) == [
+            "gone.yaml: error unreadable: no such file or directory",
+            "",
+        ]
+
+    def test_what_cannot_be_read_is_shown_like_any_finding(self) -> None:
+        finding = unread(Unreadable("a.yaml", 2, 1, "not YAML", "quote it", "@ b"))
+        assert shown(finding) == ["a.yaml:2:1: error unreadable: not YAML", "2 | @ b", "  | ^", "help: quote it", ""]
+
+    def test_colours_set_levels_apart(self) -> None:
+        finding = Finding(PROBLEM, "a.yaml", 1, 1, "name: A", 1)
+        error, _, caret, _ = shown(finding, color=True)
+        assert error.startswith("\x1b[1ma.yaml:1:1:\x1b[0m \x1b[1;31merror\x1b[0m dns-label: ")
+        assert caret.endswith("\x1b[1;31m^^^^\x1b[0m")
+        warning = shown(finding._replace(problem=Problem(WARNING, "r", "R", Path(), "m")), color=True)
+        assert "\x1b[1;33mwarning\x1b[0m" in warning[0]
+
+    @pytest.mark.parametrize(
+        ("line", "column", "caret"),
+        [
+            ("\tname: A", 2, "  |  ^^^^"),
+            ("日本: A", 1, "  | ^^^^"),
+            ("a: {日本: B}", 5, "  |     ^^^^"),
+            ("e\u0301: A", 4, "  |   ^"),
+            ('"a b": A', 1, "  | ^^^^^"),
+            ("{'a b': A}", 2, "  |  ^^^^^"),
+            ("a: [ ]", 4, "  |    ^"),
+            ("a:", 9, "  |   ^"),
+        ],
+        ids=["tab", "wide", "after wide", "combining", "quotes", "quote", "bracket", "beyond the end"],
+    )
+    def test_the_caret_stands_below_what_it_means(self, line: str, column: int, caret: str) -> None:
+        assert shown(Finding(PROBLEM, "a.yaml", 1, column, line, 1))[2] == caret
+
+    @pytest.mark.parametrize("column", [1, 200, 100_000])
+    def test_of_a_long_line_only_what_is_near_is_shown(self, column: int) -> None:
+        line = "x" * 100_000
+        _, text, caret, _ = shown(Finding(PROBLEM, "a.json", 1, column, line, 1))
+        assert len(text) <= MAX_LINE + len("1 | ……")
+        assert "^" in caret
+        assert len(caret) <= len(text)
+
+    def test_a_long_message_keeps_its_beginning_and_its_end(self) -> None:
+        problem = invalid(Path(("spec",)), {"data": "x" * 10_000}, "field is immutable")
+        text = shown(Finding(problem, "a.yaml", 1, 1, "", 1))[0]
+        assert len(text) < MAX_MESSAGE + 50
+        assert 'spec: Invalid value: {"data":"xxx' in text
+        assert text.endswith('x"}: field is immutable')
+
+    def test_nothing_in_a_file_can_write_to_the_terminal_but_text(self) -> None:
+        problem = Problem("error", "r", "R", Path(("a\x1b[2J",)), "b\x07", "c\x9b")
+        lines = shown(Finding(problem, "d\x1b]0;.yaml", 1, 1, "e\r\x1b[1A\u202e", 1))
+        assert all(line.isprintable() for line in lines)
+        assert lines[0] == r"d\x1b]0;.yaml:1:1: error r: a\x1b[2J: b\x07"
+
+    @given(st.text(), st.text(max_size=300), st.integers(1, 320))
+    def test_any_line_and_message_can_be_shown(self, message: str, line: str, column: int) -> None:
+        problem = Problem("error", "r", "R", Path(("a", 0)), message, message)
+        for text in shown(Finding(problem, message, 1, column, line, 1)):
+            text.encode()
+            assert text.isprintable()
+
+
+class TestFound:
+    def test_a_problem_is_found_at_its_field(self) -> None:
+        finding = found(PROBLEM, document("kind: A\nspec:\n  name: A\n"), "1.30")
+        assert (finding.file, finding.line, finding.column, finding.text) == ("claim.yaml", 3, 3, "  name: A")
+        assert (finding.document, finding.kubernetes) == (1, "1.30")
+
+    def test_what_is_missing_is_found_where_it_should_be(self) -> None:
+        finding = found(required(Path() / "spec" / "name"), document("kind: A\nspec:\n  other: A\n"))
+        assert (finding.line, finding.text) == (2, "spec:")
+
+    @pytest.mark.parametrize(
+        ("obj", "expected"),
+        [
+            (None, Identity()),
+            ([1], Identity()),
+            ({"apiVersion": 1, "kind": None, "metadata": "x"}, Identity()),
+            (
+                {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}},
+                Identity("v1", "Pod", "b", "a"),
+            ),
+        ],
+    )
+    def test_any_value_says_which_object_it_is_as_far_as_it_can(self, obj: object, expected: Identity) -> None:
+        assert identity(obj) == expected
+
+
+class TestSummary:
+    def report(self, *levels: str, documents: int = 2, files: int = 1) -> Report:
+        report = Report()
+        report.documents = documents
+        report.files = dict.fromkeys(f"{number}.yaml" for number in range(files))
+        report.findings = [Finding(Problem(level, "r", "R", Path(), "m"), "0.yaml", 1, 1, "", 1) for level in levels]
+        return report
+
+    @pytest.mark.parametrize(
+        ("report", "expected"),
+        [
+            ((), "2 documents in 1 file: no problems"),
+            (("error",), "2 documents in 1 file: 1 error"),
+            (("error", "warning", "error"), "2 documents in 1 file: 2 errors, 1 warning"),
+            (("warning", "warning"), "2 documents in 1 file: 2 warnings"),
+        ],
+    )
+    def test_it_counts_what_was_found(self, report: tuple[str, ...], expected: str) -> None:
+        assert summary(self.report(*report)) == expected
+
+    def test_it_names_the_kinds_that_were_skipped_the_most_frequent_first(self) -> None:
+        report = self.report(documents=1, files=2)
+        report.skipped.update({("v1", "Service"): 1, ("v1", "ConfigMap"): 3, ("a.io/v2", "B"): 1, ("", ""): 1})
+        assert summary(report) == (
+            "1 document in 2 files: no problems; 6 skipped "
+            "(kinds not judged: 3 ConfigMap, 1 without kind, 1 B of a.io/v2, 1 Service)"
+        )
+
+    def test_it_does_not_name_them_all(self) -> None:
+        report = self.report()
+        report.skipped.update({("v1", f"K{number}"): 1 for number in range(20)})
+        assert summary(report).endswith("1 K14, 1 K15, …)")
+
+
+class TestJson:
+    def test_it_is_one_object_of_files_findings_and_a_summary(self) -> None:
+        report = Report()
+        report.files["a.yaml"] = None
+        report.documents = 3
+        report.skipped["v1", "ConfigMap"] += 2
+        about = Identity("v1", "Pod", "ns", "pod")
+        report.findings.append(Finding(PROBLEM, "a.yaml", 2, 3, "  name: A", 1, about, "1.30"))
+        assert json.loads(as_json(report)) == {
+            "files": ["a.yaml"],
+            "findings": [
+                {
+                    "file": "a.yaml",
+                    "document": 1,
+                    "line": 2,
+                    "column": 3,
+                    "level": "error",
+                    "rule": "dns-label",
+                    "reason": "FieldValueInvalid",
+                    "field": "spec.name",
+                    "message": 'Invalid value: "A": must be lower case',
+                    "hint": "",
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "namespace": "ns",
+                    "name": "pod",
+                    "kubernetes": "1.30",
+                }
+            ],
+            "summary": {
+                "files": 1,
+                "documents": 3,
+                "judged": 1,
+                "errors": 1,
+                "warnings": 0,
+                "skipped": [{"apiVersion": "v1", "kind": "ConfigMap", "documents": 2}],
+            },
+        }
+
+    def test_long_messages_are_whole(self) -> None:
+        report = Report()
+        report.findings.append(Finding(invalid(Path(), "x" * 10_000, "d"), "a.yaml", 1, 1, "", 1))
+        assert "x" * 10_000 in json.loads(as_json(report))["findings"][0]["message"]
+
+    def test_half_a_surrogate_pair_does_not_end_it(self) -> None:
+        report = Report()
+        report.findings.append(Finding(invalid(Path(("\ud800",)), "", "d"), "a.yaml", 1, 1, "", 1))
+        assert json.loads(as_json(report).encode())["findings"][0]["field"] == "\ud800"
