@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from webhook.cel import CelError, CostLimitExceededError, EvaluationError, Meter
-from webhook.policy.environment import VARIABLES
+from webhook.cel.kubernetes import CALL_LIMIT
+from webhook.cel.types import struct
 from webhook.policy.expressions import Failure
 from webhook.policy.request import metadata_of
 
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
     from webhook.policy.expressions import Compiled
     from webhook.policy.match import Matched
     from webhook.policy.request import JSONObject, Request
-
-MAX_CALL_COST: Final = 1_000_000
-"""What one expression may cost (apiserver ``pkg/apis/cel/config.go``, PerCallLimit)."""
-MAX_POLICY_COST: Final = 10_000_000
-"""What all validations of a policy may cost together (RuntimeCELCostBudget)."""
-MAX_CONDITIONS_COST: Final = 2_500_000
-"""What all match conditions of a policy may cost together (RuntimeCELCostBudgetMatchConditions)."""
 
 
 class OutOfBudgetError(Exception):
@@ -57,7 +51,7 @@ class Variables:
         bindings: What they may use; the variables themselves are added.
     """
 
-    cel_type: ClassVar[Type] = VARIABLES
+    cel_type: ClassVar[Type] = struct("kubernetes.variables")
 
     __slots__ = ("_bindings", "_expressions", "_known", "cost")
 
@@ -102,7 +96,7 @@ class Variables:
             return Outcome(error=f"no such key: {name}")
         if isinstance(expression.compiled, Failure):
             return Outcome(error=f'composited variable "{name}" fails to compile: {expression.compiled.text}')
-        meter = Meter(MAX_CALL_COST)
+        meter = Meter(CALL_LIMIT)
         try:
             return Outcome(expression.compiled.program.evaluate(self._bindings, meter=meter))
         except (EvaluationError, CostLimitExceededError) as error:
@@ -134,7 +128,7 @@ class Evaluation:
         compiled = expression.compiled
         if isinstance(compiled, Failure):
             return Outcome(error=f"compilation error: {compiled.text}")
-        meter = Meter(MAX_CALL_COST)
+        meter = Meter(CALL_LIMIT)
         try:
             outcome = Outcome(compiled.program.evaluate(self._bindings, meter=meter))
         except CelError as error:
@@ -146,7 +140,7 @@ class Evaluation:
 
     def is_certain(self, expressions: int) -> bool:
         """Tell whether that many expressions and all variables cannot cost more than what is left of the budget."""
-        return (expressions + self._variables.count) * (MAX_CALL_COST + _STEP) <= self.budget
+        return (expressions + self._variables.count) * (CALL_LIMIT + _STEP) <= self.budget
 
 
 _STEP: Final = 100_000

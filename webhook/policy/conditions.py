@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.policy.activation import MAX_CONDITIONS_COST, Evaluation, OutOfBudgetError
+from webhook.cel.kubernetes import MATCH_CONDITIONS_LIMIT
+from webhook.policy.activation import Evaluation, OutOfBudgetError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +38,7 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
         return Outcome(holds=True)
     # Conditions see no namespace, and the resource as it was requested.
     shown = bindings["request"] | {"resource": request.resource._asdict(), "kind": matched.kind._asdict()}
-    evaluation = Evaluation(bindings | {"namespaceObject": None, "request": shown}, {}, MAX_CONDITIONS_COST)
+    evaluation = Evaluation(bindings | {"namespaceObject": None, "request": shown}, {}, MATCH_CONDITIONS_LIMIT)
     errors: list[str] = []
     refused = False
     try:

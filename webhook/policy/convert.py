@@ -58,7 +58,6 @@ def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
     raise ConfigurationError(msg)
 
 
-
 def _changed(
     obj: JSONObject, request: Callable[[JSONObject], JSONObject], device: Callable[[JSONObject], JSONObject]
 ) -> JSONObject:

@@ -14,7 +14,7 @@ from webhook.policy.match import is_exempt, match
 from webhook.policy.params import ConfigurationError, check_param_kind, collect_params
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from webhook.policy.authorizer import Authorizer
     from webhook.policy.load import Hook, PolicySet
@@ -41,12 +41,14 @@ class Session:
         request: The request.
         policies: The policies.
         authorizer: Who knows what the user may do.
+        notes: What was assumed.
     """
 
     request: Request
     policies: PolicySet
     authorizer: Authorizer
-    _authorizer_bindings: Mapping[str, Any] | None = field(default=None)
+    notes: set[str] = field(default_factory=set)
+    _authorizer_bindings: dict[str, Any] | None = field(default=None)
 
     @property
     def namespace(self) -> JSONObject | None:
@@ -95,7 +97,7 @@ class Session:
         matched = invocation.matched
         assert matched is not None  # noqa: S101 - it has matched
         if self._authorizer_bindings is None:
-            self._authorizer_bindings = self.authorizer.bindings(self.request)
+            self._authorizer_bindings = self.authorizer.bindings(self.request, self.notes)
         return bindings_of(
             self.request,
             matched,

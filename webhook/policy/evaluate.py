@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.policy.activation import MAX_POLICY_COST, Evaluation, OutOfBudgetError
+from webhook.cel.kubernetes import POLICY_LIMIT
+from webhook.policy.activation import Evaluation, OutOfBudgetError
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.conditions import evaluate_conditions
 from webhook.policy.convert import convert
@@ -82,23 +83,18 @@ def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DEN
             audit.annotate(policy, key, value)
         refusals += result.errors
         decisions += result.errors
-    return _verdict(request, decisions, refusals, warnings, audit, authorizer)
+    return _verdict(session, decisions, refusals, warnings, audit)
 
 
 def _verdict(
-    request: Request,
-    decisions: list[Decision],
-    refusals: list[Decision],
-    warnings: list[str],
-    audit: _Audit,
-    authorizer: Authorizer,
+    session: Session, decisions: list[Decision], refusals: list[Decision], warnings: list[str], audit: _Audit
 ) -> Verdict:
     common: dict[str, Any] = {
         "warnings": tuple(dict.fromkeys(warnings)),
         "audit_annotations": audit.published(),
         "decisions": tuple(decisions),
-        "object": request.object,
-        "notes": authorizer.notes(),
+        "object": session.request.object,
+        "notes": tuple(session.notes),
     }
     if not refusals:
         return Verdict(allowed=True, **common)
@@ -107,7 +103,7 @@ def _verdict(
         allowed=False,
         code=code_of(first.reason),
         reason=first.reason,
-        message=forbidden(request, first.refusal),
+        message=forbidden(session.request, first.refusal),
         causes=(first.refusal,),
         **common,
     )
@@ -140,13 +136,19 @@ def _failed(invocation: Invocation, message: str, validation: Validation | None 
     policy = invocation.hook.policy
     path = validation.path / "expression" if validation else None
     return Decision(
-        policy, invocation.binding, not policy.fails_open, is_error=True, message=message, path=path, params=invocation.params
+        policy,
+        invocation.binding,
+        not policy.fails_open,
+        is_error=True,
+        message=message,
+        path=path,
+        params=invocation.params,
     )
 
 
 def _validations(invocation: Invocation, bindings: Mapping[str, Any]) -> list[Decision]:
     policy, programs = invocation.hook.policy, invocation.hook.programs
-    evaluation = Evaluation(bindings, programs.variables, MAX_POLICY_COST)
+    evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT)
     outcomes = [evaluation.evaluate(each) for each in programs.validations]
     without_authorizer = {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
     speaker = Evaluation(without_authorizer, programs.variables, evaluation.budget)
@@ -192,11 +194,9 @@ def _message(validation: Validation, said: Outcome | None) -> str:
     return message or validation.message.strip() or f"failed expression: {validation.expression.strip()}"
 
 
-def _annotations(
-    invocation: Invocation, bindings: Mapping[str, Any]
-) -> tuple[list[tuple[str, str]], list[Decision]]:
+def _annotations(invocation: Invocation, bindings: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[Decision]]:
     policy, programs = invocation.hook.policy, invocation.hook.programs
-    evaluation = Evaluation(bindings, programs.variables, MAX_POLICY_COST)
+    evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT)
     found: list[tuple[str, str]] = []
     errors: list[Decision] = []
     for annotation, expression in zip(policy.annotations, programs.annotations, strict=True):

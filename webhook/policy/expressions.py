@@ -5,20 +5,22 @@ Follows apiserver ``pkg/admission/plugin/cel/compile.go`` and ``composition.go``
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from webhook.cel import CompileError, Environment, Library, Program, ProgramError, StructType, types
-from webhook.cel.types import Kind, Type
-from webhook.policy.environment import JSON_PATCH, OBJECT, VARIABLES, base
+from webhook.cel.kubernetes import admission_environment, variable_type, with_variables
+from webhook.cel.types import Type
 from webhook.problem import ERROR, Path, Problem, invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TYPE_SHOWN: Final = 32
 """From Kubernetes 1.32 a wrong type is named."""
-PATCH_RESULTS: Final = {"ApplyConfiguration": OBJECT, "JSONPatch": types.list_of(JSON_PATCH)}
+PATCH_RESULTS: Final = {
+    "ApplyConfiguration": types.struct("Object"),
+    "JSONPatch": types.list_of(types.struct("JSONPatch")),
+}
 
 
 class Scope(NamedTuple):
@@ -30,6 +32,7 @@ class Scope(NamedTuple):
         authorizer: Whether it may ask what the user may do.
         patches: Whether it may make objects and patches.
         variables: The policy's variables that it may use, with their types; None if the policy has none at all.
+        objects: The types of parts of objects that it makes, ``Object.spec`` and so on.
     """
 
     release: int
@@ -37,6 +40,7 @@ class Scope(NamedTuple):
     authorizer: bool = True
     patches: bool = False
     variables: tuple[tuple[str, Type], ...] | None = None
+    objects: frozenset[str] = frozenset()
 
 
 class Compiled(NamedTuple):
@@ -56,11 +60,29 @@ class Failure(NamedTuple):
 @lru_cache(maxsize=256)
 def environment_of(scope: Scope) -> Environment:
     """Make the environment of expressions with a scope."""
-    environment = base(scope.release, params=scope.params, authorizer=scope.authorizer, patches=scope.patches)
-    if scope.variables is None:
-        return environment
-    fields = StructType(VARIABLES, dict(scope.variables))
-    return environment.extend(Library("composition", structs=(fields,)), variables={"variables": VARIABLES})
+    environment = admission_environment(
+        scope.release, params=scope.params, authorizer=scope.authorizer, patch_types=scope.patches
+    )
+    if scope.objects:
+        parts = tuple(StructType(types.struct(name), _ANY_FIELD) for name in sorted(scope.objects))
+        environment = environment.extend(Library("objects", structs=parts))
+    return environment if scope.variables is None else with_variables(environment, dict(scope.variables))
+
+
+class _AnyField(Mapping[str, Type]):
+    """Every field there could be, of any type."""
+
+    def __getitem__(self, name: str) -> Type:
+        return types.DYN
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+_ANY_FIELD: Final = _AnyField()
 
 
 @lru_cache(maxsize=4096)
@@ -97,22 +119,6 @@ def _go_name(type_: Type) -> str:
     return f"{type_.name}({', '.join(map(_go_name, type_.parameters))})"
 
 
-_KEPT: Final = frozenset(
-    {Kind.BOOL, Kind.BYTES, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.NULL, Kind.STRING, Kind.TIMESTAMP, Kind.UINT}
-)
-
-
-def variable_type(type_: Type) -> Type:
-    """The type that a variable has where it is used: what is neither plain, nor a list or map, is dynamic."""
-    if type_.kind in _KEPT:
-        return type_
-    if type_.kind is Kind.LIST:
-        return types.list_of(variable_type(type_.parameters[0]))
-    if type_.kind is Kind.MAP:
-        return types.map_of(variable_type(type_.parameters[0]), variable_type(type_.parameters[1]))
-    return types.DYN
-
-
 class Compiler:
     """Compiles the expressions of one policy in their order, and says what is wrong with them.
 
@@ -136,7 +142,7 @@ class Compiler:
         # The API server lets no variable make objects or patches.
         scope = self._scope._replace(variables=self._scope.variables or ())
         compiled = compile_expression(text, scope)
-        type_ = variable_type(compiled.type) if isinstance(compiled, Compiled) else types.DYN
+        type_ = variable_type(compiled.type if isinstance(compiled, Compiled) else None)
         declared = dict(scope.variables or ()) | {name: type_}
         self._scope = scope._replace(variables=tuple(declared.items()))
         return compiled
@@ -155,7 +161,11 @@ class Compiler:
 
     def mutation(self, patch_type: str, text: str) -> Compiled | Failure:
         """Compile a change: an ApplyConfiguration or a JSONPatch."""
-        return compile_expression(text, self._scope, PATCH_RESULTS[patch_type])
+        scope = self._scope._replace(objects=frozenset(_OBJECT_TYPES.findall(text)))
+        return compile_expression(text, scope, PATCH_RESULTS[patch_type])
+
+
+_OBJECT_TYPES: Final = re.compile(r"\bObject(?:\.[A-Za-z_][A-Za-z0-9_]*)+")
 
 
 def complaints(result: Compiled | Failure, path: Path, text: str) -> Iterator[Problem]:

@@ -27,7 +27,9 @@ def dns1035_label(value: str) -> Messages:
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1035Label``.
     """
-    too_long = (f"must be no more than {_LABEL_MAX} characters",) if len(value.encode(errors="replace")) > _LABEL_MAX else ()
+    too_long = (
+        (f"must be no more than {_LABEL_MAX} characters",) if len(value.encode(errors="replace")) > _LABEL_MAX else ()
+    )
     return too_long + (() if _is_dns1035(value) else (_NO_DNS1035,))
 
 

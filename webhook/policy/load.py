@@ -153,7 +153,9 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
     }
     return PolicySet(
         release=release,
-        kinds=Kinds(release, (each for kind, group in objects.items() if kind.kind.startswith("Custom") for each in group)),
+        kinds=Kinds(
+            release, (each for kind, group in objects.items() if kind.kind.startswith("Custom") for each in group)
+        ),
         validating=hooks[VALIDATING],
         mutating=hooks[MUTATING],
         policies=tuple(policies.values()),

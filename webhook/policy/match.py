@@ -49,7 +49,9 @@ def is_exempt(request: Request) -> bool:
     return (request.resource.group, request.resource.resource) in _NEVER_JUDGED
 
 
-def match(criteria: MatchResources, request: Request, kinds: Kinds, namespace_labels: NamespaceLabels) -> Matched | None:
+def match(
+    criteria: MatchResources, request: Request, kinds: Kinds, namespace_labels: NamespaceLabels
+) -> Matched | None:
     """Say in which version a policy or binding is about a request; None if it is not.
 
     Args:

@@ -175,7 +175,7 @@ def _name_of(obj: JSONObject) -> str:
 
 def _mutation_of(each: JSONObject, path: Path) -> Mutation:
     field = "jsonPatch" if each["patchType"] == "JSONPatch" else "applyConfiguration"
-    return Mutation(each["patchType"], each[field]["expression"].strip(), path / field / "expression")
+    return Mutation(each["patchType"], each[field]["expression"], path / field / "expression")
 
 
 def binding_of(obj: JSONObject, manifest: Any = None) -> Binding:
@@ -233,7 +233,9 @@ def _rule_of(rule: Mapping[str, Any]) -> Rule:
         operations=frozenset(rule.get("operations") or ()),
         groups=frozenset(each or "" for each in rule.get("apiGroups") or ()),
         versions=frozenset(rule.get("apiVersions") or ()),
-        resources=tuple((resource, subresource) for resource, _, subresource in map(_split, rule.get("resources") or ())),
+        resources=tuple(
+            (resource, subresource) for resource, _, subresource in map(_split, rule.get("resources") or ())
+        ),
         scope=rule.get("scope") or "*",
         names=frozenset(rule.get("resourceNames") or ()),
     )

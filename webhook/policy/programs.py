@@ -58,7 +58,7 @@ def compile_policy(policy: Policy, release: int) -> Programs:
             for each in policy.annotations
         ),
         mutations=tuple(
-            NamedExpression(each.expression, compiler.mutation(each.patch_type, each.expression))
+            NamedExpression(each.expression, compiler.mutation(each.patch_type, each.expression.strip()))
             for each in policy.mutations
         ),
     )

@@ -133,8 +133,6 @@ def _variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
             yield from complaints(result, variable / "expression", variable.expression)
 
 
-
-
 # ValidatingAdmissionPolicy
 
 
@@ -163,7 +161,9 @@ class ValidatingAdmissionPolicySpec(PolicySpec):
 
     matchConstraints = Nested(MatchConstraints, "The requests it is about.", pointer=True, required=True)
     matchConditions = Array(Nested(MatchCondition), "Further conditions on requests.", since=27)
-    variables = Array(Nested(Variable), "Expressions to be used in others, later ones in this list among them.", since=28)
+    variables = Array(
+        Nested(Variable), "Expressions to be used in others, later ones in this list among them.", since=28
+    )
     validations = Array(Nested(Validation), "What is asked of objects.")
     auditAnnotations = Array(Nested(AuditAnnotation), "What is noted in the audit log.", since=27)
 

@@ -32,6 +32,7 @@ class Decision:
         reason: Why it is refused, as Kubernetes classifies it.
         path: Where the expression stands in the policy; None if it is about the whole.
         params: The parameters that the policy was asked with.
+        changed: Whether a mutation changed the object.
     """
 
     policy: Policy
@@ -42,6 +43,7 @@ class Decision:
     reason: str = INVALID
     path: Path | None = None
     params: JSONObject | None = None
+    changed: bool = False
 
     @property
     def refusal(self) -> str:

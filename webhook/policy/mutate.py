@@ -1,0 +1,264 @@
+"""Mutating policies: what they make of an object.
+
+Follows apiserver ``pkg/admission/plugin/policy/mutating`` (dispatcher.go, reinvocationcontext.go, patch/).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.cel import EvaluationError
+from webhook.cel.kubernetes import POLICY_LIMIT
+from webhook.policy.activation import Evaluation, OutOfBudgetError
+from webhook.policy.authorizer import DENY_ALL
+from webhook.policy.conditions import evaluate_conditions
+from webhook.policy.convert import convert
+from webhook.policy.dispatch import Session
+from webhook.policy.evaluate import validate
+from webhook.policy.kinds import kind_of
+from webhook.policy.merge import MergeError, apply
+from webhook.policy.native import MismatchError, check_names, to_json
+from webhook.policy.params import ConfigurationError
+from webhook.policy.patch import PatchError, TestFailedError, apply_patch
+from webhook.policy.request import DELETE, metadata_of, text_of
+from webhook.policy.schemas import Structure, schema_of
+from webhook.policy.verdict import INVALID, Decision, Verdict
+
+if TYPE_CHECKING:
+    from webhook.policy.authorizer import Authorizer
+    from webhook.policy.dispatch import Invocation
+    from webhook.policy.load import PolicySet
+    from webhook.policy.model import Mutation
+    from webhook.policy.request import JSONObject, Request
+
+_FORBIDDEN: Final = 403
+
+Key = tuple[str, str, str, str]
+"""A policy, a binding and parameters: what is asked again, if it is."""
+
+
+class MutationError(Exception):
+    """A mutation cannot be made; the failure policy decides what that means."""
+
+
+def admit(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
+    """Ask all policies about a request, the mutating ones first; never raises.
+
+    Args:
+        request: The request.
+        policies: The policies.
+        authorizer: Who knows what the user may do.
+    """
+    changed = mutate(request, policies, authorizer)
+    if not changed.allowed:
+        return changed
+    verdict = validate(request.with_object(changed.object), policies, authorizer)
+    return replace(
+        verdict,
+        decisions=changed.decisions + verdict.decisions,
+        notes=tuple(dict.fromkeys(changed.notes + verdict.notes)),
+    )
+
+
+def mutate(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
+    """Ask the mutating policies about a request; never raises.
+
+    The verdict's ``object`` is the changed object; the request's own is not changed.
+
+    Args:
+        request: The request.
+        policies: The policies.
+        authorizer: Who knows what the user may do.
+    """
+    session = Session(request, policies, authorizer)
+    if request.operation == DELETE or not policies.mutating:
+        return Verdict(allowed=True, object=request.object)
+    mutator = _Mutator(session)
+    mutator.ask_all()
+    if not mutator.errors and mutator.to_reinvoke:
+        mutator.ask_again()
+    common: dict[str, Any] = {
+        "decisions": tuple(mutator.decisions),
+        "object": mutator.object,
+        "notes": tuple(session.notes),
+    }
+    if not mutator.errors:
+        return Verdict(allowed=True, **common)
+    texts = tuple(_refusal(each) for each in mutator.errors)
+    return Verdict(
+        allowed=False, code=_FORBIDDEN, reason=mutator.errors[0].reason, message=texts[0], causes=texts, **common
+    )
+
+
+def _refusal(error: Decision) -> str:
+    if error.binding is None:
+        return f'policy "{error.policy.name}" denied request: {error.message}'
+    return f"policy '{error.policy.name}' with binding '{error.binding.name}' denied request: {error.message}"
+
+
+class _Mutator:
+    """Makes the changes of all policies, one after the other."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._namespace = session.namespace
+        self.object = session.request.object
+        self.decisions: list[Decision] = []
+        self.errors: list[Decision] = []
+        self._invoked: set[Key] = set()
+        self.to_reinvoke: set[Key] = set()
+
+    def ask_all(self) -> None:
+        """Ask every policy that is about the request."""
+        touched = False
+        for invocation in self._session.invocations(self._session.policies.mutating):
+            touched = self._ask(invocation) or touched
+        if touched:
+            self.to_reinvoke |= self._invoked
+
+    def ask_again(self) -> None:
+        """Ask those policies again that want to know of later changes."""
+        keys = self.to_reinvoke
+        for invocation in self._session.invocations(self._session.policies.mutating):
+            if not invocation.error and _key(invocation) in keys:
+                self._ask(invocation)
+
+    def _ask(self, invocation: Invocation) -> bool:
+        """Ask a policy; tell whether it made its changes, be there any or not."""
+        policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
+        if matched is None or invocation.error:
+            self._failed(invocation, invocation.error)
+            return False
+        before = self.object
+        try:
+            obj = convert(before, matched.kind)
+            bindings = self._session.bindings(invocation, obj, self._namespace)
+        except ConfigurationError as error:
+            self._failed(invocation, f"failed to convert object version: {error}")
+            return False
+        met = evaluate_conditions(programs, bindings, self._session.request, matched)
+        if met.error and not policy.fails_open:
+            self._failed(invocation, met.error)
+        if not met.holds:
+            return False
+        touched = False
+        for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
+            if obj is None:
+                break
+            evaluation = Evaluation(bindings | {"object": obj}, programs.variables, POLICY_LIMIT)
+            try:
+                outcome = evaluation.evaluate(program)
+                if outcome.error:
+                    self._failed(invocation, outcome.error, mutation)
+                    continue
+                changed = _changed(obj, mutation, outcome.value)
+            except (OutOfBudgetError, MutationError) as error:
+                self._failed(invocation, str(error), mutation)
+                continue
+            touched = True
+            self.decisions.append(
+                Decision(
+                    policy,
+                    invocation.binding,
+                    denied=False,
+                    path=mutation.path,
+                    params=invocation.params,
+                    changed=changed != obj,
+                )
+            )
+            obj = changed
+        self._keep(invocation, before, obj)
+        if policy.reinvoked:
+            self._invoked.add(_key(invocation))
+        return touched
+
+    def _keep(self, invocation: Invocation, before: JSONObject | None, obj: JSONObject | None) -> None:
+        """Take a changed object over, in the version in which it was sent."""
+        if before is None or obj is None:
+            return
+        own = kind_of(text_of(before, "apiVersion"), text_of(before, "kind"))
+        try:
+            after = convert(obj, own)
+        except ConfigurationError as error:
+            self._failed(invocation, f"failed to convert object version: {error}")
+            return
+        if after != before:
+            self.object = after
+            self.to_reinvoke |= self._invoked
+
+    def _failed(self, invocation: Invocation, message: str, mutation: Mutation | None = None) -> None:
+        policy = invocation.hook.policy
+        decision = Decision(
+            policy,
+            invocation.binding,
+            denied=not policy.fails_open,
+            is_error=True,
+            message=message,
+            reason=INVALID,
+            path=mutation.path if mutation else None,
+            params=invocation.params,
+        )
+        self.decisions.append(decision)
+        if decision.denied:
+            self.errors.append(decision)
+
+
+def _key(invocation: Invocation) -> Key:
+    metadata = metadata_of(invocation.params)
+    binding = invocation.binding.name if invocation.binding else ""
+    return invocation.hook.policy.name, binding, text_of(metadata, "namespace"), text_of(metadata, "name")
+
+
+def _changed(obj: JSONObject, mutation: Mutation, value: Any) -> JSONObject:
+    """Make a change.
+
+    Raises:
+        MutationError: It cannot be made.
+    """
+    api_version, kind = text_of(obj, "apiVersion"), text_of(obj, "kind")
+    schema = schema_of(api_version, kind)
+    try:
+        if mutation.patch_type == "JSONPatch":
+            changed = _patched(obj, value)
+        else:
+            if schema is None:
+                msg = f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
+                raise MutationError(msg)
+            changed = _merged(obj, value, schema)
+    except (MismatchError, EvaluationError) as error:
+        msg = f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)
+        raise MutationError(msg) from None
+    return _without_nulls(changed) if schema else changed
+
+
+def _merged(obj: JSONObject, value: Any, schema: Structure) -> JSONObject:
+    check_names(value)
+    configuration = to_json(value, exact=True) | {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+    try:
+        return apply(obj, configuration, schema)
+    except MergeError as error:
+        msg = f"error applying patch: {error}"
+        raise MutationError(msg) from None
+
+
+def _patched(obj: JSONObject, value: list[Any]) -> JSONObject:
+    operations = []
+    for each in value:
+        check_names(each.get("value"))
+        operation = {name: each.get(name, "") for name in ("op", "path", "from")}
+        operations.append(operation | ({"value": to_json(each["value"])} if "value" in each else {}))
+    try:
+        return apply_patch(obj, operations)
+    except TestFailedError:
+        return obj
+    except PatchError as error:
+        msg = f"JSON Patch: {error}"
+        raise MutationError(msg) from None
+
+
+def _without_nulls(value: Any) -> Any:
+    """Leave out what is null, as decoding into Go's types does."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,82 @@
+"""What mutations evaluate to, as plain JSON.
+
+Follows apiserver ``pkg/cel/mutation/dynamic/objects.go`` and ``policy/mutating/patch/json_patch.go``.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Final
+
+from webhook.cel import EvaluationError
+from webhook.cel.temporal import format_duration, format_timestamp
+from webhook.cel.values import BoolKey, Duration, Optional, Struct, Timestamp
+
+_MAX_EXACT: Final = 2**53
+"""Whole numbers beyond this are texts in JSON, as protobuf writes them."""
+
+
+class MismatchError(Exception):
+    """An ``Object.a.b{…}`` stands where it does not belong."""
+
+
+def check_names(value: Any) -> None:
+    """Make sure that each object stands where its type's name says: ``Object.spec{…}`` in ``spec``.
+
+    Raises:
+        MismatchError: One does not.
+    """
+    if isinstance(value, Struct):
+        _check_names(value, value.cel_type.name)
+
+
+def _check_names(value: Any, expected: str) -> None:
+    if isinstance(value, Struct):
+        if value.cel_type.name != expected:
+            msg = (
+                f'unexpected type name "{value.cel_type.name}", expected "{expected}", which matches field name path '
+                "from root Object type"
+            )
+            raise MismatchError(msg)
+        for name, each in value.items():
+            _check_names(each, f"{expected}.{name}")
+    elif isinstance(value, list):
+        for each in value:
+            _check_names(each, expected)
+    elif isinstance(value, dict):
+        for each in value.values():
+            _check_names(each, expected)
+
+
+def to_json(value: Any, *, exact: bool = False) -> Any:
+    """Return a CEL value as plain JSON.
+
+    Args:
+        value: The value.
+        exact: Whether big whole numbers stay numbers, as in an ApplyConfiguration.
+
+    Raises:
+        EvaluationError: There is no such JSON.
+    """
+    if value is None or isinstance(value, bool | str | float):
+        return value
+    if isinstance(value, int):
+        return int(value) if exact or abs(value) <= _MAX_EXACT else str(int(value))
+    if isinstance(value, list):
+        return [to_json(each, exact=exact) for each in value]
+    if isinstance(value, dict):
+        return {_key(key): to_json(each, exact=exact) for key, each in value.items()}
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Timestamp):
+        return format_timestamp(value)
+    if isinstance(value, Duration):
+        return format_duration(value)
+    if isinstance(value, Optional) and value.present:
+        return to_json(value.value, exact=exact)
+    msg = f"unsupported conversion to JSON: {type(value).__name__}"
+    raise EvaluationError(msg)
+
+
+def _key(key: Any) -> str:
+    return str(key.value).lower() if isinstance(key, BoolKey) else str(key)
