@@ -15,7 +15,7 @@ from webhook.cel import ext
 from webhook.cel.declarations import Library, Options, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.libraries import authorizer as authorizing
-from webhook.cel.libraries import cidr, ip, jsonpatch, regex
+from webhook.cel.libraries import cidr, ip, jsonpatch, lists, quantity, regex, semver, url
 from webhook.cel.types import (
     BOOL,
     DYN,
@@ -52,9 +52,12 @@ class Versioned(NamedTuple):
 
 
 LIBRARIES: Final = (
+    Versioned(url.LIBRARY),
     Versioned(regex.LIBRARY),
+    Versioned(lists.LIBRARY),
     Versioned(authorizing.LIBRARY, since=27),
     Versioned(ext.OPTIONALS, since=28),
+    Versioned(quantity.LIBRARY, since=28),
     Versioned(EXTENDED_VALIDATIONS, since=29),
     Versioned(ext.strings(0), until=29),
     Versioned(ext.strings(2), since=29),
@@ -63,6 +66,7 @@ LIBRARIES: Final = (
     Versioned(cidr.LIBRARY, since=30),
     Versioned(authorizing.SELECTORS, since=31),
     Versioned(ext.TWO_VARIABLE_COMPREHENSIONS, since=32),
+    Versioned(semver.library(1), since=33),
     Versioned(ext.LISTS, since=34),
 )
 

@@ -23,7 +23,7 @@ from webhook.formats.names import (
     name_prefix,
     short_name,
 )
-from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity, quantity
+from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity, quantity, whole_quantity
 from webhook.formats.timestamps import parse_timestamp, timestamp
 
 __all__ = [
@@ -52,4 +52,5 @@ __all__ = [
     "short_name",
     "timestamp",
     "uuid",
+    "whole_quantity",
 ]

@@ -7,7 +7,7 @@ held by its digits and a power of ten, so that ``1e1000000000`` costs no more th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import total_ordering
 
 from webhook.formats.names import FINE, Messages
@@ -55,6 +55,7 @@ class Quantity:
         power: The power of ten of the last digit.
         notation: ``DecimalSI``, ``BinarySI`` or ``DecimalExponent``: which suffix it was given.
         spelled: How the server spells it, where that is not its canonical form.
+        scale: The power of ten of the unit of which the server counts 64 bits; None where those are not enough.
     """
 
     sign: int = 0
@@ -62,6 +63,7 @@ class Quantity:
     power: int = 0
     notation: str = DECIMAL_SI
     spelled: str = ""
+    scale: int | None = 0
 
     def __eq__(self, other: object) -> bool:
         """Compare by value: ``1Ki`` is ``1024``."""
@@ -90,12 +92,35 @@ class Quantity:
             return max(self, other, key=lambda summand: summand.length)
         total = sum(one.sign * int(f"0{one.digits}{'0' * (one.power - power)}") for one in (self, other))
         notation = (self if self.sign else other).notation
-        return _quantity(-1 if total < 0 else 1, str(abs(total)), power, notation)
+        return _quantity(-1 if total < 0 else 1, str(abs(total)), power, notation, scale=_common_scale(self, other))
+
+    def __neg__(self) -> Quantity:
+        """Change the sign."""
+        return replace(self, sign=-self.sign, spelled="")
 
     @property
     def length(self) -> int:
         """The number of digits before the decimal point; negative for zeros after it."""
         return len(self.digits) + self.power
+
+    def counted(self, scale: int) -> int | None:
+        """Count units of a power of ten, which the number is a multiple of; None beyond 64 bits."""
+        if self.length - scale > _INT64_DIGITS:
+            return None
+        number = self.sign * int(f"0{self.digits}{'0' * (self.power - scale)}") if self.sign else 0
+        return number if number in _INT64 else None
+
+    def as_int64(self) -> int | None:
+        """Tell the whole number that the server finds without rounding: none in ``1000m`` (``Quantity.AsInt64``)."""
+        return None if self.scale is None or self.scale < 0 else self.counted(0)
+
+    def approximately(self) -> float:
+        """Tell the number in floating point, rounded as the server does (``Quantity.AsApproximateFloat64``)."""
+        if self.scale is None:
+            base, exponent = self.sign * float(self.digits or "0"), self.power
+        else:
+            base, exponent = float(self.counted(self.scale) or 0), self.scale
+        return base * float(f"1e{exponent}") if exponent else base
 
     def value(self) -> int:
         """Round away from zero to a whole number of 64 bits; 0 where there is none (``Quantity.Value``)."""
@@ -146,6 +171,11 @@ def quantity(value: str, _release: int) -> Messages:
     return FINE
 
 
+def whole_quantity(number: int) -> Quantity:
+    """Make a quantity of a whole number of 64 bits (``NewQuantity``)."""
+    return _quantity(-1 if number < 0 else 1, str(abs(number)), 0, DECIMAL_EXPONENT, scale=0)
+
+
 def decode_quantity(value: object) -> Quantity:
     """Read a quantity from JSON, where it may be a text, a number or null.
 
@@ -187,12 +217,12 @@ def parse_quantity(text: str) -> Quantity:
     if notation == BINARY_SI:
         if not fraction and len(digits) + power * 3 // 10 <= _FAST_BINARY_DIGITS:
             number = int(digits)
-            return _quantity(sign, str(number << power), 0, notation, text if number % 8 else "")
+            return _quantity(sign, str(number << power), 0, notation, text if number % 8 else "", scale=0)
     else:
         power = _int32(power - len(fraction))
         if len(digits) <= _FAST_DIGITS and power >= _NANO:
             canonical = power % 3 == 0 and not digits.startswith("0") and not digits.endswith("000")
-            return _quantity(sign, digits, power, notation, text if canonical else "")
+            return _quantity(sign, digits, power, notation, text if canonical else "", scale=power)
     if not (zeros or whole or fraction):
         raise ValueError(_NUMERIC)
     if notation == BINARY_SI:
@@ -236,12 +266,25 @@ def _rounded_up(digits: str, power: int) -> tuple[str, int]:
     return carried + "0" * (len(kept) - len(below)), _NANO
 
 
-def _quantity(sign: int, digits: str, power: int, notation: str, spelled: str = "") -> Quantity:
+def _common_scale(one: Quantity, other: Quantity) -> int | None:
+    """Find the scale of a sum, if there is one of 64 bits (``int64Amount.Add``)."""
+    if one.scale is None or other.scale is None:
+        return None
+    if not one.sign or not other.sign:
+        return other.scale if other.sign else one.scale
+    scale = min(one.scale, other.scale)
+    first, second = one.counted(scale), other.counted(scale)
+    return scale if first is not None and second is not None and first + second in _INT64 else None
+
+
+def _quantity(
+    sign: int, digits: str, power: int, notation: str, spelled: str = "", *, scale: int | None = None
+) -> Quantity:
     significant = digits.strip("0")
     if not significant:
-        return Quantity(notation=notation)
+        return Quantity(notation=notation, scale=scale)
     power += len(digits) - len(digits.rstrip("0"))
-    return Quantity(sign, significant, power, notation, spelled)
+    return Quantity(sign, significant, power, notation, spelled, scale)
 
 
 def _int32(number: int) -> int:
