@@ -38,7 +38,7 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
         return Outcome(holds=True)
     # Conditions see no namespace, and the resource as it was requested.
     shown = bindings["request"] | {"resource": request.resource._asdict(), "kind": matched.kind._asdict()}
-    evaluation = Evaluation(bindings | {"namespaceObject": None, "request": shown}, {}, MATCH_CONDITIONS_LIMIT)
+    evaluation = Evaluation({**bindings, "namespaceObject": None, "request": shown}, {}, MATCH_CONDITIONS_LIMIT)
     errors: list[str] = []
     refused = False
     try:

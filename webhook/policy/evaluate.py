@@ -20,7 +20,7 @@ from webhook.policy.verdict import Decision, Verdict, code_of, forbidden
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webhook.policy.activation import NamedExpression, Outcome
+    from webhook.policy.activation import Outcome
     from webhook.policy.authorizer import Authorizer
     from webhook.policy.dispatch import Invocation
     from webhook.policy.load import PolicySet
@@ -126,7 +126,7 @@ def _ask(session: Session, invocation: Invocation) -> _Result:
         return _Result()
     try:
         decisions = _validations(invocation, bindings)
-        annotations, errors = _annotations(invocation, bindings | {"namespaceObject": namespace})
+        annotations, errors = _annotations(invocation, {**bindings, "namespaceObject": namespace})
     except OutOfBudgetError as error:
         return _Result([_failed(invocation, str(error))])
     return _Result(decisions, annotations, errors)

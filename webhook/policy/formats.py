@@ -17,8 +17,8 @@ _NO_DNS1035 = (
     "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 _RESERVED = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return var void "
-    "while".split()
+    {"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"}
+    | {"namespace", "null", "package", "return", "true", "var", "void", "while"}
 )
 
 

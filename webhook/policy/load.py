@@ -130,12 +130,13 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
         if any(problem.level == ERROR for problem in problems):
             continue
         read: Policy | Binding
+        taken: Policy | Binding
         if each.object["kind"].endswith("Binding"):
-            read = binding_of(each.object, each.manifest)
-            taken = bindings.setdefault((read.kind, read.name), read)
+            read = binding = binding_of(each.object, each.manifest)
+            taken = bindings.setdefault((binding.kind, binding.name), binding)
         else:
-            read = policy_of(each.object, each.manifest)
-            taken = policies.setdefault((read.kind, read.name), read)
+            read = policy = policy_of(each.object, each.manifest)
+            taken = policies.setdefault((policy.kind, policy.name), policy)
         if taken is read:
             origins[read] = each
         else:
@@ -180,16 +181,18 @@ def _unbound(
             message = "no binding names this policy: it applies to nothing"
             yield _finding(origins[policy], "policy-without-binding", Path(("metadata", "name")), message)
     for binding in bindings.values():
-        policy = policies.get((binding.kind, binding.policy))
+        bound_policy = policies.get((binding.kind, binding.policy))
         given = origins[binding]
-        if policy is None:
+        if bound_policy is None:
             message = f"there is no {binding.kind} with the name {quoted(binding.policy)}: the binding does nothing"
             yield _finding(given, "binding-without-policy", Path(("spec", "policyName")), message)
-        elif policy.param_kind is None and binding.param_ref is not None:
-            message = f"{binding.kind} {quoted(policy.name)} has no paramKind: the parameters are not used"
+        elif bound_policy.param_kind is None and binding.param_ref is not None:
+            message = f"{binding.kind} {quoted(binding.policy)} has no paramKind: the parameters are not used"
             yield _finding(given, "param-without-kind", Path(("spec", "paramRef")), message)
-        elif policy.param_kind is not None and binding.param_ref is None:
-            message = f"{binding.kind} {quoted(policy.name)} has a paramKind, the binding no paramRef: params is null"
+        elif bound_policy.param_kind is not None and binding.param_ref is None:
+            message = (
+                f"{binding.kind} {quoted(binding.policy)} has a paramKind, the binding no paramRef: params is null"
+            )
             yield _finding(given, "binding-without-params", Path(("spec",)), message)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
@@ -19,8 +19,6 @@ from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from webhook.api.meta import Object
 
 GROUP: Final = "admissionregistration.k8s.io"
 KINDS: Final = {
@@ -80,7 +78,7 @@ def judge(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:
     return list(struct.check(obj)) if struct.check else []
 
 
-@lru_cache(maxsize=None)
+@cache
 def _struct(kind: str, api_version: str, release: int) -> CompiledStruct:
     version = api_version.rpartition("/")[2]
     replaced = {ParamRef: DefaultingParamRef} if version == "v1alpha1" else {}

@@ -19,22 +19,20 @@ if TYPE_CHECKING:
 
     NamespaceLabels = Callable[[str], Mapping[str, Any]]
 
-_NEVER_JUDGED: Final = frozenset(
-    {
-        *((GROUP, f"{kind}admissionpolic{end}") for kind in ("validating", "mutating") for end in ("ies", "ybindings")),
-        *(("authentication.k8s.io", each) for each in ("selfsubjectreviews", "tokenreviews")),
-        *(
-            ("authorization.k8s.io", each)
-            for each in (
-                "localsubjectaccessreviews",
-                "selfsubjectaccessreviews",
-                "selfsubjectrulesreviews",
-                "subjectaccessreviews",
-            )
-        ),
-    }
-)
-"""Resources that no policy applies to (apiserver ``policy/generic/plugin.go``, ``admission/exclusion/resources.go``)."""
+_NEVER_JUDGED: Final = {
+    GROUP: frozenset(
+        {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+        | {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}
+    ),
+    "authentication.k8s.io": frozenset({"selfsubjectreviews", "tokenreviews"}),
+    "authorization.k8s.io": frozenset(
+        {"localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"}
+    ),
+}
+"""Resources that no policy applies to.
+
+Source: apiserver ``policy/generic/plugin.go``, kubernetes ``pkg/kubeapiserver/admission/exclusion/resources.go``.
+"""
 
 
 class Matched(NamedTuple):
@@ -46,7 +44,7 @@ class Matched(NamedTuple):
 
 def is_exempt(request: Request) -> bool:
     """Tell whether no policy applies to the request's resource: policies never judge policies."""
-    return (request.resource.group, request.resource.resource) in _NEVER_JUDGED
+    return request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ())
 
 
 def match(

@@ -3,6 +3,8 @@
 Rules follow ``pkg/apis/admissionregistration/validation/validation.go`` (validateMatchResources and what it calls).
 """
 
+# ruff: noqa: N815 - fields are named as on the wire
+
 from __future__ import annotations
 
 from dataclasses import replace

@@ -61,25 +61,26 @@ def _type_errors(value: Any, shape: Shape, path: str) -> Iterator[str]:
     if value is None or isinstance(shape, Anything):
         return
     if isinstance(shape, Scalar):
-        if error := _scalar_error(value, shape.code):
-            yield f"{path}: {error}"
+        error = _scalar_error(value, shape.code)
     elif isinstance(shape, ListOf):
-        if isinstance(value, list):
-            yield from _list_errors(value, shape, path)
-        else:
-            yield f"{path}: expected list, got {_text(value)}"
-    elif not isinstance(value, dict):
-        yield f"{path}: expected map, got {_text(value)}"
-    elif isinstance(shape, MapOf):
-        for key, each in value.items():
-            yield from _type_errors(each, shape.item, f"{path}.{key}")
+        error = "" if isinstance(value, list) else f"expected list, got {_text(value)}"
     else:
-        for key, each in value.items():
-            field = shape.field(key)
-            if field is None:
-                yield f"{path}.{key}: field not declared in schema"
-            else:
-                yield from _type_errors(each, field, f"{path}.{key}")
+        error = "" if isinstance(value, dict) else f"expected map, got {_text(value)}"
+    if error:
+        yield f"{path}: {error}"
+    elif isinstance(shape, ListOf):
+        yield from _list_errors(value, shape, path)
+    elif isinstance(shape, MapOf | Structure):
+        yield from _map_errors(value, shape, path)
+
+
+def _map_errors(value: JSONObject, shape: MapOf | Structure, path: str) -> Iterator[str]:
+    for key, each in value.items():
+        item = shape.item if isinstance(shape, MapOf) else shape.field(key)
+        if item is None:
+            yield f"{path}.{key}: field not declared in schema"
+        else:
+            yield from _type_errors(each, item, f"{path}.{key}")
 
 
 def _list_errors(items: list[Any], shape: ListOf, path: str) -> Iterator[str]:

@@ -48,7 +48,7 @@ def _check_names(value: Any, expected: str) -> None:
             _check_names(each, expected)
 
 
-def to_json(value: Any, *, exact: bool = False) -> Any:
+def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a return for each type
     """Return a CEL value as plain JSON.
 
     Args:

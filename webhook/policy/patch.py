@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,7 +88,7 @@ class _Patcher:
     def _found(self, path: str, complaint: str) -> tuple[Any, str]:
         found = self._container(path)
         if found is None:
-            raise _wrapped(complaint, _MISSING)
+            _fail(complaint, _MISSING)
         return found
 
     def _add(self, operation: JSONObject) -> None:
@@ -110,13 +110,13 @@ class _Patcher:
         try:
             _get(container, key)
         except PatchError:
-            raise _wrapped(f"replace operation does not apply: doc is missing key: {path}", _MISSING) from None
+            _fail(f"replace operation does not apply: doc is missing key: {path}", _MISSING)
         _guarded(f"error in remove for path: '{path}'", lambda: _set(container, key, operation.get("value")))
 
     def _move(self, operation: JSONObject) -> None:
         origin, path = operation.get("from"), operation["path"]
         if not origin:
-            raise _wrapped("move operation failed to decode from", _MISSING)
+            _fail("move operation failed to decode from", _MISSING)
         container, key = self._found(origin, f"move operation does not apply: doc is missing from path: {origin}")
         value = _guarded(f"error in move for path: '{key}'", lambda: _get(container, key))
         _guarded(f"error in move for path: '{key}'", lambda: _delete(container, key))
@@ -126,7 +126,7 @@ class _Patcher:
     def _copy(self, operation: JSONObject) -> None:
         origin, path = operation.get("from"), operation["path"]
         if not origin:
-            raise _wrapped("copy operation failed to decode from", _MISSING)
+            _fail("copy operation failed to decode from", _MISSING)
         container, key = self._found(origin, f"copy operation does not apply: doc is missing from path: {origin}")
         value = _guarded(f"error in copy for from: '{origin}'", lambda: _get(container, key))
         target, name = self._found(path, f"copy operation does not apply: doc is missing destination path: {path}")
@@ -146,22 +146,22 @@ class _Patcher:
                 found = _get(container, key)
             except PatchError as error:
                 if not str(error).endswith(_MISSING):
-                    raise _wrapped(f"error in test for path: '{path}'", str(error)) from None
+                    _fail(f"error in test for path: '{path}'", str(error))
                 found = None
         if not _equal(found, wanted):
             msg = f"testing value {path} failed: test failed"
             raise TestFailedError(msg)
 
 
-def _wrapped(message: str, cause: str) -> PatchError:
-    return PatchError(f"{message}: {cause}")
+def _fail(message: str, cause: str) -> NoReturn:
+    raise PatchError(f"{message}: {cause}") from None  # noqa: EM102, TRY003 - the one place that makes texts
 
 
 def _guarded(message: str, run: Callable[[], Any]) -> Any:
     try:
         return run()
     except PatchError as error:
-        raise _wrapped(message, str(error)) from None
+        _fail(message, str(error))
 
 
 def _decoded(part: str) -> str:
@@ -174,7 +174,7 @@ def _index(items: list[Any], key: str, end: int) -> int:
         raise PatchError(msg)
     index = int(key)
     if index >= end or index < -len(items):
-        raise _wrapped(f"Unable to access invalid index: {index}", _INVALID_INDEX)
+        _fail(f"Unable to access invalid index: {index}", _INVALID_INDEX)
     return index + len(items) if index < 0 else index
 
 
@@ -189,7 +189,7 @@ def _get(container: Any, key: str, *, lenient: bool = False) -> Any:
     if key not in container:
         if lenient:
             return None
-        raise _wrapped(f"unable to get nonexistent key: {key}", _MISSING)
+        _fail(f"unable to get nonexistent key: {key}", _MISSING)
     return container[key]
 
 
@@ -213,7 +213,7 @@ def _delete(container: Any, key: str) -> None:
     if isinstance(container, list):
         del container[_index(container, key, len(container))]
     elif key not in container:
-        raise _wrapped(f"Unable to remove nonexistent key: {key}", _MISSING)
+        _fail(f"Unable to remove nonexistent key: {key}", _MISSING)
     else:
         del container[key]
 

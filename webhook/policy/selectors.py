@@ -4,6 +4,8 @@ Rules follow apimachinery ``pkg/apis/meta/v1/validation/validation.go`` (Validat
 ``pkg/labels/selector.go``.
 """
 
+# ruff: noqa: N815 - fields are named as on the wire
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple

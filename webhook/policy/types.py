@@ -4,6 +4,8 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go``. What i
 among them, in the API server's order.
 """
 
+# ruff: noqa: N815 - fields are named as on the wire
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

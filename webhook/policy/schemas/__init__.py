@@ -14,7 +14,7 @@ apply (``structType=atomic``). Types of fields are
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _read(*texts: str) -> dict[str, Structure]:
     return types
 
 
-@lru_cache(maxsize=None)
+@cache
 def _known() -> dict[tuple[str, str], Structure]:
     from webhook.policy.schemas import core, dra  # noqa: PLC0415 - read when the first object is merged
 

@@ -31,7 +31,8 @@ PodSpec: activeDeadlineSeconds=i affinity=Affinity automountServiceAccountToken=
   hostAliases=[HostAlias]ip hostIPC=b hostNetwork=b hostPID=b hostUsers=b hostname=s hostnameOverride=s
   imagePullSecrets=[LocalObjectReference]name initContainers=[Container]name nodeName=s nodeSelector=!{s} os=PodOS
   overhead={q} preemptionPolicy=s priority=i priorityClassName=s readinessGates=[PodReadinessGate]
-  resourceClaims=[PodResourceClaim]name resources=ResourceRequirements restartPolicy=s runtimeClassName=s schedulerName=s
+  resourceClaims=[PodResourceClaim]name resources=ResourceRequirements restartPolicy=s runtimeClassName=s
+  schedulerName=s
   schedulingGates=[PodSchedulingGate]name schedulingGroup=PodSchedulingGroup securityContext=PodSecurityContext
   serviceAccount=s serviceAccountName=s setHostnameAsFQDN=b shareProcessNamespace=b subdomain=s
   terminationGracePeriodSeconds=i tolerations=[Toleration]

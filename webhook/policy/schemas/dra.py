@@ -31,7 +31,8 @@ AllocationResult: allocationTimestamp=t devices=DeviceAllocationResult nodeSelec
 DeviceAllocationResult: config=[DeviceAllocationConfiguration] results=[DeviceRequestAllocationResult]
 DeviceRequestAllocationResult: adminAccess=b bindingConditions=[s] bindingFailureConditions=[s] consumedCapacity={q}
   device=s driver=s pool=s request=s shareID=s tolerations=[DeviceToleration]
-AllocatedDeviceStatus: conditions=[Condition]type data=? device=s driver=s networkData=NetworkDeviceData pool=s shareID=s
+AllocatedDeviceStatus: conditions=[Condition]type data=? device=s driver=s networkData=NetworkDeviceData pool=s
+  shareID=s
 NetworkDeviceData: hardwareAddress=s interfaceName=s ips=[s]
 ResourceClaimConsumerReference: apiGroup=s name=s resource=s uid=s
 
