@@ -295,9 +295,9 @@ def test_a_variable_without_value_is_an_error() -> None:
 
 
 def test_bindings_are_not_changed_and_may_be_any_mapping() -> None:
-    bindings = {"o": {"a": [1]}}
-    assert evaluate("o.a + [2]", **bindings) == [1, 2]
-    assert bindings == {"o": {"a": [1]}}
+    value = {"a": [1]}
+    assert evaluate("o.a + [2]", o=value) == [1, 2]
+    assert value == {"a": [1]}
 
 
 def test_a_value_that_is_none_of_cels_is_told() -> None:
@@ -453,7 +453,7 @@ def test_map_keys_can_be_held_to_the_specification() -> None:
 def test_presence_tests_can_be_held_to_the_specification() -> None:
     strict = Environment(EXTENSIONS, variables={"o": DYN}, options=Options(strict_presence_test=True))
     for text in ("has(o.n.x)", "o.n.?x", "o.?n.x", "has(o.?n.x)"):
-        with pytest.raises(EvaluationError, match="no such key: x"):
+        with pytest.raises(EvaluationError, match="^no such key: x$"):
             strict.compile(text).evaluate({"o": {"n": 1}})
     assert strict.compile("has(o.?y.x) || o.?n.hasValue()").evaluate({"o": {"n": 1}}) is True
 

@@ -135,8 +135,8 @@ def _unary(
     if isinstance(cost, int):
 
         def constant(frame: Frame) -> Value:
-            value = argument(frame)
             frame[0] -= cost
+            value = argument(frame)
             return direct(value) if cls is None or type(value) is cls else dispatch(value)
 
         return constant
@@ -164,9 +164,9 @@ def _binary(
     by_size = None if isinstance(cost, int) else cost
 
     def call(frame: Frame) -> Value:
+        frame[0] -= constant
         first = first_argument(frame)
         second = second_argument(frame)
-        frame[0] -= constant
         if (first_class is None or type(first) is first_class) and (
             second_class is None or type(second) is second_class
         ):

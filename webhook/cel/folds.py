@@ -112,9 +112,9 @@ def _no_such_overload() -> EvaluationError:
 
 def _holds(predicate: Closure, frame: Frame) -> bool:
     held = predicate(frame)
-    if type(held) is not bool:
+    if held is not True and held is not False:
         raise _no_such_overload()
-    return held
+    return bool(held)
 
 
 def quantifier(loop: Loop, predicate: Closure, *, stops_at: bool) -> Closure:

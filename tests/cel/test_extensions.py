@@ -1,0 +1,291 @@
+"""The extension libraries of cel-go, and times and texts of the standard one."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cel import EVERYTHING, evaluate
+from webhook.cel import CompileError, Environment, EvaluationError, temporal
+from webhook.cel.ext import LISTS, strings
+from webhook.cel.types import DYN
+from webhook.cel.values import Duration, Timestamp, UInt
+
+KUBERNETES_STRINGS = Environment((strings(2), LISTS), variables={"o": DYN})
+
+
+def error_of(text: str, environment: Environment = EVERYTHING, **bindings: Any) -> str:
+    with pytest.raises(EvaluationError) as caught:
+        evaluate(text, environment, **bindings)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("'tacocat'.charAt(3)", "o"),
+        ("'tacocat'.charAt(7)", ""),
+        ("'tacocat'.indexOf('a', 2)", 5),
+        ("'tacocat'.indexOf('')", 0),
+        ("'tacocat'.indexOf('z')", -1),
+        ("'tacocat'.indexOf('a', 99)", -1),
+        ("'tacocat'.lastIndexOf('at')", 5),
+        ("'tacocat'.lastIndexOf('a', 3)", 1),
+        ("'tacocat'.lastIndexOf('')", 7),
+        ("'tacocat'.lastIndexOf('', 3)", 3),
+        ("'tacocat'.lastIndexOf('a', 99)", -1),
+        ("'tacocat'.lastIndexOf('cat', 6)", 4),
+        ("'TacoCÆt'.lowerAscii()", "tacocÆt"),
+        ("'tacoCæt'.upperAscii()", "TACOCæT"),
+        ("'ab ab'.replace('ab', 'c')", "c c"),
+        ("'ab ab'.replace('ab', 'c', 1)", "c ab"),
+        ("'ab ab'.replace('ab', 'c', 0)", "ab ab"),
+        ("'ab ab'.replace('ab', 'c', -5)", "c c"),
+        ("'a b c'.split(' ')", ["a", "b", "c"]),
+        ("'a b c'.split(' ', 2)", ["a", "b c"]),
+        ("'a b c'.split(' ', 0)", []),
+        ("'abc'.split('')", ["a", "b", "c"]),
+        ("'abc'.split('', 2)", ["a", "bc"]),
+        ("'abc'.split('', 9)", ["a", "b", "c"]),
+        ("'tacocat'.substring(4)", "cat"),
+        ("'tacocat'.substring(0, 4)", "taco"),
+        ("' \\t\\u2000a b\\u00a0'.trim()", "a b"),
+        ("['a', 'b'].join() + ['a', 'b'].join('-')", "aba-b"),
+        ("'gums'.reverse()", "smug"),
+        ("strings.quote('a\\n\"b\\\\')", '"a\\n\\"b\\\\"'),
+        ("'%d%% %s'.format([1, 'x'])", "1% x"),
+        ("'%x %X %x %x'.format([255, 255u, 'hi', b'\\xff'])", "ff FF 6869 ff"),
+        ("'%b %b %o'.format([5, true, 8u])", "101 1 10"),
+        ("'%b'.format([-5])", "-101"),
+        ("'%f %.2f %e %.1e'.format([1.5, 2, 1234.5, 3u])", "1.500000 2.00 1.234500e+03 3.0e+00"),
+        ("'%d %d'.format([1.5, double('inf')])", "1.5 Infinity"),
+        ("'%s %s %s'.format([1.0, double('nan'), -double('inf')])", "1 NaN -Infinity"),
+        ("'%s'.format([[1, 'a', null, true, b'b', 2u, duration('1s'), timestamp(0), int]])",
+         "[1, a, null, true, b, 2, 1s, 1970-01-01T00:00:00Z, int]"),
+        ("'%s'.format([{'b': [1], true: 2.5, 3: {}}])", "{3: {}, b: [1], true: 2.5}"),
+        ("base64.encode(b'hello')", "aGVsbG8="),
+        ("base64.decode('aGVsbG8')", b"hello"),
+        ("[1, 2, 3, 4].slice(1, 3)", [2, 3]),
+        ("[[1], [2, 3], []].flatten()", [1, 2, 3]),
+        ("[1, [2, [3, [4]]]].flatten(2)", [1, 2, 3, [4]]),
+        ("[1, [2]].flatten(0)", [1, [2]]),
+        ("[3, 1, 2].sort()", [1, 2, 3]),
+        ("['b', 'a'].sort()", ["a", "b"]),
+        ("[duration('2s'), duration('1s')].sort() == [duration('1s'), duration('2s')]", True),
+        ("[{'n': 2}, {'n': 1}].sortBy(x, x.n)", [{"n": 1}, {"n": 2}]),
+        ("[1, 2, 3].sortBy(x, -x)", [3, 2, 1]),
+        ("[1, 1.0, 'a', 'a', [1]].distinct()", [1, "a", [1]]),
+        ("['b', 'a', 'b'].distinct()", ["b", "a"]),
+        ("[1, 2].reverse()", [2, 1]),
+        ("lists.range(3)", [0, 1, 2]),
+        ("lists.range(-1)", []),
+        ("[1, 2].first().value() + [1, 2].last().value()", 3),
+        ("[].first().hasValue() || [].last().hasValue()", False),
+        ("[optional.of(1), optional.none()].unwrapOpt()", [1]),
+        ("optional.unwrap([optional.none()])", []),
+        ("[0, 0u, 0.0, '', b'', [], {}, null, false, duration('0s'), optional.none()]"
+         ".all(x, !optional.ofNonZeroValue(x).hasValue())", True),
+        ("optional.ofNonZeroValue(timestamp(0)).hasValue()", True),
+        ("optional.ofNonZeroValue(timestamp('0001-01-01T00:00:00Z')).hasValue()", False),
+        ("optional.ofNonZeroValue(int).hasValue()", True),
+        ("sets.contains([1, 2], [2u, 1.0])", True),
+        ("sets.intersects([1], [2])", False),
+        ("sets.equivalent([1, 1], dyn([1u]))", True),
+        ("math.greatest(1, 2.5, 2u)", 2.5),
+        ("math.least([3, 1, 2])", 1),
+        ("math.least(-1)", -1),
+        ("math.ceil(1.2) + math.floor(1.8) + math.round(2.5) + math.round(-2.5) + math.trunc(-1.9)", 2.0),
+        ("math.isNaN(math.round(double('nan'))) && math.isInf(math.floor(double('inf'))) && math.isFinite(1.0)", True),
+        ("math.abs(-3) + math.sign(-9)", 2),
+        ("math.abs(-3.5) + math.sign(0.0)", 3.5),
+        ("math.sign(5u) + math.abs(2u)", UInt(3)),
+        ("math.isNaN(math.sign(double('nan')))", True),
+        ("math.sqrt(16) + math.sqrt(4u) + math.sqrt(2.25)", 7.5),
+        ("math.isNaN(math.sqrt(-1))", True),
+        ("math.bitAnd(6, 3) + math.bitOr(6, 3) + math.bitXor(6, 3) + math.bitNot(0)", 13),
+        ("math.bitNot(0u)", UInt(2**64 - 1)),
+        ("math.bitShiftLeft(1, 63)", -(2**63)),
+        ("math.bitShiftLeft(1, 64)", 0),
+        ("math.bitShiftRight(-1, 1)", 2**63 - 1),
+        ("math.bitShiftRight(8u, 2)", UInt(2)),
+        ("duration('1h1m1s1ms1us1ns')", Duration(3661001001001)),
+        ("duration('-1.5h')", Duration(-5400 * 10**9)),
+        ("duration('.5s')", Duration(5 * 10**8)),
+        ("duration('0')", Duration(0)),
+        ("string(duration('1.5s')) + string(duration('-1ms')) + string(duration('100h'))", "1.5s-0.001s360000s"),
+        ("duration('3600s').getHours() + duration('90s').getMinutes() + duration('-1.5s').getSeconds()", 1),
+        ("duration('1.5s').getMilliseconds()", 1500),
+        ("timestamp('2026-01-02T03:04:05.123456789+01:00')", Timestamp(1767319445123456789)),
+        ("string(timestamp('2026-01-02T03:04:05.120Z'))", "2026-01-02T03:04:05.12Z"),
+        ("timestamp('2026-01-02T03:04:05Z') - timestamp('2026-01-02T03:04:04Z') == duration('1s')", True),
+        ("timestamp('2026-01-02T03:04:05Z') - duration('1s') == timestamp('2026-01-02T03:04:04Z')", True),
+        ("duration('1s') + timestamp('2026-01-02T03:04:05Z') == timestamp('2026-01-02T03:04:06Z')", True),
+        ("duration('3s') - duration('1s') == duration('2s')", True),
+        ("[timestamp('2026-03-01T00:59:58.7Z')].map(t, [t.getFullYear(), t.getMonth(), t.getDate(), t.getDayOfMonth(), "
+         "t.getDayOfYear(), t.getDayOfWeek(), t.getHours(), t.getMinutes(), t.getSeconds(), t.getMilliseconds()])[0]",
+         [2026, 2, 1, 0, 59, 0, 0, 59, 58, 700]),
+        ("timestamp('2026-01-02T03:04:05Z').getHours('America/New_York')", 22),
+        ("timestamp('2026-01-02T03:04:05Z').getHours('+05:30') + timestamp(0).getMinutes('-00:30')", 8 + 30),
+        ("timestamp(0).getMilliseconds('') + timestamp(0).getHours('UTC')", 0),
+    ],
+)  # fmt: skip
+def test_values(text: str, value: Any) -> None:
+    found = evaluate(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("'a'.charAt(2)", "index out of range: 2"),
+        ("'a'.indexOf('a', -1)", "index out of range: -1"),
+        ("'a'.lastIndexOf('a', -1)", "index out of range: -1"),
+        ("'a'.substring(2)", "index out of range: 2"),
+        ("'a'.substring(-1, 0)", "index out of range: -1"),
+        ("'a'.substring(0, 2)", "index out of range: 2"),
+        ("'hello'.substring(3, 1)", "invalid substring range. start: 3, end: 1"),
+        ("['a', dyn(1)].join()", "join: invalid input: 1"),
+        ("'%s %s'.format(dyn(['a']))", "index 1 out of range"),
+        ("('%' + '').format(['a'])", "unexpected end of string"),
+        ("('%.' + '').format(['a'])",
+         "could not parse formatting clause: error while parsing precision: could not find end of precision specifier"),
+        ("('%.f' + '').format([1.0])",
+         "could not parse formatting clause: error while parsing precision: error while converting precision to "
+         'integer: strconv.Atoi: parsing "": invalid syntax'),
+        ("('%.99999f' + '').format([1.0])",
+         "could not parse formatting clause: error while parsing precision: precision 99999 exceeds maximum allowed "
+         "precision 1000"),
+        ("'%s'.format([dyn(optional.none())])",
+         "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "
+         "types, durations, and timestamps, was given optional_type"),
+        ("'%s'.format(dyn([[optional.none()]]))",
+         "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "
+         "types, durations, and timestamps, was given optional_type"),
+        ("'%o'.format([dyn('a')])", "error during formatting: octal clause can only be used on ints and uints, was given string"),
+        ("base64.decode('a-b')", "illegal base64 data"),
+        ("[1].slice(-1, 0)", "cannot slice(-1, 0), negative indexes not supported"),
+        ("[1].slice(1, 0)", "cannot slice(1, 0), start index must be less than or equal to end index"),
+        ("[1].slice(0, 2)", "cannot slice(0, 2), list is length 1"),
+        ("[1].flatten(-1)", "level must be non-negative"),
+        ("dyn([1, 'a']).sort()", "list elements must have the same type"),
+        ("dyn([[1], [2]]).sort()", "list elements must be comparable"),
+        ("lists.range(99999999999)", "lists.range(99999999999) is larger than 10000000"),
+        ("dyn([1]).unwrapOpt()", "value 1 is not optional"),
+        ("math.greatest(dyn('a'), 1)", "no such overload: math.@max(string, int)"),
+        ("math.least(dyn([]))", "math.@min(list) argument must not be empty"),
+        ("math.greatest(dyn(['a']))", "no such overload: math.@max"),
+        ("math.abs(-9223372036854775808)", "integer overflow"),
+        ("math.bitShiftLeft(1, -1)", "math.bitShiftLeft() negative offset: -1"),
+        ("timestamp(0).getHours('Nowhere')", "unknown time zone Nowhere"),
+        ("timestamp(0).getHours('99:99')", "unknown time zone 99:99"),
+        ("timestamp('0001-01-01T00:00:00Z').getHours('America/New_York')", "timestamp overflow"),
+        ("timestamp('9999-12-31T23:59:59Z') + duration('1s')", "timestamp overflow"),
+        ("timestamp('0000-01-01T00:00:00Z' + '')", "timestamp overflow"),
+        ("duration('2562047h') + duration('2562047h')", "duration overflow"),
+        ("timestamp('9999-01-01T00:00:00Z') - timestamp('0001-01-01T00:00:00Z')", "duration overflow"),
+        ("timestamp(253402300800 + 0)", "timestamp overflow"),
+    ],
+)  # fmt: skip
+def test_errors(text: str, message: str) -> None:
+    assert error_of(text) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("'%s'.format([{'a': 1.5, 'b': b'x', 3: 'q', true: [duration('1s'), timestamp(0), null]}])",
+         '{"a":1.500000, "b":b"x", 3:"q", true:[duration("1s"), timestamp("1970-01-01T00:00:00Z"), null]}'),
+        ("'%s %s'.format([1.5, double('inf')])", "1.5 +Inf"),
+        ("'%s'.format([[double('nan')]])", '["NaN"]'),
+        ("'%.2f'.format([1234567.5])", "1,234,567.50"),
+        ("'%e'.format([1234.5])", "1.234500\u202f×\u202f10⁰³"),
+        ("'%.1e'.format([0.05])", "5.0\u202f×\u202f10⁻⁰²"),
+        ("'%f %f'.format(['NaN', double('-inf')])", "NaN -∞"),
+        ("'%e'.format([dyn('Infinity')])", "∞"),
+        ("'%d'.format([dyn(3)])", "3"),
+    ],
+)  # fmt: skip
+def test_formatting_before_version_4_follows_a_locale(text: str, value: str) -> None:
+    assert evaluate(text, KUBERNETES_STRINGS) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("'%d'.format([dyn(1.5)])", "error during formatting: decimal clause can only be used on integers, was given double"),
+        ("'%f'.format([dyn('x')])", "error during formatting: fixed-point clause can only be used on doubles, was given string"),
+        ("'%s'.format([{1.5: 1}])", "error during formatting: no formatting function for map key of type double"),
+        ("'%s'.format([[o]])", "error during formatting: no formatting function for optional_type"),
+    ],
+)  # fmt: skip
+def test_formatting_before_version_4_names_what_it_cannot_show(text: str, message: str) -> None:
+    assert error_of(text, KUBERNETES_STRINGS, o=evaluate("optional.none()")) == message
+
+
+def test_functions_come_with_the_version_that_brought_them() -> None:
+    def has(function: str, version: int) -> bool:
+        return function in Environment((strings(version),)).functions
+
+    assert [has("format", version) for version in range(5)] == [False, True, True, True, True]
+    assert [has("reverse", version) for version in range(5)] == [False, False, False, True, True]
+    with pytest.raises(CompileError, match="found no matching overload for 'reverse' applied to 'string.\\(\\)'"):
+        KUBERNETES_STRINGS.compile("'a'.reverse()")
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_durations_read_back(nanos: int) -> None:
+    whole = nanos // 1000 * 1000 if abs(nanos) < 2**50 else nanos // 10**9 * 10**9
+    if abs(whole) < 2**53:
+        assert temporal.parse_duration(temporal.format_duration(Duration(whole))) == Duration(whole)
+
+
+@given(st.integers(-62_135_596_800 * 10**9, 253_402_300_799 * 10**9))
+def test_timestamps_read_back(nanos: int) -> None:
+    assert temporal.parse_timestamp(temporal.format_timestamp(Timestamp(nanos))) == Timestamp(nanos)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "1x", "s", "1.s2", "--1s", "1h ", ".s", "9999999999999h", "9" * 50 + "s", "1e3s"]
+)
+def test_what_is_no_duration(text: str) -> None:
+    assert temporal.parse_duration(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-01-02",
+        "2026-13-02T03:04:05Z",
+        "2026-02-30T03:04:05Z",
+        "2026-01-02T25:04:05Z",
+        "2026-01-02T03:04:05",
+        "2026-01-02t03:04:05z",
+        "2026-01-02T03:04:05+25:00",
+        "2026-01-02T03:04:05+01:60",
+        "٢٠٢٦-01-02T03:04:05Z",
+    ],
+)
+def test_what_is_no_timestamp(text: str) -> None:
+    assert temporal.parse_timestamp(text) is None
+
+
+@given(st.binary())
+def test_base64_reads_back(value: bytes) -> None:
+    text = base64.b64encode(value).decode()
+    assert evaluate("base64.decode(t) == b && base64.encode(b) == t", t=text, b=value) is True
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_doubles_print_as_go_prints_them_and_read_back(value: float) -> None:
+    text = evaluate("string(v)", v=value)
+    assert evaluate("double(t)", t=text) == value
+    exponent = math.floor(math.log10(abs(value))) if value else 0
+    if not -5 < exponent < 7:
+        assert "e" in text

@@ -1,0 +1,260 @@
+"""No text and no data make the engine fail otherwise than by its own errors, nor take long."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.cel import EXTENSIONS, EVERYTHING
+from webhook.cel import CelError, CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, limits
+from webhook.cel.estimate import MOST
+from webhook.cel.estimator import estimate_cost
+from webhook.cel.types import DYN
+from webhook.cel.validators import EXTENDED_VALIDATIONS
+
+ENVIRONMENT = Environment((*EXTENSIONS, EXTENDED_VALIDATIONS), variables={"o": DYN, "p": DYN})
+LIMIT = 5000
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats()
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=10,
+)
+WORDS = st.sampled_from(
+    [
+        *("o", "p", "x", "a", "b", "1", "0u", "1.5", "'a'", "b'a'", "''", "true", "false", "null", "int", "[]", "{}"),
+        *(
+            "+",
+            "-",
+            "*",
+            "/",
+            "%",
+            "<",
+            "<=",
+            ">",
+            ">=",
+            "==",
+            "!=",
+            "&&",
+            "||",
+            "!",
+            "?",
+            ":",
+            "in",
+            "(",
+            ")",
+            "[",
+            "]",
+        ),
+        *("{", "}", ",", ".", ".?", "[?", ".a", ".b", "has(", ".all(x, ", ".exists(x, ", ".map(x, ", ".filter(x, "),
+        *(
+            ".exists_one(x, ",
+            ".all(i, x, ",
+            ".transformMap(i, x, ",
+            ".transformMapEntry(i, x, ",
+            "cel.bind(x, ",
+            ".size()",
+        ),
+        *(
+            "size(",
+            "string(",
+            "int(",
+            "duration(",
+            "timestamp(",
+            ".matches(",
+            ".format(",
+            "'%s %d'",
+            ".startsWith(",
+            "\n",
+        ),
+        *(".orValue(", ".optMap(x, ", "optional.of(", ".sort()", ".sortBy(x, ", ".flatten()", ".split(", ".join(", "$"),
+        *(
+            "math.greatest(",
+            "sets.contains(",
+            "'''",
+            '"',
+            "\\",
+            "`a b`",
+            "//",
+            "é",
+            "😀",
+            "9223372036854775807",
+            "while",
+        ),
+    ]
+)
+
+
+def expressions() -> st.SearchStrategy[str]:
+    """Well-formed expressions, though not always well-typed."""
+    atoms = st.sampled_from(
+        ["o", "p", "o.a", "p.b", "o.?a", "1", "2u", "0", "1.5", "'a'", "''", "true", "null", "[]", "{}", "x"]
+    )
+
+    def grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        operator = st.sampled_from(["+", "-", "*", "/", "%", "<", ">=", "==", "!=", "&&", "||", "in"])
+        macro = st.sampled_from(["all", "exists", "exists_one", "map", "filter", "sortBy"])
+        member = st.sampled_from(
+            ["size()", "sort()", "flatten()", "distinct()", "join()", "a", "?b", "first()", "hasValue()"]
+        )
+        function = st.sampled_from(
+            ["size", "string", "int", "dyn", "type", "bool", "duration", "optional.of", "lists.range"]
+        )
+        return st.one_of(
+            st.builds("({} {} {})".format, inner, operator, inner),
+            st.builds("({} ? {} : {})".format, inner, inner, inner),
+            st.builds("[{}, {}]".format, inner, inner),
+            st.builds("[{}].map(y, {})".format, inner, inner),
+            st.builds("{{{}: {}}}".format, inner, inner),
+            st.builds("{}[{}]".format, inner, inner),
+            st.builds("{}[?{}]".format, inner, inner),
+            st.builds("{}.{}(x, {})".format, inner, macro, inner),
+            st.builds("{}.transformMap(x, y, {})".format, inner, inner),
+            st.builds("{}.{}".format, inner, member),
+            st.builds("{}({})".format, function, inner),
+            st.builds("cel.bind(x, {}, {})".format, inner, inner),
+            st.builds("!({})".format, inner),
+            st.builds("-({})".format, inner),
+        )
+
+    return st.recursive(atoms, grow, max_leaves=12)
+
+
+def compiles(text: str) -> None:
+    try:
+        checked = ENVIRONMENT.check(text)
+        estimate = estimate_cost(checked, ENVIRONMENT)
+        assert 0 <= estimate.low <= MOST
+        ENVIRONMENT.program(checked)
+    except CelError as error:
+        assert str(error)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(WORDS, max_size=25).map(" ".join))
+def test_no_words_make_the_compiler_fail_otherwise(text: str) -> None:
+    compiles(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=60))
+def test_no_text_makes_the_compiler_fail_otherwise(text: str) -> None:
+    compiles(text)
+
+
+@settings(max_examples=600, deadline=None)
+@given(text=expressions(), o=JSON, p=JSON, checked=st.booleans())
+def test_no_data_makes_an_evaluation_fail_otherwise_or_cost_more(text: str, o: Any, p: Any, *, checked: bool) -> None:
+    try:
+        parsed = ENVIRONMENT.check(text) if checked else ENVIRONMENT.parse(text)
+        program = ENVIRONMENT.program(parsed)
+    except CelError:
+        return
+    meter = Meter(LIMIT)
+    try:
+        program.evaluate({"o": o, "p": p}, meter=meter)
+    except EvaluationError:
+        pass
+    except CostLimitExceededError:
+        assert meter.cost > LIMIT
+        return
+    assert 0 <= meter.cost <= LIMIT + 500
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=expressions(), o=JSON, p=JSON)
+def test_checking_does_not_change_what_comes_out(text: str, o: Any, p: Any) -> None:
+    try:
+        checked = ENVIRONMENT.compile(text)
+    except CelError:
+        return
+    unchecked = ENVIRONMENT.program(ENVIRONMENT.parse(text))
+    results = []
+    for program in (checked, unchecked):
+        try:
+            results.append(repr(program.evaluate({"o": o, "p": p}, meter=Meter(LIMIT * 100))))
+        except EvaluationError:
+            results.append("error")
+    assert results[0] == results[1] or " object at " in results[0]
+
+
+DEEP = (
+    ("(", "1", ")"),
+    ("[", "1", "]"),
+    ("{1: ", "1", "}"),
+    ("!(", "true", ")"),
+    ("-(", "1", ")"),
+    ("[1].map(x, ", "1", ")"),
+    ("[1].all(x, ", "true", ")"),
+    ("[o].exists(x, x == o && ", "true", ")"),
+    ("true ? 1 : (", "1", ")"),
+    ("size([", "1", "])"),
+    ("o[", "o", "]"),
+    ("o == (", "o", ")"),
+    ("cel.bind(x, 1, ", "1", ")"),
+    ("false || (", "true", ")"),
+    ("[{'a': optional.of([", "1", "])}]"),
+    ("{?'a': optional.of(", "1", ")}"),
+    ("o.?a[?", "o", "]"),
+)
+
+
+@pytest.mark.parametrize(("before", "core", "after"), DEEP)
+@pytest.mark.parametrize("depth", [40, 80, 120, 240, 300, 3000])
+def test_deep_nesting_is_refused_or_works(before: str, core: str, after: str, depth: int) -> None:
+    text = before * depth + core + after * depth
+    started = time.perf_counter()
+    try:
+        program = ENVIRONMENT.compile(text)
+        estimate_cost(ENVIRONMENT.check(text), ENVIRONMENT)
+    except CompileError as error:
+        assert "recursion" in str(error)
+    else:
+        assert depth < 260
+        try:
+            program.evaluate({"o": {"a": 1}})
+        except EvaluationError as error:
+            assert str(error)
+    assert time.perf_counter() - started < 2
+
+
+def test_deep_data_can_be_compared() -> None:
+    deep: Any = 1
+    for _ in range(200):
+        deep = [{"a": deep}]
+    assert ENVIRONMENT.compile("o == p").evaluate({"o": deep, "p": deep}) is True
+
+
+LONG = (
+    ("a", "+ a"), ("true", "&& true"), ("o", "|| o"), ("[1", ", 1"), ("f(1", ", 1"), ("{1: 1", ", 1: 1"), ("'a'", "'a'"),
+    ("", "$"), ("", "("), ("", "]"), ("", "'"), ("", "\\"), ("", "a."), ("", "1 "), ("", "/* "), ("", "a ? "), ("", "\n"),
+    ("o", ".a"), ("o", "[0]"), ("o", ".optMap(x, x)"), ("o", ".sortBy(x, x)"), ("", '"""'), ("", "r'"), ("", "`"),
+    ("[].map(x, x", " + x"), ("", "-"), ("", "!"), ("", "0x"), ("", "1e"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("start", "more"), LONG)
+def test_time_grows_with_the_text_and_not_much_faster(start: str, more: str) -> None:
+    def seconds(size: int) -> float:
+        text = start + more * (size // len(more))
+        started = time.perf_counter()
+        compiles(text)
+        return time.perf_counter() - started
+
+    assert min(seconds(20_000), seconds(20_000)) < 1.5
+
+
+def test_the_largest_text_is_done_in_seconds() -> None:
+    text = "[" + "1," * (limits.MAX_CODE_POINTS // 2 - 2) + "]"
+    started = time.perf_counter()
+    assert len(EVERYTHING.compile(text).evaluate({})) == limits.MAX_CODE_POINTS // 2 - 2
+    assert time.perf_counter() - started < 5
