@@ -1,0 +1,217 @@
+"""A short cut through YAML's plainest part, in which almost every manifest is written.
+
+That is: keys, values and dashes in block style, one to a line, with simple scalars, ``[]`` and ``{}`` on one line, and
+texts after ``|`` or ``>``. At anything else :func:`read_blocks` gives up, and
+:func:`~webhook.documents.compose.compose` reads the document instead; so it refuses nothing, and what it reads is what
+``compose`` would read. It is about four times as quick, because manifests repeat their lines, and because what a line
+of this kind says does not depend on where it stands, it is worked out once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.documents.compose import compose, copied
+from webhook.documents.fault import Fault
+from webhook.documents.scalars import ScalarError, plain, plain_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GIVEN_UP: Final = object()
+
+_BEYOND_ASCII: Final = r"\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
+"""Characters beyond ASCII that are neither line breaks nor byte order marks nor forbidden."""
+_ANY: Final = rf"[ -~{_BEYOND_ASCII}]"
+
+_LINE: Final = re.compile(rf"( *)((?:- )*)(?:([A-Za-z_][A-Za-z0-9_./-]{{0,127}}):(?= |$))?({_ANY}*)")
+_VALUE: Final = re.compile(
+    rf" *(?:((?:[A-Za-z0-9_/.+~=<(]|-(?=[0-9]))(?:[!-9;-~{_BEYOND_ASCII}]|:(?=[!-~{_BEYOND_ASCII}])"
+    rf"| +(?=[!\"$-~{_BEYOND_ASCII}]))*)"
+    r"|\"([^\"\\]*)\"|'([^']*)'|([\[{].*[\]}])|([|>]-?))?(?: +#.*| *)"
+)
+_TEXT: Final = re.compile(rf"(?:{_ANY}|\n)*")
+
+_MAX_LEVELS: Final = 50
+_MAX_BRACKETS: Final = 50
+_MAX_LINES: Final = 20_000
+_MAX_LENGTH: Final = 200
+
+_BLANK, _NOTHING, _SCALAR, _FLOW, _BLOCK = range(5)
+
+
+class _Line(NamedTuple):
+    """What a line says: where it starts, after how many dashes, with which key, and what sort of value."""
+
+    column: int
+    dashes: int
+    key: str | None
+    sort: int
+    value: Any
+
+
+_BLANK_LINE: Final = _Line(0, 0, None, _BLANK, None)
+
+
+class _GiveUpError(Exception):
+    """The text is not of the plainest kind."""
+
+
+def read_blocks(text: str) -> Any:
+    """Return the JSON value of a YAML document, ``None`` if it has none, or :data:`GIVEN_UP`."""
+    try:
+        return _build(_lines(text))
+    except _GiveUpError:
+        return GIVEN_UP
+
+
+def _build(lines: Iterator[_Line]) -> Any:
+    whole: dict[str, Any] = {"": None}
+    columns, around = [-1], list[Any]([whole])  # of the maps and lists that are not closed yet
+    open_key: str | None = ""  # the key of the innermost map that may get its value from the next line
+    for column, dashes, key, sort, value in lines:
+        if column > columns[-1] or (open_key is not None and dashes and column == columns[-1]):
+            if open_key is None or len(columns) > _MAX_LEVELS:
+                raise _GiveUpError
+            into: Any = [] if dashes else {}
+            around[-1][open_key] = into
+            columns.append(column)
+            around.append(into)
+        else:
+            into = _closed(columns, around, column, is_list=dashes > 0)
+        open_key = None
+        for left in range(dashes, 0, -1):
+            if left == 1 and key is None:
+                into.append(copied(value) if sort == _FLOW else value)
+                break
+            inner: Any = {} if left == 1 else []
+            into.append(inner)
+            into = inner
+            columns.append(columns[-1] + 2)
+            around.append(into)
+        else:
+            if key in into:
+                raise _GiveUpError
+            into[key] = copied(value) if sort == _FLOW else value
+            if sort == _NOTHING:
+                open_key = key
+    return whole[""]
+
+
+def _closed(columns: list[int], around: list[Any], column: int, *, is_list: bool) -> Any:
+    """Close what the line at a column is not in, and return the map or list that it is in."""
+    while columns[-1] > column:
+        columns.pop()
+        around.pop()
+    if not is_list and type(around[-1]) is list:  # a list may stand in the column of the key that it belongs to
+        columns.pop()
+        around.pop()
+    if columns[-1] != column or (type(around[-1]) is list) is not is_list:
+        raise _GiveUpError
+    return around[-1]
+
+
+_remembered: dict[str, _Line] = {}
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    rest = iter(text.split("\n"))
+    for text_line in rest:
+        line = _remembered.get(text_line) or _read_line(text_line)
+        while line.sort == _BLOCK:
+            value, following = _read_block(line, rest)
+            yield line._replace(sort=_SCALAR, value=value)
+            line = _BLANK_LINE if following is None else _read_line(following)
+        if line.sort != _BLANK:
+            yield line
+
+
+def _read_line(text: str) -> _Line:
+    match = _LINE.fullmatch(text)
+    if match is None:
+        raise _GiveUpError
+    spaces, dashes, key, rest = match.groups()
+    if key is not None:
+        line = _Line(len(spaces), len(dashes) // 2, _key(key), *_value(rest))
+    elif dashes:
+        line = _Line(len(spaces), len(dashes) // 2, None, *_value(rest))
+        if line.sort in (_NOTHING, _BLOCK):
+            raise _GiveUpError
+    elif not rest or rest[0] == "#":
+        line = _BLANK_LINE
+    else:
+        raise _GiveUpError
+    if len(text) <= _MAX_LENGTH:
+        if len(_remembered) >= _MAX_LINES:
+            _remembered.clear()
+        _remembered[text] = line
+    return line
+
+
+def _key(text: str) -> str:
+    try:
+        key = plain_key(text)
+    except ScalarError:
+        raise _GiveUpError from None
+    if key is None:
+        raise _GiveUpError
+    return key
+
+
+def _value(text: str) -> tuple[int, Any]:
+    match = _VALUE.fullmatch(text)
+    if match is None:
+        raise _GiveUpError
+    bare, double, single, flow, block = match.groups()
+    if bare is not None:
+        try:
+            return _SCALAR, plain(bare)
+        except ScalarError:
+            raise _GiveUpError from None
+    if flow is not None:
+        return _FLOW, _flow(flow)
+    if block is not None:
+        return _BLOCK, block
+    quoted = single if double is None else double
+    return (_NOTHING, None) if quoted is None else (_SCALAR, quoted)
+
+
+def _flow(text: str) -> Any:
+    if "&" in text or text.count("[") + text.count("{") > _MAX_BRACKETS:
+        raise _GiveUpError
+    try:
+        composed = compose(text)
+    except Fault:
+        raise _GiveUpError from None
+    if composed.repeated or composed.ignored is not None:
+        raise _GiveUpError
+    return composed.value
+
+
+def _read_block(header: _Line, rest: Iterator[str]) -> tuple[str, str | None]:
+    """Read the text after ``|`` or ``>``; also return the line after it."""
+    outside = header.column + 2 * header.dashes
+    margin = 0
+    lines: list[str] = []
+    following = None
+    for line in rest:
+        bare = line.lstrip(" ")
+        indent = len(line) - len(bare)
+        if bare and indent <= outside:
+            following = line
+            break
+        if bare and not margin:
+            margin = indent
+        if indent < margin if bare else indent > margin:
+            raise _GiveUpError
+        lines.append(line[margin:])
+    text = "\n".join(lines)
+    content = text.rstrip("\n")
+    if not content or (following is None and text == content) or _TEXT.fullmatch(content) is None:
+        raise _GiveUpError
+    if header.value[0] == ">":
+        if "\n\n" in content or "\n " in content or content[0] == "\n":
+            raise _GiveUpError
+        content = content.replace("\n", " ")
+    return content if header.value.endswith("-") else content + "\n", following
