@@ -15,7 +15,8 @@ from webhook.cel import ext
 from webhook.cel.declarations import Library, Options, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.libraries import authorizer as authorizing
-from webhook.cel.libraries import cidr, ip, jsonpatch, lists, quantity, regex, semver, url
+from webhook.cel.libraries import cidr, costs, ip, jsonpatch, lists, quantity, regex, semver, url
+from webhook.cel.libraries import format as formats
 from webhook.cel.types import (
     BOOL,
     DYN,
@@ -39,6 +40,9 @@ MATCH_CONDITIONS_LIMIT: Final = 2_500_000
 
 _COMPATIBLE_SINCE: Final = 28
 _CROSS_TYPE_SINCE: Final = 28
+_FORMATS_SINCE: Final = 31
+_COSTS_SINCE: Final = 32
+"""The first release in which Kubernetes' own functions cost something when they are called, by default."""
 _ALWAYS: Final = 0
 _NEVER: Final = 1000
 
@@ -52,6 +56,7 @@ class Versioned(NamedTuple):
 
 
 LIBRARIES: Final = (
+    Versioned(costs.ESTIMATES),
     Versioned(url.LIBRARY),
     Versioned(regex.LIBRARY),
     Versioned(lists.LIBRARY),
@@ -90,8 +95,13 @@ def environment(release: int, *, stored: bool = False) -> Environment:
         stored: Whether the expression is in the cluster already.
     """
     usable = compatible_with(release, stored=stored)
+    libraries = [each.library for each in LIBRARIES if each.since <= usable < each.until]
+    if usable >= _FORMATS_SINCE:
+        libraries.append(formats.library(release))
+    if release >= _COSTS_SINCE:
+        libraries.append(costs.COSTS)
     return Environment(
-        [each.library for each in LIBRARIES if each.since <= usable < each.until],
+        libraries,
         options=Options(
             homogeneous_literals=True, cross_type_numeric=usable >= _CROSS_TYPE_SINCE, presence_test_cost=0
         ),

@@ -123,4 +123,7 @@ def equality(first: Closure, second: Closure, *, negated: bool, by_name: CallCos
 
 
 def _smaller(left: Value, right: Value) -> int:
+    own: int | None = getattr(left, "cel_equality_cost", None)
+    if own is not None:
+        return own
     return traversal(min(size_of(left), size_of(right)))

@@ -2,7 +2,8 @@
 
 Plain JSON values stand for themselves: None, bool, int, float, str, list, dict. The rest of CEL's values are here.
 A type of a library is a class of its own with a class or instance attribute `cel_type`; it may define `__eq__`
-(else values are equal when identical), `cel_select(field)`, `cel_has(field)` and `cel_string()`.
+(else values are equal when identical), `cel_select(field)`, `cel_has(field)` and `cel_string()`, and say what it costs:
+`cel_size()` is the size that costs go by, `cel_equality_cost` what `==` costs if that does not go by the size.
 """
 
 from __future__ import annotations
