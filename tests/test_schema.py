@@ -354,7 +354,7 @@ def test_a_field_may_be_spelled_differently_by_the_server() -> None:
     struct = compile_struct(Lamp, target())
     assert struct.check is not None
     (problem,) = struct.check({})
-    assert (problem.field, str(problem.path)) == ("generator.text", "dynamo.text")
+    assert (str(struct.spell(problem.path)), str(problem.path)) == ("generator.text", "dynamo.text")
 
 
 def test_a_field_says_what_is_declared_about_it() -> None:

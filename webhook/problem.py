@@ -110,6 +110,11 @@ def invalid(path: Path, value: object, detail: str) -> Problem:
     return _error("FieldValueInvalid", path, _with(f"Invalid value: {shown(value)}", detail))
 
 
+def type_invalid(path: Path, value: object, detail: str) -> Problem:
+    """Report a value that is not of the expected kind; early releases took bad identifiers for that."""
+    return _error("FieldValueTypeInvalid", path, _with(f"Invalid value: {shown(value)}", detail))
+
+
 def forbidden(path: Path, detail: str) -> Problem:
     """Report a value that must not be given here."""
     return _error("FieldValueForbidden", path, _with("Forbidden", detail))

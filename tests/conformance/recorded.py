@@ -62,7 +62,7 @@ class Case:
         if self.kind == "Pod":
             return all(re.search(r"^/spec/resourceClaims|/resources/claims|^/metadata/name", path) for path in paths)
         # Selectors are CEL expressions, which are not compiled yet.
-        return not any(path.endswith("/selector") for path in paths)
+        return not any(path.endswith(("/selector", "/cel/expression")) for path in paths)
 
     @cached_property
     def problems(self) -> list[Problem]:

@@ -5,13 +5,27 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` of those releases.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from webhook import formats
 from webhook.api.core import NodeSelector
 from webhook.api.meta import Object, TemplateMetadata
+from webhook.api.names import driver_name
 from webhook.problem import forbidden, invalid, required
-from webhook.schema import MAIN, STATUS, UPDATE_STATUS, Anything, Array, Bool, Nested, Struct, Text, check, transition
+from webhook.schema import (
+    MAIN,
+    OLDEST,
+    STATUS,
+    UPDATE_STATUS,
+    Anything,
+    Array,
+    Bool,
+    Nested,
+    Struct,
+    Text,
+    check,
+    transition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,10 +38,8 @@ RESERVED_FOR_MAX_ITEMS = 32
 NODE_LIST_MAX_ITEMS = 128
 DATA_MAX_BYTES = 16 * 1024
 
-
-def driver_name(doc: str, **common: Any) -> Text:
-    """Declare a driver's name: a DNS subdomain, in either case, of 63 bytes at most."""
-    return Text(doc, format=formats.driver_name, max_bytes=63, **common)
+_SKIPPED = {OLDEST: True, 31: False}
+"""Up to Kubernetes 1.30 a repeated name is not checked any further."""
 
 
 def node_names(doc: str) -> Array:
@@ -37,7 +49,7 @@ def node_names(doc: str) -> Array:
         doc,
         max_items=NODE_LIST_MAX_ITEMS,
         unique="",
-        skips_repeated=True,
+        skips_repeated=_SKIPPED,
     )
 
 
@@ -90,7 +102,7 @@ class StructuredResourceHandle(Struct):
 class ResourceHandle(Struct):
     """What a driver on the node gets to know about an allocated claim."""
 
-    driverName = driver_name("The driver that prepares the resource.", required=True, always=True)
+    driverName = driver_name("The driver that prepares the resource.", required=True)
     data = Text("The driver's own data.", max_length=DATA_MAX_BYTES)
     structuredData = Nested(StructuredResourceHandle, "The result of structured parameters.", pointer=True, since=30)
 
@@ -226,7 +238,7 @@ class ResourceClass(Object):
 
     namespaced = False
 
-    driverName = driver_name("The driver that allocates claims of this class.", required=True, always=True)
+    driverName = driver_name("The driver that allocates claims of this class.", required=True)
     parametersRef = Nested(ResourceClassParametersReference, "The driver's parameters for this class.", pointer=True)
     suitableNodes = Nested(NodeSelector, "The nodes that claims of this class can be allocated for.", pointer=True)
     structuredParameters = Bool("Whether the scheduler allocates, by structured parameters.", pointer=True, since=30)
@@ -257,7 +269,7 @@ class PodSchedulingContextStatus(Struct):
         "One entry for each claim.",
         unique="name",
         at_item=True,
-        skips_repeated=True,
+        skips_repeated=_SKIPPED,
         spelled="claims",  # as validatePodSchedulingClaims spells it
     )
 

@@ -6,12 +6,16 @@ validated, and what the strategy drops or keeps is not looked at.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
-from webhook.api.versions import Served, find, release_of, served, target
-from webhook.problem import BAD_REQUEST, WARNING, Path, Problem, refused
+from webhook.api import gates, warned
+from webhook.api.resourceclaim import ADMIN_SINCE, admin_label
+from webhook.api.versions import Served, find, moved, release_of, served, target
+from webhook.problem import BAD_REQUEST, Path, Problem, invalid, refused
 from webhook.schema import (
     CREATE,
+    GATE_OFF,
     STATUS,
     UNKNOWN_FIELD,
     UPDATE,
@@ -24,6 +28,7 @@ from webhook.schema import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from webhook.api.meta import Object
     from webhook.schema.decoding import Misfit
 
 METADATA_KEPT_BY_STATUS = 30
@@ -54,27 +59,55 @@ def judge(
         decoded: Whether an API server has decoded the object: a field that is unknown here is then one of another
             release, not a mistake.
     """
-    del feature_gates, namespace_labels  # no field of v1alpha2 depends on them
     stated = release_of(kubernetes) if kubernetes else None
     if not isinstance(obj, dict):
         return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]
     if (kind := find(obj.get("apiVersion"), obj.get("kind"))) is None:
         return []
     release = kind.until if stated is None else stated
+    on = gates.enabled(release, feature_gates)
     if not kind.since <= release <= kind.until:
         return [_not_served(obj, kind, release)]
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
-    struct = compile_struct(kind.type, target(obj["apiVersion"], release, operation))
+    admin = _admin_namespace(namespace_labels, release)
+    struct = compile_struct(kind.type, target(obj["apiVersion"], release, operation, on, admin))
     misfits = struct.decode(obj)
     if decoded and misfits:
         struct, misfits = _as_decoded(
             struct, misfits, obj, range(release - 1, kind.since - 1, -1) if not stated else ()
         )
+    dropped = []
     if misfits:
-        return [misfit.problem() for misfit in misfits]
+        dropped = [misfit for misfit in misfits if misfit.rule == GATE_OFF]
+        if len(dropped) < len(misfits):
+            return [misfit.problem() for misfit in misfits if misfit.rule != GATE_OFF]
+    return [*warned.of_kind(obj, kind, struct.target), *_judged(struct, obj, old, dropped)]
+
+
+def _judged(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:
+    """Judge what could be decoded."""
     if old is None:
-        return [*_dropped(obj, struct), *_checked(struct, obj)]
-    return _compared(struct, obj, old)
+        found = [*warned.status_dropped(struct, obj), *warned.gates_off(dropped, struct.target)]
+        found += _checked(struct, _without(obj, dropped))
+    else:
+        before = old if isinstance(old, dict) else _EMPTY
+        # The stored object may have fields of a later release; the wrong type of a field cannot have been stored.
+        stored = struct.decode(before)
+        if old is not before or any(misfit.rule == WRONG_TYPE for misfit in stored):
+            return [refused(BAD_REQUEST, Path(), "the old object is no stored object of this kind").named("old-object")]
+        in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
+        dropped = [misfit for misfit in dropped if misfit.gates not in in_use]
+        found = [*warned.gates_off(dropped, struct.target), *_compared(struct, _without(obj, dropped), before)]
+    return [_spelled(problem, struct) for problem in found]
+
+
+def _spelled(problem: Problem, struct: CompiledStruct) -> Problem:
+    """Spell a finding's field as the API server does."""
+    written = problem.path if problem.spelled is None else problem.spelled
+    spelled = struct.spell(written)
+    if spelled == problem.path:
+        return problem if problem.spelled is None else replace(problem, spelled=None)
+    return problem if spelled == problem.spelled else replace(problem, spelled=spelled)
 
 
 def _as_decoded(
@@ -85,22 +118,45 @@ def _as_decoded(
     for release in older:
         if all(misfit.rule != UNKNOWN_FIELD for misfit in misfits):
             return struct, misfits
-        struct = compile_struct(struct.type, target(obj["apiVersion"], release, struct.target.operation))
+        known = struct.target
+        older_target = target(obj["apiVersion"], release, known.operation, known.gates, known.admin_namespace)
+        struct = compile_struct(struct.type, older_target)
         misfits = struct.decode(obj)
     if any(misfit.rule == UNKNOWN_FIELD for misfit in misfits):
         struct = newest
     return struct, [misfit for misfit in struct.decode(obj) if misfit.rule != UNKNOWN_FIELD]
 
 
-def _compared(struct: CompiledStruct, obj: dict[str, Any], old: object) -> list[Problem]:
-    before = old if isinstance(old, dict) else _EMPTY
-    # The stored object may have fields of a later release; the wrong type of a field cannot have been stored.
-    if old is not before or any(misfit.rule == WRONG_TYPE for misfit in struct.decode(before)):
-        return [refused(BAD_REQUEST, Path(), "the old object is no stored object of this kind").named("old-object")]
+def _without(obj: dict[str, Any], dropped: Iterable[Misfit]) -> dict[str, Any]:
+    """Leave out the fields that the API server drops before it validates."""
+    for misfit in dropped:
+        obj = _less(obj, misfit.path)
+    return obj
+
+
+def _less(value: Any, path: Sequence[str | int]) -> Any:
+    step, *rest = path
+    copy: Any = list(value) if isinstance(value, list) else dict(value)
+    if rest:
+        copy[step] = _less(value[step], rest)
+    else:
+        del copy[step]
+    return copy
+
+
+def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any]) -> list[Problem]:
+    if _unconditional(obj, before) and not _kind(struct).unconditional_update:
+        path = Path(("metadata", "resourceVersion"))
+        return [invalid(path, 0, "must be specified for an update").named("resource-version")]
     refusals = _preconditions(obj, before)
+    refusals += warned.not_touched(struct, obj, before)
     obj = _prepared(struct, obj, before)
     changes = struct.change(obj, before) if struct.change else ()
     return [*refusals, *_checked(struct, obj), *changes]
+
+
+def _kind(struct: CompiledStruct) -> type[Object]:
+    return cast("type[Object]", struct.type)
 
 
 def _checked(struct: CompiledStruct, obj: dict[str, Any]) -> Sequence[Problem]:
@@ -113,9 +169,10 @@ def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) 
         kept = {"status"}
     else:
         kept = {"spec"} if struct.target.release < METADATA_KEPT_BY_STATUS else {"spec", "metadata"}
-    return {name: value for name, value in obj.items() if name not in kept} | {
+    prepared = {name: value for name, value in obj.items() if name not in kept} | {
         name: value for name, value in old.items() if name in kept
     }
+    return _kind(struct).prepare(prepared, old, struct.target)
 
 
 def _preconditions(obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:
@@ -138,13 +195,16 @@ def _preconditions(obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:
     return found
 
 
-def _dropped(obj: dict[str, Any], struct: CompiledStruct) -> list[Problem]:
-    """Warn of a status that the API server drops from a new object."""
-    field = struct.type.fields.get(STATUS)
-    if struct.target.operation != CREATE or field is None or not obj.get(STATUS):
-        return []
-    message = "status is dropped when an object is created; it is set by an update of the status subresource"
-    return [Problem(WARNING, "status-dropped", "Dropped", Path((STATUS,)), message)]
+def _unconditional(obj: dict[str, Any], old: dict[str, Any]) -> bool:
+    """Tell whether an update is not based on a state; manifests do not tell, so the old one must be a stored object."""
+    new, stored = obj.get("metadata") or _EMPTY, old.get("metadata") or _EMPTY
+    return bool(stored.get("resourceVersion") and not new.get("resourceVersion"))
+
+
+def _admin_namespace(labels: Mapping[str, str] | None, release: int) -> bool | None:
+    if labels is None or release < ADMIN_SINCE:
+        return None
+    return labels.get(admin_label(release)) == "true"
 
 
 def _not_served(obj: dict[str, Any], kind: Served, release: int) -> Problem:
@@ -153,4 +213,5 @@ def _not_served(obj: dict[str, Any], kind: Served, release: int) -> Problem:
     message = f'no matches for kind "{name}" in version "{version}"'
     hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
     hint += f"; {version} is served by 1.{kind.since} to 1.{kind.until}"
+    hint += "".join(f"; {text}" for text in moved(name, version, others))
     return Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint)

@@ -6,13 +6,14 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
 from webhook.api.values import Time
 from webhook.problem import Path, forbidden, invalid, quoted, required, too_long
 from webhook.schema import (
     CREATE,
+    OLDEST,
     UPDATE,
     UPDATE_STATUS,
     Anything,
@@ -28,10 +29,10 @@ from webhook.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from webhook.problem import Problem
-    from webhook.schema import View
+    from webhook.schema import Target, View
 
 ANNOTATIONS_MAX_BYTES = 256 * 1024
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
@@ -76,6 +77,9 @@ class ObjectMeta(Struct):
 class Metadata(ObjectMeta):
     """The metadata of an object itself."""
 
+    declarative_name: ClassVar[Mapping[int, bool]] = {OLDEST: False}
+    """Whether the name is checked by a declarative rule: in other words, and once it is made of generateName."""
+
 
 class TemplateMetadata(ObjectMeta):
     """The metadata of a template: only labels and annotations."""
@@ -107,12 +111,18 @@ def object_name(meta: View) -> Iterator[Problem]:
     """An object has a name that is a DNS subdomain, or a prefix to make one from."""
     if not meta.name and not meta.generateName:
         yield required(meta / "name", "name or generateName is required")
-    if meta.generateName:
+    declarative = meta.target.pick(meta.type.declarative_name)
+    if meta.generateName and not declarative:
         for detail in formats.name_prefix(meta.generateName, meta.release):
             yield invalid(meta / "generateName", meta.generateName, detail)
-    if meta.name:
-        for detail in formats.dns_subdomain(meta.name, meta.release):
-            yield invalid(meta / "name", meta.name, detail)
+    name = meta.name or (f"{meta.generateName[:_BASE]}{_RANDOM}" if meta.generateName and declarative else "")
+    if name:
+        for detail in (formats.long_name if declarative else formats.dns_subdomain)(name, meta.release):
+            yield invalid(meta / "name", name, detail)
+
+
+_BASE, _RANDOM = 58, "xxxxx"
+"""What a generated name is made of: so much of the prefix, and five random characters, which nobody knows before."""
 
 
 @check(Metadata, on=[CREATE])
@@ -202,7 +212,15 @@ class Object(Struct):
     """What every kind has."""
 
     namespaced: ClassVar[bool] = True
+    unconditional_update: ClassVar[bool] = True
+    """Whether an update may leave out the resourceVersion that it is based on."""
 
     apiVersion = Text("The API group and version, such as resource.k8s.io/v1.")
     kind = Text("The kind.")
     metadata = Nested(Metadata, "The object's name, labels and annotations.")
+
+    @classmethod
+    def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
+        """Do to an update what PrepareForUpdate does, besides keeping what it does not touch."""
+        del old, target
+        return obj

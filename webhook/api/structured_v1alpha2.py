@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webhook import formats
-from webhook.api.classic import ResourceClaimParametersReference, ResourceClassParametersReference, driver_name
+from webhook.api.classic import ResourceClaimParametersReference, ResourceClassParametersReference
 from webhook.api.meta import Object
+from webhook.api.names import driver_name
 from webhook.api.values import Quantity
 from webhook.problem import Path, Verbatim, invalid, quoted, required
 from webhook.schema import Anything, Array, Bool, Int, Nested, Struct, Text, check
@@ -43,7 +44,7 @@ class ResourceRequest(Struct):
 class DriverRequests(Struct):
     """The requests to one driver."""
 
-    driverName = driver_name("The driver that the requests are for.", required=True, always=True)
+    driverName = driver_name("The driver that the requests are for.", required=True)
     vendorParameters = Anything("The driver's own parameters for all requests.")
     requests = Array(
         Nested(ResourceRequest),
@@ -80,14 +81,14 @@ class NamedResourcesFilter(Struct):
 class ResourceFilter(Struct):
     """A filter for the resources of one driver."""
 
-    driverName = driver_name("The driver that the filter is for.", required=True, always=True)
+    driverName = driver_name("The driver that the filter is for.", required=True)
     namedResources = Nested(NamedResourcesFilter, "Filters named resources.", pointer=True)
 
 
 class VendorParameters(Struct):
     """The parameters of one driver."""
 
-    driverName = driver_name("The driver that the parameters are for.", required=True, always=True)
+    driverName = driver_name("The driver that the parameters are for.", required=True)
     parameters = Anything("The driver's own parameters.")
 
 

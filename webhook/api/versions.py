@@ -6,11 +6,18 @@ The only module that knows version names. A new version is one entry of ``VERSIO
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.api.classic import PodSchedulingContext, ResourceClaim, ResourceClaimTemplate, ResourceClass
+from webhook.api import classic, structured_v1alpha2
+from webhook.api.device import BasicDevice, BoxedDevice, Device, QuantityDevice
+from webhook.api.deviceclass import DeviceClass
+from webhook.api.devicerequest import DeviceRequest, FlatDeviceRequest
+from webhook.api.devicetaintrule import DeviceTaintRule
 from webhook.api.pod import Pod
-from webhook.api.structured_v1alpha2 import ResourceClaimParameters, ResourceClassParameters, ResourceSlice
+from webhook.api.podgroup import PodGroup
+from webhook.api.resourceclaim import ResourceClaim, ResourceClaimTemplate
+from webhook.api.resourcepoolstatusrequest import ResourcePoolStatusRequest
+from webhook.api.resourceslice import PlainResourceSliceSpec, ResourceSlice, ResourceSliceSpec
 from webhook.api.workloads import (
     CronJob,
     DaemonSet,
@@ -21,45 +28,114 @@ from webhook.api.workloads import (
     ReplicationController,
     StatefulSet,
 )
-from webhook.schema import OLDEST, Target
+from webhook.schema import OLDEST, Array, Map, Nested, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from webhook.api.meta import Object
+    from webhook.schema import Struct
 
 NEWEST = 36
 """The newest Kubernetes 1.x release that is known here."""
 
 
+class Deprecation(NamedTuple):
+    """When an API server calls a kind deprecated.
+
+    Args:
+        since: The first Kubernetes 1.x release that warns.
+        deprecated: The release that it names as the first in which the kind is deprecated.
+        removed: The release that it names as the first that no longer serves the kind.
+    """
+
+    since: int
+    deprecated: int
+    removed: int
+
+
 class Served(NamedTuple):
-    """A kind, and the first and last Kubernetes 1.x release that serve it in one API version."""
+    """A kind in one API version.
+
+    Args:
+        type: Its type, in the newest version that has it.
+        since: The first Kubernetes 1.x release that serves it.
+        until: The last release that serves it.
+        gate: The feature gate without which it is not served.
+        deprecation: When API servers warn of its use.
+    """
 
     type: type[Object]
     since: int
     until: int
+    gate: str = ""
+    deprecation: Deprecation | None = None
 
 
 class Version(NamedTuple):
     """The kinds of one API version, and the types that look different in it."""
 
     kinds: Mapping[str, Served]
-    replaced: Mapping[type, type]
+    replaced: Mapping[type[Struct], type[Struct]]
 
 
-def _version(*kinds: Served, replaced: Mapping[type, type] | None = None) -> Version:
+def _version(*kinds: Served, replaced: Mapping[type[Struct], type[Struct]] | None = None) -> Version:
     return Version({each.type.__name__: each for each in kinds}, replaced or {})
 
 
+_FLAT: Mapping[type[Struct], type[Struct]] = {
+    DeviceRequest: FlatDeviceRequest,
+    Device: BoxedDevice,
+    ResourceSliceSpec: PlainResourceSliceSpec,
+}
+"""What v1beta2 changed: requests got `exactly`, devices lost `basic`, and empty values differ from absent ones."""
+
+_V1BETA1 = Deprecation(35, 35, 38)
+_V1BETA2 = Deprecation(36, 36, 39)
+_OF_1_36 = Deprecation(36, 39, 42)
+
 VERSIONS: Mapping[str, Version] = {
+    "resource.k8s.io/v1": _version(
+        Served(DeviceClass, 34, NEWEST),
+        Served(ResourceClaim, 34, NEWEST),
+        Served(ResourceClaimTemplate, 34, NEWEST),
+        Served(ResourceSlice, 34, NEWEST),
+    ),
+    "resource.k8s.io/v1beta2": _version(
+        Served(DeviceClass, 33, NEWEST, deprecation=_V1BETA2),
+        Served(ResourceClaim, 33, NEWEST, deprecation=_V1BETA2),
+        Served(ResourceClaimTemplate, 33, NEWEST, deprecation=_V1BETA2),
+        Served(ResourceSlice, 33, NEWEST, deprecation=_V1BETA2),
+        Served(DeviceTaintRule, 36, NEWEST, gate="DRADeviceTaintRules", deprecation=_OF_1_36),
+    ),
+    "resource.k8s.io/v1beta1": _version(
+        Served(DeviceClass, 32, NEWEST, deprecation=_V1BETA1),
+        Served(ResourceClaim, 32, NEWEST, deprecation=_V1BETA1),
+        Served(ResourceClaimTemplate, 32, NEWEST, deprecation=_V1BETA1),
+        Served(ResourceSlice, 32, NEWEST, deprecation=_V1BETA1),
+        replaced=_FLAT,
+    ),
+    "resource.k8s.io/v1alpha3": _version(
+        Served(DeviceClass, 31, 33),
+        Served(ResourceClaim, 31, 33),
+        Served(ResourceClaimTemplate, 31, 33),
+        Served(ResourceSlice, 31, 33),
+        Served(DeviceTaintRule, 33, NEWEST, gate="DRADeviceTaintRules", deprecation=_V1BETA2),
+        Served(ResourcePoolStatusRequest, 36, NEWEST, gate="DRAResourcePoolStatus", deprecation=_OF_1_36),
+        Served(classic.PodSchedulingContext, 31, 31, gate="DRAControlPlaneController"),
+        replaced={**_FLAT, BasicDevice: QuantityDevice},
+    ),
     "resource.k8s.io/v1alpha2": _version(
-        Served(ResourceClass, 27, 30),
-        Served(ResourceClaim, 27, 30),
-        Served(ResourceClaimTemplate, 27, 30),
-        Served(PodSchedulingContext, 27, 30),
-        Served(ResourceClaimParameters, 30, 30),
-        Served(ResourceClassParameters, 30, 30),
-        Served(ResourceSlice, 30, 30),
+        Served(classic.ResourceClass, 27, 30),
+        Served(classic.ResourceClaim, 27, 30),
+        Served(classic.ResourceClaimTemplate, 27, 30),
+        Served(classic.PodSchedulingContext, 27, 30),
+        Served(structured_v1alpha2.ResourceClaimParameters, 30, 30),
+        Served(structured_v1alpha2.ResourceClassParameters, 30, 30),
+        Served(structured_v1alpha2.ResourceSlice, 30, 30),
+    ),
+    "scheduling.k8s.io/v1alpha2": _version(
+        Served(PodGroup, 36, NEWEST, gate="GenericWorkload"),
     ),
     "v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (Pod, PodTemplate, ReplicationController))),
     "apps/v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (DaemonSet, Deployment, ReplicaSet, StatefulSet))),
@@ -84,6 +160,33 @@ def served(kind: str, release: int) -> list[str]:
     ]
 
 
+def moved(kind: str, version: str, others: Iterable[str]) -> Iterator[str]:
+    """Say what of a kind sits in another place in other versions than in one.
+
+    Args:
+        kind: The kind.
+        version: The API version that an object is written in.
+        others: The API versions that it could be written in.
+    """
+    parts = set(_parts(VERSIONS[version].kinds[kind].type))
+    ours = VERSIONS[version].replaced
+    for other in others:
+        theirs = VERSIONS[other].replaced
+        for part in theirs.keys() ^ ours.keys():
+            if part in parts and (text := theirs.get(part, part).moved):
+                yield f"in {other}, {text}"
+
+
+def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:
+    """Go through a type and all that it is made of."""
+    yield type_
+    for field in type_.fields.values():
+        while isinstance(field, Array | Map):
+            field = field.item  # noqa: PLW2901 - down to what the list or map holds
+        if isinstance(field, Nested):
+            yield from _parts(field.type)
+
+
 def release_of(kubernetes: str) -> int:
     """Read a Kubernetes version such as ``1.30``, ``v1.30`` or ``1.30.2``; return its minor.
 
@@ -101,13 +204,19 @@ def release_of(kubernetes: str) -> int:
     return release
 
 
-_targets: dict[tuple[str, int, str, frozenset[str]], Target] = {}
+_targets: dict[tuple[Any, ...], Target] = {}
 
 
-def target(api_version: str, release: int, operation: str, gates: frozenset[str] = frozenset()) -> Target:
+def target(
+    api_version: str,
+    release: int,
+    operation: str,
+    gates: frozenset[str] = frozenset(),
+    admin_namespace: bool | None = None,  # noqa: FBT001 - it is one of three states
+) -> Target:
     """Return what an object of a version is compiled for."""
-    key = api_version, release, operation, gates
+    key = api_version, release, operation, gates, admin_namespace
     if key not in _targets:
         name = api_version.rpartition("/")[2]
-        _targets[key] = Target(name, release, operation, gates, VERSIONS[api_version].replaced)
+        _targets[key] = Target(name, release, operation, gates, admin_namespace, VERSIONS[api_version].replaced)
     return _targets[key]

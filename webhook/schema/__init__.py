@@ -6,16 +6,23 @@ update, :func:`transition`.
 """
 
 from webhook.schema.collections import Array, Map
-from webhook.schema.decoding import UNKNOWN_FIELD, WRONG_TYPE
-from webhook.schema.fields import IMMUTABLE, Field
+from webhook.schema.compiled import CompiledStruct, compile_struct
+from webhook.schema.declarations import Declared, Struct, check, declared, exactly_one, transition
+from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
+from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, NEW, Default, Field
+from webhook.schema.nested import Inlined, Nested
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
-from webhook.schema.struct import CompiledStruct, Nested, Struct, View, check, compile_struct, transition
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
+from webhook.schema.view import View
 
 __all__ = [
+    "ANY",
+    "CHANGED",
     "CREATE",
+    "GATE_OFF",
     "IMMUTABLE",
     "MAIN",
+    "NEW",
     "OLDEST",
     "STATUS",
     "UNKNOWN_FIELD",
@@ -26,7 +33,10 @@ __all__ = [
     "Array",
     "Bool",
     "CompiledStruct",
+    "Declared",
+    "Default",
     "Field",
+    "Inlined",
     "Int",
     "Map",
     "Nested",
@@ -37,5 +47,7 @@ __all__ = [
     "View",
     "check",
     "compile_struct",
+    "declared",
+    "exactly_one",
     "transition",
 ]

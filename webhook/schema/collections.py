@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webhook.problem import Key, Path, Problem, duplicate, required, too_many
+from webhook.problem import Key, Path, Problem, duplicate, invalid, required, too_many
 from webhook.schema.decoding import Misfit, wrong_type
-from webhook.schema.fields import NO_PROBLEMS, Compiled, Field
+from webhook.schema.fields import NO_PROBLEMS, Compiled, Field, most
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from webhook.schema.fields import Check
+    from webhook.schema.fields import Change, Check
     from webhook.schema.target import Target
 
 
@@ -19,6 +19,8 @@ DUPLICATES_PATH_IS_ITEM = 35
 """From Kubernetes 1.35 a repeated item is reported at ``list[i]``, before at ``list[i].key``."""
 SIZE_ENDS_LIST = 35
 """From Kubernetes 1.35 the size error of a list is its only one."""
+BAD_KEY_HAS_KEY = {31: False, 32: True, 36: False}
+"""Whether a key that is wrong is reported at ``map[key]``, not at ``map``."""
 
 
 class Array(Field):
@@ -28,8 +30,9 @@ class Array(Field):
         item: The field that each item is.
         max_items: The most items it may have.
         unique: The item's field that may not repeat, or ``""`` where whole items may not.
-        at_item: Whether a repeated key is reported at the item, not at its key.
+        at_item: Whether a repeated key is reported at the item, not at its key; None if that depends on the release.
         skips_repeated: Whether a repeated item is not checked any further.
+        size_ends_list: Whether a list that is too long is not checked any further, in releases that do that.
         required_detail: What the API server says of an empty list, if ``required``.
         **common: As for :class:`Field`.
     """
@@ -39,16 +42,17 @@ class Array(Field):
         item: Field,
         doc: str = "",
         *,
-        max_items: int | None = None,
+        max_items: int | Mapping[int, int] | None = None,
         unique: str | None = None,
-        at_item: bool = False,
-        skips_repeated: bool = False,
+        at_item: bool | None = None,
+        skips_repeated: bool | Mapping[int, bool] = False,
+        size_ends_list: bool = True,
         required_detail: str = "",
         **common: Any,
     ) -> None:
         super().__init__(doc, **common)
         self.item, self.max_items, self.unique, self.at_item = item, max_items, unique, at_item
-        self.skips_repeated, self.required_detail = skips_repeated, required_detail
+        self.skips_repeated, self.size_ends_list, self.required_detail = skips_repeated, size_ends_list, required_detail
 
     def type_name(self, package: str) -> str:
         """Name the Go slice."""
@@ -56,8 +60,7 @@ class Array(Field):
 
     def limits(self) -> list[str]:
         """Say what is declared about the list."""
-        facts = super().limits()
-        facts += [f"{self.max_items} items at most"] if self.max_items else []
+        facts = super().limits() + most(self.max_items, "items")
         return facts + ([f"unique {self.unique or 'items'}"] if self.unique is not None else [])
 
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
@@ -78,24 +81,31 @@ class Array(Field):
             return [item.canonical(each) for each in value] if value else None
 
         def view(value: Any, path: Path) -> Any:
+            if item.struct is None:
+                return [item.view(each, path) for each in value or ()]
             return [item.view(each, path / index) for index, each in enumerate(value or ())]
 
-        return Compiled(decode, self._checker(target, item.check), self._frozen(canonical), canonical, view)
+        change = self._frozen(canonical) or self._changer(item)
+        return Compiled(decode, self._checker(target, item.check), change, canonical, view, struct=item.struct)
 
     def _checker(self, target: Target, check_item: Check | None) -> Check | None:
-        if check_item is None and self.max_items is None and self.unique is None and not self.required:
+        release, limit, unique = target.release, target.pick(self.max_items), self.unique
+        if check_item is None and limit is None and unique is None and not self.required and not self.empty:
             return None
-        release, limit, unique = target.release, self.max_items, self.unique
-        at_item = self.at_item or release >= DUPLICATES_PATH_IS_ITEM
-        needed, detail, skips = self.required, self.required_detail, self.skips_repeated
+        at_item = release >= DUPLICATES_PATH_IS_ITEM if self.at_item is None else self.at_item
+        needed, detail, empty = self.required, self.required_detail, self.empty
+        skips = target.pick(self.skips_repeated)
+        size_ends_list = self.size_ends_list and release >= SIZE_ENDS_LIST
 
         def check(value: list[Any] | None) -> Sequence[Problem]:
             if not value:
+                if empty and value is not None:
+                    return (invalid(Path(), value, empty),)
                 return (required(Path(), detail),) if needed else NO_PROBLEMS
             found: list[Problem] = []
             if limit is not None and len(value) > limit:
                 found.append(too_many(Path(), len(value), limit, release))
-                if release >= SIZE_ENDS_LIST:
+                if size_ends_list:
                     return found
             repeated = _repeated(value, unique, at_item=at_item) if unique is not None else {}
             if check_item is not None:
@@ -106,6 +116,22 @@ class Array(Field):
             return found
 
         return check
+
+    def _changer(self, item: Compiled) -> Change | None:
+        """Validate what an update validates only if it has changed; items are matched by their key."""
+        change_item, unique = item.change, self.unique
+        if not unique or change_item is None or item.struct is None or not item.struct.rechecks:
+            return None
+
+        def change(new: Any, old: Any) -> Sequence[Problem]:
+            before = {each.get(unique): each for each in reversed(old or ()) if each}
+            found: list[Problem] = []
+            for index, each in enumerate(new or ()):
+                if problems := change_item(each, before.get((each or {}).get(unique))):
+                    found += [problem.under(index) for problem in problems]
+            return found
+
+        return change
 
 
 def _repeated(value: list[Any], unique: str, *, at_item: bool) -> dict[int, Problem]:
@@ -126,42 +152,88 @@ class Map(Field):
 
     Args:
         item: The field that each value is.
+        key: The field that each key is, if keys are checked.
+        key_bytes: The bytes of a key that error paths show.
+        max_items: The most entries it may have.
         **common: As for :class:`Field`.
     """
 
-    def __init__(self, item: Field, doc: str = "", **common: Any) -> None:
+    def __init__(
+        self,
+        item: Field,
+        doc: str = "",
+        *,
+        key: Field | None = None,
+        key_bytes: int = 0,
+        max_items: int | Mapping[int, int] | None = None,
+        **common: Any,
+    ) -> None:
         super().__init__(doc, **common)
-        self.item = item
+        self.item, self.key, self.key_bytes, self.max_items = item, key, key_bytes, max_items
 
     def type_name(self, package: str) -> str:
         """Name the Go map."""
         return f"map[string]{self.item.type_name(package)}"
 
+    def limits(self) -> list[str]:
+        """Say what is declared about the map."""
+        return super().limits() + most(self.max_items, "items")
+
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
         item, go_type = self.item.compile(target, owner, package), self.type_name(package)
-        decode_item, plain, check_item = item.decode, item.plain, item.check
+        key = self.key.compile(target, owner, package) if self.key else None
+        decode_item, plain = item.decode, item.plain
 
         def decode(value: object) -> Sequence[Misfit]:
             if type(value) is not dict:
                 return wrong_type(value, owner, go_type)
             found: list[Misfit] = []
-            for key, each in value.items():
+            for name, each in value.items():
                 if type(each) is not plain and each is not None and (misfits := decode_item(each)):
-                    found += [misfit.under(Key(key)) for misfit in misfits]
-            return found
-
-        def check(value: dict[str, Any] | None) -> Sequence[Problem]:
-            found: list[Problem] = []
-            for key, each in (value or {}).items():
-                if check_item is not None and (problems := check_item(each)):
-                    found += [problem.under(Key(key)) for problem in problems]
+                    found += [misfit.under(Key(name)) for misfit in misfits]
             return found
 
         def canonical(value: Any) -> Any:
-            return {key: item.canonical(each) for key, each in value.items()} if value else None
+            return {name: item.canonical(each) for name, each in value.items()} if value else None
 
-        def view(value: Any, _: Path) -> Any:
-            return value or {}
+        def view(value: Any, path: Path) -> Any:
+            if item.struct is None:
+                return {name: item.view(each, path) for name, each in (value or {}).items()}
+            return {name: item.view(each, path / Key(name)) for name, each in (value or {}).items()}
 
-        return Compiled(decode, check if check_item else None, self._frozen(canonical), canonical, view)
+        check = self._checker(target, item.check, key.check if key else None)
+        return Compiled(decode, check, self._frozen(canonical), canonical, view, struct=item.struct)
+
+    def _checker(self, target: Target, check_item: Check | None, check_key: Check | None) -> Check | None:
+        limit, needed, release = target.pick(self.max_items), self.required, target.release
+        if check_item is None and check_key is None and limit is None and not needed:
+            return None
+        key_bytes, at_key = self.key_bytes, target.pick(BAD_KEY_HAS_KEY)
+
+        def check(value: dict[str, Any] | None) -> Sequence[Problem]:
+            if not value:
+                return (required(Path()),) if needed else NO_PROBLEMS
+            if limit is not None and len(value) > limit:
+                return (too_many(Path(), len(value), limit, release),)
+            found: list[Problem] = []
+            for name, each in value.items():
+                if check_key is not None and (problems := check_key(name)):
+                    shown = (_cut(name, key_bytes),) if at_key else ()
+                    found += [problem.below((Key(name),), shown) for problem in problems]
+                if check_item is not None and (problems := check_item(each)):
+                    shown = (_cut(name, key_bytes),)
+                    found += [problem.below((Key(name),), shown) for problem in problems]
+            return found
+
+        return check
+
+
+def _cut(key: str, limit: int) -> Key:
+    """Shorten a key in the middle, as ``truncateIfTooLong`` does."""
+    text = key.encode("utf-8", "surrogatepass")
+    if not limit or len(text) <= limit:
+        return Key(key)
+    left = limit - len("...")
+    cut = text[: (left + 1) // 2] + b"..." + text[len(text) - left // 2 :]
+    return Key(cut.decode("utf-8", "replace"))

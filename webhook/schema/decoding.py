@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_FIELD = "unknown-field"
 WRONG_TYPE = "wrong-type"
+GATE_OFF = "gate-off"
 
 
 class Misfit(NamedTuple):
@@ -23,6 +24,7 @@ class Misfit(NamedTuple):
     rule: str
     describe: Callable[[Path], str]
     suggest: Callable[[], str] = str
+    gates: tuple[str, ...] = ()
 
     def under(self, step: str | int) -> Misfit:
         """Return the same misfit as seen from one level above."""
@@ -60,6 +62,11 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
         return f'did you mean "{nearest}"?' if nearest else ""
 
     return Misfit(Path((name,)), UNKNOWN_FIELD, lambda path: f'strict decoding error: unknown field "{path}"', suggest)
+
+
+def gated_field(name: str, gates: Iterable[str]) -> Misfit:
+    """Say that a field is dropped because its feature gates are off."""
+    return Misfit(Path((name,)), GATE_OFF, str, gates=tuple(gates))
 
 
 def unparsable(message: str, rule: str) -> tuple[Misfit]:

@@ -8,8 +8,9 @@ from webhook.problem import Path, Problem, invalid
 from webhook.schema.target import OLDEST, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from webhook.schema.compiled import CompiledStruct
     from webhook.schema.decoding import Misfit
 
     Decode = Callable[[Any], Sequence[Misfit]]
@@ -22,6 +23,41 @@ NO_PROBLEMS: tuple[Problem, ...] = ()
 
 IMMUTABLE = "immutable"
 
+CHANGED = "changed"
+"""An update validates the field again only if it has changed."""
+NEW = "new"
+"""An update validates the field again only if it was not set before."""
+
+
+class _Any:
+    """Contains every value that is not empty."""
+
+    def __contains__(self, value: object) -> bool:
+        return bool(value)
+
+
+ANY = _Any()
+
+
+class Default(NamedTuple):
+    """A default that the API server sets only beside certain other fields.
+
+    Args:
+        value: The default.
+        when: The other fields, and what they must be one of.
+    """
+
+    value: Any
+    when: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        """Say it for ``draguard explain``."""
+        when = (
+            f"{name} is {'given' if wanted is ANY else ' or '.join(map(str, wanted))}"
+            for name, wanted in self.when.items()
+        )
+        return f"{self.value} if {' and '.join(when)}"
+
 
 class Compiled(NamedTuple):
     """What a field does with a value, for one target.
@@ -31,8 +67,9 @@ class Compiled(NamedTuple):
         check: What validation finds in a value of the right shape, None for an absent one; None if it never looks.
         change: What validation finds in a new and an old value; None if any change is fine.
         canonical: The value in the form in which old and new are compared; None for Go's zero value.
-        view: The value as cross-field checks see it.
+        view: The value as cross-field checks see it, at a path that matters only where it holds structs.
         plain: The Python type whose values need no decoding.
+        struct: The struct that it holds, be it one or many.
     """
 
     decode: Decode
@@ -41,6 +78,7 @@ class Compiled(NamedTuple):
     canonical: Callable[[Any], Any]
     view: Callable[[Any, Path], Any]
     plain: type | None = None
+    struct: CompiledStruct | None = None
 
 
 class Field:
@@ -54,8 +92,14 @@ class Field:
         since: The first Kubernetes 1.x release that has the field.
         until: The last release that has it.
         subresource: The requests that validate it: ``MAIN``, ``STATUS``, or both where it is None.
-        spelled: The name that error paths use, where it is not the JSON name.
+        spelled: The name that error paths use, where it is not the JSON name: ``""`` for none, ``/name`` for one in
+            the object itself. Like other facts it can be a map from the release that brought it: ``{33: ""}``.
+        gate: The feature gates without which the API server drops the field.
+        empty: What the API server says of a value that is given and empty; it checks nothing else of it.
+        rechecked: When an update validates the field again, if not always: if ``CHANGED``, or only if ``NEW``.
     """
+
+    inline = False
 
     def __init__(
         self,
@@ -67,10 +111,14 @@ class Field:
         since: int = OLDEST,
         until: int | None = None,
         subresource: str | None = None,
-        spelled: str | None = None,
+        spelled: str | Mapping[int, str] | None = None,
+        gate: str | Sequence[str] | Mapping[int, str] = (),
+        empty: str = "",
+        rechecked: Mapping[int, str] | None = None,
     ) -> None:
         self.doc, self.required, self.pointer, self.immutable = doc, required, pointer, immutable
         self.since, self.until, self.subresource, self.spelled = since, until, subresource, spelled
+        self.gate, self.empty, self.rechecked = gate, empty, rechecked
 
     def type_name(self, package: str) -> str:
         """Name the field's Go type as error texts do, such as ``[]v1alpha2.ResourceHandle``."""
@@ -88,18 +136,23 @@ class Field:
 
     def limits(self) -> list[str]:
         """Say what is declared about the field, for ``draguard explain``."""
-        facts = {"required": self.required, "immutable": self.immutable}
+        facts = {"required": self.required, "immutable": self.immutable, "not empty": bool(self.empty)}
         return [fact for fact, holds in facts.items() if holds]
 
-    def _frozen(self, canonical: Callable[[Any], Any]) -> Change | None:
-        """Refuse any change, if the field is immutable."""
+    def gates(self, target: Target) -> Sequence[str]:
+        """Name the feature gates without which the API server of a release drops the field."""
+        gate = target.pick(self.gate) or ()
+        return (gate,) if isinstance(gate, str) else tuple(gate)
+
+    def _frozen(self, canonical: Callable[[Any], Any], zero: Any = None) -> Change | None:
+        """Refuse any change, if the field is immutable; show ``zero`` for a value that is gone."""
         if not self.immutable:
             return None
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
             if new == old or canonical(new) == canonical(old):
                 return NO_PROBLEMS
-            return (invalid(Path(), new, "field is immutable").named(IMMUTABLE),)
+            return (invalid(Path(), zero if new is None else new, "field is immutable").named(IMMUTABLE),)
 
         return change
 
@@ -107,3 +160,13 @@ class Field:
 def name_of(function: Callable[..., Any]) -> str:
     """Name a rule after the function that states it."""
     return function.__name__.replace("_", "-")
+
+
+def most(limit: int | Mapping[int, int] | None, unit: str) -> list[str]:
+    """Word a limit that may have changed with releases."""
+    if limit is None:
+        return []
+    if isinstance(limit, int):
+        return [f"{limit} {unit} at most"]
+    since = [f"{number} since 1.{release}" for release, number in limit.items()]
+    return [f"{', '.join(since)} {unit} at most"]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Path, Problem, invalid, not_supported, required, too_long
 from webhook.schema.decoding import Misfit, unparsable, wrong_type
-from webhook.schema.fields import NO_MISFITS, NO_PROBLEMS, Compiled, Field, name_of
+from webhook.schema.fields import NO_MISFITS, NO_PROBLEMS, Compiled, Default, Field, most, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webhook.schema.fields import Check, Format
     from webhook.schema.target import Target
@@ -20,7 +22,8 @@ class Scalar(Field):
 
     Args:
         go: The Go type.
-        default: What the API server sets when the field is absent or empty.
+        default: What the API server sets when the field is absent or empty; a :class:`Default` if that depends on
+            other fields.
         **common: As for :class:`Field`.
     """
 
@@ -39,7 +42,7 @@ class Scalar(Field):
         """Make the closures for one target."""
         go_type = self.type_name(package)
         absent = None if self.pointer else self.zero
-        default, zero, pointer, plain = self.default, self.zero, self.pointer, self.python
+        default, zero, pointer, plain = self._constant(target), self.zero, self.pointer, self.python
 
         def decode(value: object) -> Sequence[Misfit]:
             return NO_MISFITS if type(value) is plain else wrong_type(value, owner, go_type)
@@ -54,18 +57,35 @@ class Scalar(Field):
                 return absent if default is None else default
             return value
 
-        return Compiled(decode, self.checker(target), self._frozen(canonical), canonical, view, plain)
+        return Compiled(decode, self.checker(target), self._frozen(canonical, absent), canonical, view, plain)
+
+    def _constant(self, target: Target) -> Any:
+        """Return the default, unless it depends on other fields: then the struct around sets it."""
+        default = target.pick(self.default)
+        return None if isinstance(default, Default) else default
+
+    def limits(self) -> list[str]:
+        """Say what is declared about the value."""
+        return super().limits() + self._defaults()
+
+    def _defaults(self) -> list[str]:
+        if isinstance(self.default, dict):
+            return [f"default {default}" for default in self.default.values()]
+        return [] if self.default is None else [f"default {self.default}"]
 
     def checker(self, target: Target) -> Check | None:
         """Make the check of one value."""
         del target
-        return self._presence() if self.required else None
+        return self._presence() if self.required or self.empty else None
 
     def _presence(self) -> Check:
-        empty = None if self.pointer else self.zero
+        needed, zero, empty = self.required, self.zero, self.empty
+        missing = None if self.pointer else zero
 
         def check(value: Any) -> Sequence[Problem]:
-            return (required(Path()),) if value is None or value == empty else NO_PROBLEMS
+            if needed and (value is None or value == missing):
+                return (required(Path()),)
+            return (invalid(Path(), value, empty),) if empty and value == zero else NO_PROBLEMS
 
         return check
 
@@ -75,10 +95,13 @@ class Text(Scalar):
 
     Args:
         format: What the text must look like: functions of text and release to what is wrong with it.
+        checked_by: A function of text and target that finds problems, where a format cannot tell them: their
+            reasons or the values they show differ.
         one_of: The values it may have, in the order in which the API server lists them.
         max_length: The most bytes it may have, reported as ``field.TooLongMaxLength``.
         max_bytes: The most bytes it may have, reported as ``field.TooLong``.
         always: Whether an absent or empty text is checked like any other.
+        required_if_given: Whether an empty text is missing; an absent one is not.
         **common: As for :class:`Scalar`.
     """
 
@@ -90,51 +113,101 @@ class Text(Scalar):
         doc: str = "",
         *,
         format: Format | Sequence[Format] = (),  # noqa: A002 - Kubernetes' own word
-        one_of: Sequence[str] = (),
-        max_length: int | None = None,
+        checked_by: Callable[[str, Target], Iterable[Problem]] | None = None,
+        one_of: Sequence[str] | Mapping[int, Sequence[str]] = (),
+        max_length: int | Mapping[int, int] | None = None,
         max_bytes: int | None = None,
-        always: bool = False,
+        always: bool | Mapping[int, bool] = False,
+        required_if_given: bool = False,
         go: str = "string",
         **common: Any,
     ) -> None:
         super().__init__(doc, go=go, **common)
         self.formats = (format,) if callable(format) else tuple(format)
-        self.one_of, self.max_length, self.max_bytes, self.always = tuple(one_of), max_length, max_bytes, always
+        self.checked_by, self.one_of, self.always = checked_by, one_of, always
+        self.max_length, self.max_bytes, self.required_if_given = max_length, max_bytes, required_if_given
 
     def limits(self) -> list[str]:
         """Say what is declared about the text."""
-        facts = super().limits()
-        facts += [f"{self.max_length or self.max_bytes} bytes at most"] if self.max_length or self.max_bytes else []
-        facts += [name_of(test) for test in self.formats]
-        facts += [f"one of {', '.join(self.one_of)}"] if self.one_of else []
-        return facts + ([f"default {self.default}"] if self.default else [])
+        facts = Field.limits(self) + most(self.max_length or self.max_bytes, "bytes")
+        facts += [name_of(test) for test in (*self.formats, *([self.checked_by] if self.checked_by else ()))]
+        values = self.one_of
+        if isinstance(values, Mapping):
+            values = values[max(values)]
+        facts += [f"one of {', '.join(values)}"] if values else []
+        return facts + self._defaults()
 
     def checker(self, target: Target) -> Check | None:
         """Make the check of one text."""
-        if not (self.formats or self.one_of or self.max_length or self.max_bytes):
+        tests = list(self._tests(target))
+        if not tests:
             return super().checker(target)
-        release, formats, one_of, default = target.release, self.formats, self.one_of, self.default
-        rules = [(name_of(test), test) for test in formats]
-        limit, in_bytes = self.max_length or self.max_bytes or 0, self.max_bytes is not None
-        needed, pointer, always = self.required, self.pointer, self.always
+        needed, always, empty = self.required or self.required_if_given, target.pick(self.always), self.empty
+        # What an absent and what an empty text come to: nothing, or the tests.
+        has_default = target.pick(self.default) is not None
+        fine_if_absent = has_default or self.required_if_given or not (needed or always)
+        fine_if_empty = has_default or not (needed or always or self.pointer)
 
         def check(value: str | None) -> Sequence[Problem]:
             if not value:
-                if default is not None or (not needed and not always and (value is None or not pointer)):
+                if fine_if_absent if value is None else fine_if_empty:
                     return NO_PROBLEMS
+                if empty and value is not None:
+                    return (invalid(Path(), value, empty),)
                 if needed and not always:
                     return (required(Path()),)
             text = value or ""
             found = [required(Path())] if needed and not text else []
-            if limit and len(text) * 4 > limit and len(text.encode("utf-8", "surrogatepass")) > limit:
-                found.append(too_long(Path(), limit, release, in_bytes=in_bytes))
-            for rule, test in rules:
-                found += [invalid(Path(), text, detail).named(rule) for detail in test(text, release)]
-            if one_of and text not in one_of:
-                found.append(not_supported(Path(), text, one_of))
+            for test in tests:
+                found += test(text)
             return found
 
+        if len(tests) == 1 and always and not needed and not empty and not has_default:
+            # Names of attributes are checked by thousands.
+            (only,) = tests
+            return lambda value: only(value or "")
         return check
+
+    def _tests(self, target: Target) -> Iterator[Callable[[str], Sequence[Problem]]]:
+        """Make the tests of a text that is there."""
+        release, one_of = target.release, target.pick(self.one_of)
+        if limit := target.pick(self.max_length) or self.max_bytes:
+            yield _length_test(limit, release, in_bytes=self.max_bytes is not None)
+        for test in self.formats:
+            yield _format_test(test, release)
+        if self.checked_by:
+            yield _problem_test(self.checked_by, target)
+        if one_of:
+            yield lambda text: NO_PROBLEMS if text in one_of else (not_supported(Path(), text, one_of),)
+
+
+def _length_test(limit: int, release: int, *, in_bytes: bool) -> Callable[[str], Sequence[Problem]]:
+    def test(text: str) -> Sequence[Problem]:
+        if len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit:
+            return NO_PROBLEMS
+        return (too_long(Path(), limit, release, in_bytes=in_bytes),)
+
+    return test
+
+
+def _format_test(format_: Format, release: int) -> Callable[[str], Sequence[Problem]]:
+    rule = name_of(format_)
+
+    def test(text: str) -> Sequence[Problem]:
+        return [invalid(Path(), text, detail).named(rule) for detail in format_(text, release)]
+
+    return test
+
+
+def _problem_test(
+    checked_by: Callable[[str, Target], Iterable[Problem]], target: Target
+) -> Callable[[str], Sequence[Problem]]:
+    rule = name_of(checked_by)
+
+    def test(text: str) -> Sequence[Problem]:
+        return [problem if problem.rule else problem.named(rule) for problem in checked_by(text, target)]
+
+    return test
 
 
 class Int(Scalar):
@@ -142,6 +215,7 @@ class Int(Scalar):
 
     Args:
         minimum: The least it may be, and what the API server says otherwise.
+        maximum: The most it may be, likewise.
         **common: As for :class:`Scalar`.
     """
 
@@ -149,10 +223,22 @@ class Int(Scalar):
     zero = 0
 
     def __init__(
-        self, doc: str = "", *, go: str = "int64", minimum: tuple[int, str] | None = None, **common: Any
+        self,
+        doc: str = "",
+        *,
+        go: str = "int64",
+        minimum: tuple[int, str] | None = None,
+        maximum: tuple[int, str] | None = None,
+        **common: Any,
     ) -> None:
         super().__init__(doc, go=go, **common)
-        self.minimum = minimum
+        self.minimum, self.maximum = minimum, maximum
+
+    def limits(self) -> list[str]:
+        """Say what is declared about the number."""
+        facts = [f"{self.minimum[0]} at least"] if self.minimum else []
+        facts += [f"{self.maximum[0]} at most"] if self.maximum else []
+        return facts + super().limits()
 
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
@@ -170,14 +256,21 @@ class Int(Scalar):
 
     def checker(self, target: Target) -> Check | None:
         """Make the check of one number."""
-        if self.minimum is None:
+        if self.minimum is None and self.maximum is None:
             return super().checker(target)
-        least, detail = self.minimum
+        least, too_small = self.minimum or (-math.inf, "")
+        most, too_great = self.maximum or (math.inf, "")
+        needed, pointer, zero_is_missing = self.required, self.pointer, self.required and not self.pointer
 
         def check(value: int | None) -> Sequence[Problem]:
-            if (value or 0) < least:
-                return (invalid(Path(), value or 0, detail).named("minimum"),)
-            return NO_PROBLEMS
+            if needed and (value is None or (zero_is_missing and not value)):
+                return (required(Path()),)
+            if value is None and pointer:
+                return NO_PROBLEMS
+            number = value or 0
+            if number < least:
+                return (invalid(Path(), number, too_small).named("minimum"),)
+            return (invalid(Path(), number, too_great).named("maximum"),) if number > most else NO_PROBLEMS
 
         return check
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any
 
 CREATE = "create"
 UPDATE = "update"
@@ -28,6 +26,7 @@ class Target:
         release: The Kubernetes release, as the minor of 1.x.
         operation: ``CREATE``, ``UPDATE`` or ``UPDATE_STATUS``.
         gates: The feature gates that are on.
+        admin_namespace: Whether the object's namespace is labelled for admin access; None if nobody knows.
         replaced: The types that look different in this version: those of the newest version, and what replaces them.
     """
 
@@ -35,7 +34,8 @@ class Target:
     release: int
     operation: str
     gates: frozenset[str] = frozenset()
-    replaced: Mapping[type, type] = field(default_factory=dict)
+    admin_namespace: bool | None = None
+    replaced: Mapping[Any, Any] = field(default_factory=dict)
     compiled: dict[type, Any] = field(default_factory=dict, repr=False)
     """The types compiled so far."""
 
@@ -47,3 +47,10 @@ class Target:
     def has(self, since: int, until: int | None) -> bool:
         """Tell whether something that came with one release and went after another exists in this one."""
         return since <= self.release and (until is None or self.release <= until)
+
+    def pick(self, value: Any) -> Any:
+        """Return what the release has of something that changed with releases, such as ``{33: 4, 35: 16}``."""
+        if not isinstance(value, Mapping):
+            return value
+        known = [since for since in value if since <= self.release]
+        return value[max(known)] if known else None

@@ -1,0 +1,280 @@
+"""A device that a driver offers: its attributes and capacity, and the terms on which it can be used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.binding import BINDING_GATES, binding_conditions, conditions_for_binding
+from webhook.api.capacity import Counter, DeviceCapacity, request_policy
+from webhook.api.core import NodeSelector
+from webhook.api.names import DRIVER_NAME_MAX_BYTES, ID_MAX_BYTES, dns_label, qualified_name
+from webhook.api.taints import DeviceTaint
+from webhook.api.values import Quantity
+from webhook.formats.quantities import decode_quantity
+from webhook.problem import forbidden, invalid, not_found, required
+from webhook.schema import CHANGED, Array, Bool, Field, Int, Map, Nested, Struct, Text, check, exactly_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+VALUE_MAX_BYTES = 64
+ATTRIBUTES_AND_CAPACITIES_MAX = 32
+ATTRIBUTE_VALUES_MAX = 48
+TAINTS_MAX_ITEMS = {33: 4, 35: 16}
+CONSUMED_SETS_MAX_ITEMS = {35: 2}
+COUNTERS_MAX_ITEMS = {35: 32}
+QUALIFIED_NAME_MAX_BYTES = DRIVER_NAME_MAX_BYTES + len("/") + ID_MAX_BYTES
+COUNTER_NAME_MAX_BYTES = 63
+
+
+# Attributes
+
+
+ONE_VALUE = "int", "bool", "string", "version"
+LISTS = "ints", "bools", "strings", "versions"
+_LISTS = frozenset(LISTS)
+
+
+def values(item: Field, doc: str) -> Array:
+    """Declare an attribute that is a list."""
+    return Array(item, doc, empty="must not be empty if specified", since=36, gate="DRAListTypeAttributes")
+
+
+class DeviceAttribute(Struct):
+    """A property of a device: one value, or a list of values of one kind."""
+
+    int = Int("A whole number.", pointer=True)
+    bool = Bool("True or false.", pointer=True)
+    string = Text("A text.", max_length=VALUE_MAX_BYTES, pointer=True)
+    version = Text("A semantic version.", format=formats.semver, max_length=VALUE_MAX_BYTES, pointer=True)
+    ints = values(Int(), "Whole numbers.")
+    bools = values(Bool(), "Truth values.")
+    strings = values(Text(max_length=VALUE_MAX_BYTES), "Texts.")
+    versions = values(Text(format=formats.semver, max_length=VALUE_MAX_BYTES, always=True), "Semantic versions.")
+
+
+_ANY_SEVERAL = 32
+_INVALID_WITHOUT = 35
+
+
+@exactly_one(DeviceAttribute, *ONE_VALUE, *LISTS)
+def one_attribute_value(attribute: View, given: Sequence[str]) -> Iterator[Problem]:
+    """An attribute has a value, and only one."""
+    detail = "exactly one value must be specified"
+    if given:
+        detail = detail if attribute.release >= _ANY_SEVERAL else "exactly one field must be specified"
+        yield invalid(attribute.path, attribute.submitted, detail)
+    elif attribute.release >= _INVALID_WITHOUT:
+        yield invalid(attribute.path, "", detail)
+    else:
+        yield required(attribute.path, detail)
+
+
+def list_attributes(device: View) -> list[dict[str, Any]]:
+    """Return the attributes of a device that are lists, as they were submitted."""
+    attributes = (device.content.get("attributes") or {}).values()
+    lists = [attribute for attribute in attributes if attribute and not _LISTS.isdisjoint(attribute)]
+    return [each for each in lists if any(each.get(name) is not None for name in LISTS)] if lists else lists
+
+
+# Counters
+
+
+class CounterSet(Struct):
+    """Counters that devices of the pool share."""
+
+    name = dns_label("What devices call the set.", required=True)
+    counters = Map(
+        Nested(Counter),
+        "How much there is of each.",
+        key=dns_label("", always=True),
+        key_bytes=COUNTER_NAME_MAX_BYTES,
+        max_items=COUNTERS_MAX_ITEMS,
+        required=True,
+    )
+
+
+class DeviceCounterConsumption(Struct):
+    """What using a device takes from a set of counters."""
+
+    counterSet = Text("The set.", required=True)
+    counters = Map(
+        Nested(Counter),
+        "How much it takes of each.",
+        key=dns_label("", always=True),
+        key_bytes=COUNTER_NAME_MAX_BYTES,
+        max_items=COUNTERS_MAX_ITEMS,
+        required=True,
+    )
+
+
+@check(DeviceCounterConsumption, since=35)
+def counter_set_name(consumption: View) -> Iterator[Problem]:
+    """A set of counters is called by a DNS label."""
+    for detail in formats.dns_label(consumption.counterSet, consumption.release) if consumption.counterSet else ():
+        yield invalid(consumption / "counterSet", consumption.counterSet, detail)
+
+
+# Resources of the node
+
+
+class NodeAllocatableResourceMapping(Struct):
+    """How much of a resource of the node goes with a device."""
+
+    capacityKey = Text(
+        "The capacity that is taken for it.",
+        go="QualifiedName",
+        pointer=True,
+        empty="capacityKey must not be an empty string",
+    )
+    allocationMultiplier = Quantity("What the capacity is multiplied by.", pointer=True, default="1")
+
+
+# The device
+
+
+class BasicDevice(Struct):
+    """What is to be known about a device, besides its name."""
+
+    attributes = Map(
+        Nested(DeviceAttribute),
+        "What selectors and constraints can look at.",
+        key=Text(checked_by=qualified_name, always=True),
+        key_bytes=QUALIFIED_NAME_MAX_BYTES,
+    )
+    capacity = Map(
+        Nested(DeviceCapacity),
+        "How much it has of what.",
+        key=Text(checked_by=qualified_name, always=True),
+        key_bytes=QUALIFIED_NAME_MAX_BYTES,
+    )
+    taints = Array(
+        Nested(DeviceTaint),
+        "Reasons not to use it.",
+        max_items=TAINTS_MAX_ITEMS,
+        since=33,
+        gate="DRADeviceTaints",
+        rechecked={35: CHANGED},
+    )
+    consumesCounters = Array(
+        Nested(DeviceCounterConsumption),
+        "What using it takes from counters that devices share.",
+        max_items=CONSUMED_SETS_MAX_ITEMS,
+        unique="counterSet",
+        since=33,
+        gate="DRAPartitionableDevices",
+    )
+    nodeName = Text("The node that has it.", pointer=True, since=33, gate="DRAPartitionableDevices")
+    nodeSelector = Nested(
+        NodeSelector, "The nodes that can use it.", pointer=True, since=33, gate="DRAPartitionableDevices"
+    )
+    allNodes = Bool("Whether all nodes can use it.", pointer=True, since=33, gate="DRAPartitionableDevices")
+    bindsToNode = Bool(
+        "Whether its users can run only on the node that was chosen.", pointer=True, since=34, gate=BINDING_GATES
+    )
+    bindingConditions = binding_conditions("What must become true of it before a pod is bound.")
+    bindingFailureConditions = binding_conditions("What makes binding fail.")
+    allowMultipleAllocations = Bool(
+        "Whether several claims can share it.", pointer=True, since=34, gate="DRAConsumableCapacity"
+    )
+    nodeAllocatableResourceMappings = Map(
+        Nested(NodeAllocatableResourceMapping),
+        "Resources of the node that go with it.",
+        since=36,
+        gate="DRANodeAllocatableResources",
+    )
+
+
+class Device(BasicDevice):
+    """A device that a driver offers."""
+
+    moved = "attributes, capacity and all else sit on the device itself"
+
+    name = dns_label("Its name, unique in the pool.", always=True)
+
+
+check(BasicDevice, since=34)(conditions_for_binding)
+
+
+@check(BasicDevice)
+def attributes_and_capacities(device: View) -> Iterator[Problem]:
+    """A device has 32 attributes and capacities in all at most."""
+    total = len(device.content.get("attributes") or ()) + len(device.content.get("capacity") or ())
+    if total > ATTRIBUTES_AND_CAPACITIES_MAX:
+        detail = f"the total number of attributes and capacities must not exceed {ATTRIBUTES_AND_CAPACITIES_MAX}"
+        yield invalid(device.path, total, detail)
+
+
+@check(BasicDevice, since=36)
+def attribute_values(device: View) -> Iterator[Problem]:
+    """A device has 48 values of attributes at most, those in lists counted one by one."""
+    sizes = [sum(len(attribute.get(name) or ()) for name in LISTS) for attribute in list_attributes(device)]
+    total = len(device.content.get("attributes") or ()) + sum(size - 1 for size in sizes if size)
+    if total > ATTRIBUTE_VALUES_MAX:
+        detail = f"the total number of attribute values must not exceed {ATTRIBUTE_VALUES_MAX}"
+        yield invalid(device.path, total, detail)
+
+
+@check(BasicDevice, since=34)
+def capacity_for_requests(device: View) -> Iterator[Problem]:
+    """Only of a device that several claims can share can a request take a part."""
+    if not any(each and each.get("requestPolicy") for each in (device.content.get("capacity") or {}).values()):
+        return
+    for capacity in device.capacity.values():
+        if capacity.requestPolicy and device.allowMultipleAllocations:
+            yield from request_policy(capacity)
+        elif capacity.requestPolicy:
+            yield forbidden(capacity / "requestPolicy", "allowMultipleAllocations must be true")
+
+
+@check(BasicDevice, since=36)
+def resources_of_the_node(device: View) -> Iterator[Problem]:
+    """What goes with a device are resources of the node itself, taken for a capacity that the device has."""
+    for name, mapping in device.nodeAllocatableResourceMappings.items():
+        if "/" in name and "kubernetes.io/" not in name:
+            yield invalid(mapping.path, name, "must be a node allocatable resource name")
+        if decode_quantity(mapping.allocationMultiplier).sign <= 0:
+            yield invalid(mapping / "allocationMultiplier", mapping.allocationMultiplier, "must be positive")
+        if mapping.capacityKey and mapping.capacityKey not in device.capacity:
+            yield not_found(mapping / "capacityKey", mapping.capacityKey)
+
+
+# v1alpha3 and v1beta1: what is to be known about a device sits under `basic`
+
+_CONVERTED = 33
+"""From Kubernetes 1.33 the API server converts such a device to one without ``basic``."""
+
+
+class BoxedDevice(Struct):
+    """A device that a driver offers, as it was written at first."""
+
+    go_name = "Device"
+    box = "basic"
+    moved = "attributes, capacity and all else but the name sit under `basic` of the device"
+
+    name = dns_label("Its name, unique in the pool.", always=True)
+    basic = Nested(BasicDevice, "What is to be known about it.", pointer=True, spelled={_CONVERTED: ""})
+
+
+@check(BoxedDevice, until=_CONVERTED - 1)
+def basic_device(device: View) -> Iterator[Problem]:
+    """There is only one kind of device so far."""
+    if not device.basic:
+        yield required(device / "basic")
+
+
+class QuantityDevice(BasicDevice):
+    """What v1alpha3 says of a device: a capacity is a quantity, no more."""
+
+    go_name = "BasicDevice"
+
+    capacity = Map(
+        Quantity(),
+        "How much it has of what.",
+        key=Text(checked_by=qualified_name, always=True),
+        key_bytes=QUALIFIED_NAME_MAX_BYTES,
+    )

@@ -1,0 +1,151 @@
+"""Requests for devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.names import dns_label
+from webhook.api.selectors import selectors
+from webhook.api.taints import tolerations
+from webhook.api.values import Quantity
+from webhook.problem import invalid, not_supported, required
+from webhook.schema import ANY, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+FIRST_AVAILABLE_MAX_ITEMS = 8
+
+ALL, EXACT_COUNT = "All", "ExactCount"
+
+_CLASS_NAME = "The DeviceClass that the devices belong to."
+_SELECTORS = "What the devices must meet besides their class."
+_MODE = "Whether a number of devices is wanted or all that match."
+_COUNT = "How many devices are wanted."
+_TOLERATIONS = "Taints of devices that do not matter."
+_CAPACITY = "How much of a device's capacity is wanted."
+
+
+class CapacityRequirements(Struct):
+    """How much of a device is wanted."""
+
+    requests = Map(Quantity(), "Quantities by the name of the capacity.")
+
+
+class DeviceSubRequest(Struct):
+    """One of several alternatives."""
+
+    name = dns_label("What constraints and configuration call it.", always=True)
+    deviceClassName = Text(_CLASS_NAME, format=formats.dns_subdomain, required=True)
+    selectors = selectors(_SELECTORS)
+    allocationMode = Text(_MODE, go="DeviceAllocationMode", default=EXACT_COUNT)
+    count = Int(_COUNT, default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
+    tolerations = tolerations(_TOLERATIONS)
+    capacity = Nested(CapacityRequirements, _CAPACITY, pointer=True, since=34, gate="DRAConsumableCapacity")
+
+
+class ExactDeviceRequest(Struct):
+    """A request for devices of one class."""
+
+    deviceClassName = Text(_CLASS_NAME, format=formats.dns_subdomain, required=True)
+    selectors = selectors(_SELECTORS)
+    allocationMode = Text(_MODE, go="DeviceAllocationMode", default=EXACT_COUNT)
+    count = Int(_COUNT, default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
+    adminAccess = Bool("Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"})
+    tolerations = tolerations(_TOLERATIONS)
+    capacity = Nested(CapacityRequirements, _CAPACITY, pointer=True, since=34, gate="DRAConsumableCapacity")
+
+
+@check(DeviceSubRequest, ExactDeviceRequest)
+def count_for_mode(request: View) -> Iterator[Problem]:
+    """A number of devices is wanted, or all of them; with All there is no number."""
+    mode, count = request.allocationMode, request.count
+    if mode == ALL:
+        if count:
+            yield invalid(request / "count", count, "must not be specified when allocationMode is 'All'")
+    elif mode == EXACT_COUNT:
+        if count <= 0:
+            yield invalid(request / "count", count, "must be greater than zero")
+    else:
+        yield not_supported(request / "allocationMode", mode, (ALL, EXACT_COUNT))
+
+
+_EXACT_FIELDS = ", ".join(ExactDeviceRequest.fields)
+
+
+class DeviceRequest(Struct):
+    """A request for devices: exactly these, or the first of several alternatives that can be had."""
+
+    moved = f"{_EXACT_FIELDS} sit under `exactly` of the request"
+
+    name = dns_label("What constraints, configuration and pods call it.", always=True)
+    exactly = Nested(ExactDeviceRequest, "The devices that are wanted.", pointer=True)
+    firstAvailable = Array(
+        Nested(DeviceSubRequest),
+        "Alternatives, in the order of preference.",
+        max_items=FIRST_AVAILABLE_MAX_ITEMS,
+        unique="name",
+        since=33,
+        gate="DRAPrioritizedList",
+    )
+
+
+@check(DeviceRequest, since=33, until=34)
+@check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"))
+def exactly_or_first_available(request: View) -> Iterator[Problem]:
+    """A request has alternatives or not."""
+    if not request.exactly and not request.firstAvailable:
+        yield required(request.path, "exactly one of `exactly` or `firstAvailable` is required")
+    elif request.exactly and request.firstAvailable:
+        detail = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"
+        yield invalid(request.path, None, detail)
+
+
+# v1alpha3 and v1beta1: the fields of `exactly` sit on the request itself
+
+_CONVERTED = 33
+"""From Kubernetes 1.33 the API server converts such a request to one with ``exactly``."""
+
+
+class FlatExactDeviceRequest(ExactDeviceRequest):
+    """A request for devices of one class, as it was written at first."""
+
+    go_name = "DeviceRequest"
+
+    allocationMode = Text(
+        _MODE,
+        go="DeviceAllocationMode",
+        default={31: EXACT_COUNT, _CONVERTED: Default(EXACT_COUNT, {"deviceClassName": ANY})},
+    )
+
+
+def _wants_exactly(request: dict[str, Any], release: int) -> bool:
+    """Tell whether the API server sees an ``exactly`` (``Convert_v1beta1_DeviceRequest_To_resource_DeviceRequest``)."""
+    given = ("deviceClassName", "allocationMode", "count")
+    there = ("selectors", "adminAccess", "tolerations", "capacity")
+    return (
+        release < _CONVERTED
+        or any(request.get(name) for name in given)
+        or any(request.get(name) is not None for name in there)
+    )
+
+
+class FlatDeviceRequest(Struct):
+    """A request for devices, whose fields sit on the request itself, unless it has alternatives."""
+
+    go_name = "DeviceRequest"
+    moved = f"{_EXACT_FIELDS} sit on the request itself"
+
+    name = dns_label("What constraints, configuration and pods call it.", always=True)
+    exactly = Inlined(
+        FlatExactDeviceRequest, "The devices that are wanted.", present=_wants_exactly, spelled={_CONVERTED: "exactly"}
+    )
+    firstAvailable = DeviceRequest.fields["firstAvailable"]
+
+
+check(FlatDeviceRequest, since=33, until=34)(exactly_or_first_available)
+check(FlatDeviceRequest, since=35, mutes=("exactly", "firstAvailable"))(exactly_or_first_available)

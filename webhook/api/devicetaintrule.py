@@ -1,0 +1,45 @@
+"""DeviceTaintRule: taints that an administrator puts on devices."""
+
+from __future__ import annotations
+
+from webhook import formats
+from webhook.api.conditions import conditions
+from webhook.api.meta import Object
+from webhook.api.names import dns_label, driver_name, pool_name
+from webhook.api.selectors import selectors
+from webhook.api.taints import DeviceTaintOfRule
+from webhook.schema import CHANGED, MAIN, STATUS, Nested, Struct, Text
+
+CONDITIONS_MAX_ITEMS = 8
+
+
+class DeviceTaintSelector(Struct):
+    """Which devices get the taint; all of them if nothing is said."""
+
+    deviceClassName = Text("The devices' class.", format=formats.dns_subdomain, pointer=True, until=34)
+    driver = driver_name("The devices' driver.", pointer=True, required_if_given=True)
+    pool = Text("The devices' pool.", checked_by=pool_name, pointer=True, required_if_given=True)
+    device = dns_label("The device's name.", pointer=True)
+    selectors = selectors("What the devices must meet.", until=34, rechecked={33: CHANGED})
+
+
+class DeviceTaintRuleSpec(Struct):
+    """The taint, and the devices that get it."""
+
+    deviceSelector = Nested(DeviceTaintSelector, "Which devices get the taint; all of them if absent.", pointer=True)
+    taint = Nested(DeviceTaintOfRule, "The taint.")
+
+
+class DeviceTaintRuleStatus(Struct):
+    """What became of the taint."""
+
+    conditions = conditions(CONDITIONS_MAX_ITEMS)
+
+
+class DeviceTaintRule(Object):
+    """Puts a taint on devices."""
+
+    namespaced = False
+
+    spec = Nested(DeviceTaintRuleSpec, "The taint, and the devices that get it.", subresource=MAIN)
+    status = Nested(DeviceTaintRuleStatus, "What became of the taint.", since=35, subresource=STATUS)

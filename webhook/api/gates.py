@@ -1,0 +1,107 @@
+"""Feature gates of Dynamic Resource Allocation: their stage in each Kubernetes release, and which of them are on.
+
+Follows ``pkg/features/kube_features.go`` of each release and ``k8s.io/component-base/featuregate``.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
+DRA = "DynamicResourceAllocation"
+"""Counts as on: without it there is nothing to judge."""
+
+
+class Stage(Enum):
+    """How far a feature has come: its name, and whether it is on by default."""
+
+    ALPHA = "alpha", False
+    BETA_OFF = "beta", False
+    BETA = "beta", True
+    STABLE = "stable", True
+    LOCKED = "locked", True
+
+    def __init__(self, maturity: str, on: bool) -> None:  # noqa: FBT001 - the members' values
+        self.maturity, self.on = maturity, on
+
+
+_ALPHA, _BETA_OFF, _BETA, _STABLE, _LOCKED = Stage
+
+GATES: Mapping[str, Mapping[int, Stage | None]] = {
+    DRA: {26: _ALPHA, 32: _BETA_OFF, 34: _STABLE, 35: _LOCKED},
+    "DRAAdminAccess": {32: _ALPHA, 34: _BETA, 36: _LOCKED},
+    "DRAConsumableCapacity": {34: _ALPHA, 36: _BETA},
+    "DRAControlPlaneController": {31: _ALPHA, 32: None},
+    "DRADeviceBindingConditions": {34: _ALPHA, 36: _BETA},
+    "DRADeviceTaintRules": {35: _ALPHA, 36: _BETA_OFF},
+    "DRADeviceTaints": {33: _ALPHA, 36: _BETA},
+    "DRAExtendedResource": {34: _ALPHA, 36: _BETA},
+    "DRAListTypeAttributes": {36: _ALPHA},
+    "DRANodeAllocatableResources": {36: _ALPHA},
+    "DRAPartitionableDevices": {33: _ALPHA, 36: _BETA},
+    "DRAPrioritizedList": {33: _ALPHA, 34: _BETA, 36: _STABLE},
+    "DRAResourceClaimDeviceStatus": {32: _ALPHA, 33: _BETA},
+    "DRAResourceClaimGranularStatusAuthorization": {36: _BETA},
+    "DRAResourcePoolStatus": {36: _ALPHA},
+    "DRAWorkloadResourceClaims": {36: _ALPHA},
+    "GenericWorkload": {35: _ALPHA},
+}
+"""The stage of each gate from a release on; None from the release that no longer has it."""
+
+
+def stage(gate: str, release: int) -> Stage | None:
+    """Return how far a gate has come in a release, None if the release does not have it."""
+    known = [since for since in GATES[gate] if since <= release]
+    return GATES[gate][max(known)] if known else None
+
+
+def on_since(gate: str) -> int | None:
+    """Return the release from which a gate is on by default, None if that is not known yet."""
+    return next((since for since, each in GATES[gate].items() if each and each.on), None)
+
+
+def enabled(release: int, stated: Mapping[str, bool] | None = None) -> frozenset[str]:
+    """Return the gates that are on.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        stated: The gates that differ from the release's defaults, by name; ``AllAlpha`` and ``AllBeta`` too.
+
+    Raises:
+        ValueError: A gate is not known here, or cannot be switched off any more.
+    """
+    return _enabled(release, frozenset(stated.items()) if stated else frozenset())
+
+
+@lru_cache(maxsize=256)
+def _enabled(release: int, stated: frozenset[tuple[str, bool]]) -> frozenset[str]:
+    wanted = dict(stated)
+    for gate, on in wanted.items():
+        if gate not in GATES and gate not in {ALL_ALPHA, ALL_BETA}:
+            message = f"unrecognized feature gate: {gate}{_suggestion(gate)}"
+            raise ValueError(message)
+        if not on and gate in GATES and stage(gate, release) is Stage.LOCKED:
+            message = f"cannot set feature gate {gate} to false, feature is locked to true in Kubernetes 1.{release}"
+            raise ValueError(message)
+    whole = {"alpha": wanted.get(ALL_ALPHA), "beta": wanted.get(ALL_BETA)}
+    found = {DRA}
+    for gate in GATES:
+        each = stage(gate, release)
+        if each is None:
+            continue
+        by_stage = whole.get(each.maturity)
+        if wanted.get(gate, each.on if by_stage is None else by_stage):
+            found.add(gate)
+    return frozenset(found)
+
+
+def _suggestion(gate: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
+
+    nearest = get_close_matches(gate, [*GATES, ALL_ALPHA, ALL_BETA], n=1)
+    return f"; did you mean {nearest[0]}?" if nearest else f"; known are {', '.join(sorted(GATES))}"

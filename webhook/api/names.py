@@ -1,0 +1,115 @@
+"""The names of devices and of what belongs to them: drivers, pools, attributes, requests.
+
+Rules follow ``pkg/apis/resource/validation/validation.go`` (validatePoolName, validateQualifiedName and others).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.problem import Path, invalid, required, too_long, type_invalid
+from webhook.schema import OLDEST, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import Target
+
+DRIVER_NAME_MAX_BYTES = 63
+POOL_NAME_MAX_BYTES = 253
+ID_MAX_BYTES = 32
+
+_IDENTIFIER_IS_INVALID = 34
+"""From Kubernetes 1.34 a bad C identifier is FieldValueInvalid, before FieldValueTypeInvalid."""
+_PARTS_ARE_INVALID = 35
+"""From Kubernetes 1.35 an empty domain or name is FieldValueInvalid, before FieldValueRequired."""
+_DOMAIN_IS_PART = 32
+"""Kubernetes 1.31 called the domain of a name its prefix."""
+
+
+def driver_name(doc: str, **common: Any) -> Text:
+    """Declare a driver's name: a DNS subdomain, in either case, of 63 bytes at most."""
+    if common.get("required") or common.get("required_if_given"):
+        common["always"] = {OLDEST: True, _PARTS_ARE_INVALID: False}
+    return Text(doc, format=formats.driver_name, max_bytes=DRIVER_NAME_MAX_BYTES, **common)
+
+
+def dns_label(doc: str, **common: Any) -> Text:
+    """Declare a name that is a DNS label, of a device, a request or a counter."""
+    return Text(doc, format=formats.dns_label, **common)
+
+
+def pool_name(text: str, target: Target) -> Iterator[Problem]:
+    """A pool's name: DNS subdomains joined by ``/``, 253 bytes at most in all."""
+    if len(text.encode("utf-8", "surrogatepass")) > POOL_NAME_MAX_BYTES:
+        yield too_long(Path(), POOL_NAME_MAX_BYTES, target.release)
+    for segment in text.split("/"):
+        for detail in formats.dns_subdomain(segment, target.release):
+            yield invalid(Path(), segment, detail)
+
+
+# Tells at once the names that need no closer look: a slice has thousands.
+_is_qualified = re.compile(
+    r"(?:(?=[^/]{1,63}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z_][A-Za-z0-9_]{0,31}"
+).fullmatch
+
+
+def qualified_name(text: str, target: Target) -> Iterable[Problem]:
+    """The name of an attribute or a capacity: a C identifier, after an optional domain and ``/``.
+
+    With two slashes or more it is not checked, upstream neither.
+    """
+    return () if _is_qualified(text) else _qualified_name(text, target)
+
+
+def _qualified_name(text: str, target: Target) -> Iterator[Problem]:
+    domain, slash, name = text.partition("/")
+    if not text and target.release < _PARTS_ARE_INVALID:
+        yield required(Path(), "name required")
+    elif not slash:
+        yield from _identifier(domain, target)
+    elif "/" not in name:
+        if domain:
+            yield from _domain(domain, target)
+        else:
+            yield _empty_part("prefix" if target.release < _DOMAIN_IS_PART else "domain", target)
+        if name:
+            yield from _identifier(name, target)
+        else:
+            yield _empty_part("name", target)
+
+
+def fully_qualified_name(text: str, target: Target) -> Iterator[Problem]:
+    """The name of an attribute of any driver: a domain, ``/`` and a C identifier."""
+    yield from qualified_name(text, target)
+    if "/" in text:
+        return
+    if target.release >= _PARTS_ARE_INVALID:
+        yield invalid(Path(), text, "a fully qualified name must be a domain and a name separated by a slash")
+    elif target.release < _DOMAIN_IS_PART:
+        yield required(Path(("domain",)), "must include a prefix")
+    elif text:
+        yield invalid(Path(), text, "must include a domain")
+
+
+def _empty_part(part: str, target: Target) -> Problem:
+    detail = f"the {part} must not be empty"
+    return invalid(Path(), "", detail) if target.release >= _PARTS_ARE_INVALID else required(Path(), detail)
+
+
+def _domain(domain: str, target: Target) -> Iterator[Problem]:
+    if len(domain.encode("utf-8", "surrogatepass")) > DRIVER_NAME_MAX_BYTES:
+        yield too_long(Path(), DRIVER_NAME_MAX_BYTES, target.release, in_bytes=True)
+    for detail in formats.driver_name(domain, target.release):
+        yield invalid(Path(), domain, detail)
+
+
+def _identifier(name: str, target: Target) -> Iterator[Problem]:
+    if len(name.encode("utf-8", "surrogatepass")) > ID_MAX_BYTES:
+        yield too_long(Path(), ID_MAX_BYTES, target.release)
+    for detail in formats.c_identifier(name, target.release):
+        report = invalid if target.release >= _IDENTIFIER_IS_INVALID else type_invalid
+        yield report(Path(), name, detail)

@@ -1,0 +1,98 @@
+"""PodGroup: pods that are scheduled together, and the claims that they share.
+
+Only what concerns claims is judged. Its rules are declarative upstream
+(``staging/src/k8s.io/api/scheduling/v1alpha2/types.go``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook import formats
+from webhook.api.conditions import Condition
+from webhook.api.meta import Object
+from webhook.problem import invalid
+from webhook.schema import MAIN, STATUS, UPDATE_STATUS, Array, Nested, Struct, Text, check, exactly_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+RESOURCE_CLAIMS_MAX_ITEMS = 4
+
+SOURCES = "resourceClaimName", "resourceClaimTemplateName"
+
+
+class PodGroupResourceClaim(Struct):
+    """A claim that the group's pods share."""
+
+    name = Text("What pods call the claim.", format=formats.short_name, required=True)
+    resourceClaimName = Text("A ResourceClaim.", format=formats.long_name, pointer=True)
+    resourceClaimTemplateName = Text(
+        "A ResourceClaimTemplate, from which the group gets a claim of its own.", format=formats.long_name, pointer=True
+    )
+
+
+class PodGroupSpec(Struct):
+    """Which pods are scheduled together, and what they share."""
+
+    opaque = frozenset(
+        {"disruptionMode", "podGroupTemplateRef", "priority", "priorityClassName", "schedulingConstraints"}
+        | {"schedulingPolicy"}
+    )
+
+    resourceClaims = Array(
+        Nested(PodGroupResourceClaim),
+        "The claims that the group's pods share.",
+        max_items=RESOURCE_CLAIMS_MAX_ITEMS,
+        unique="name",
+        immutable=True,
+        gate="DRAWorkloadResourceClaims",
+    )
+
+
+class PodGroupResourceClaimStatus(Struct):
+    """The claim that was made for the group."""
+
+    name = Text("What pods call the claim.", required=True)
+    resourceClaimName = Text("The ResourceClaim; none if it was not needed.", format=formats.long_name, pointer=True)
+
+
+class PodGroupStatus(Struct):
+    """What became of the group."""
+
+    conditions = Array(Nested(Condition), "What is to be known about the group.")
+    resourceClaimStatuses = Array(
+        Nested(PodGroupResourceClaimStatus),
+        "The claims that were made for the group.",
+        unique="name",
+        gate="DRAWorkloadResourceClaims",
+    )
+
+
+class PodGroup(Object):
+    """Pods that are scheduled together."""
+
+    spec = Nested(PodGroupSpec, "Which pods, and what they share.", subresource=MAIN)
+    status = Nested(PodGroupStatus, "What became of the group.", subresource=STATUS)
+
+
+@exactly_one(PodGroupResourceClaim, *SOURCES)
+def source_of_claim(claim: View, given: Sequence[str]) -> Iterator[Problem]:
+    """A claim comes either from an object or from a template."""
+    if given:
+        detail = "must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`"
+        yield invalid(claim.path, f"{{{', '.join(SOURCES)}}}", detail)
+    else:
+        yield invalid(claim.path, "", "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+
+
+@check(PodGroup, on=[UPDATE_STATUS])
+def claims_of_the_group(group: View) -> Iterator[Problem]:
+    """A status is for a claim of the group."""
+    known = {claim.name for claim in group.spec.resourceClaims}
+    for status in group.status.resourceClaimStatuses:
+        if status.name not in known:
+            yield invalid(status / "name", status.name, "must match the name of an entry in `spec.resourceClaims`")

@@ -1,0 +1,108 @@
+"""ResourcePoolStatusRequest: asks once how many devices of which pools are in use.
+
+Its rules are declarative upstream (``+k8s:`` tags in ``staging/src/k8s.io/api/resource/v1alpha3/types.go``), with
+``pkg/apis/resource/validation/validation_resourcepoolstatusrequest.go``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.conditions import conditions
+from webhook.api.meta import Object
+from webhook.problem import Path, invalid, too_long
+from webhook.schema import MAIN, NEW, STATUS, Array, Int, Nested, Struct, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import Target
+
+POOLS_MAX_ITEMS = 1000
+CONDITIONS_MAX_ITEMS = 10
+LIMIT_MAX = 1000
+LIMIT_DEFAULT = 100
+POOL_NAME_MAX_BYTES = 253
+VALIDATION_ERROR_MAX_BYTES = 256
+
+
+def pool_path(text: str, target: Target) -> Iterator[Problem]:
+    """A pool's name: DNS subdomains joined by ``/``, 253 bytes at most in all; in the words of declarative rules."""
+    if len(text.encode("utf-8", "surrogatepass")) > POOL_NAME_MAX_BYTES:
+        yield too_long(Path(), POOL_NAME_MAX_BYTES, target.release)
+    for index, segment in enumerate(text.split("/")):
+        if not segment:
+            yield invalid(Path(), text, f"segment {index}: must not be empty")
+        for detail in formats.long_name(segment, target.release) if segment else ():
+            yield invalid(Path(), segment, f"segment {index}: {detail}")
+
+
+def driver(doc: str) -> Text:
+    """Declare a driver's name, here with 253 bytes at most."""
+    return Text(doc, format=formats.dns_subdomain_caseless, required=True)
+
+
+def number(doc: str, **common: Any) -> Int:
+    """Declare how many there are of something."""
+    return Int(doc, go="int32", minimum=(0, "must be greater than or equal to 0"), pointer=True, **common)
+
+
+class ResourcePoolStatusRequestSpec(Struct):
+    """Which pools are asked about."""
+
+    driver = driver("The driver of the pools.")
+    poolName = Text("The pool; all of the driver if absent.", checked_by=pool_path, pointer=True)
+    limit = Int(
+        "How many pools are wanted at most.",
+        go="int32",
+        pointer=True,
+        default=LIMIT_DEFAULT,
+        minimum=(1, "must be greater than or equal to 1"),
+        maximum=(LIMIT_MAX, f"must be less than or equal to {LIMIT_MAX}"),
+    )
+
+
+class PoolStatus(Struct):
+    """How many devices of a pool are in use."""
+
+    driver = driver("The pool's driver.")
+    poolName = Text("The pool's name.", checked_by=pool_path, required=True)
+    generation = Int("The pool's generation.", required=True, minimum=(0, "must be greater than or equal to 0"))
+    resourceSliceCount = Int(
+        "How many slices the pool has.",
+        go="int32",
+        pointer=True,
+        minimum=(1, "must be greater than or equal to 1"),
+    )
+    totalDevices = number("How many devices it has.")
+    allocatedDevices = number("How many of them are allocated.")
+    availableDevices = number("How many of them can be allocated.")
+    unavailableDevices = number("How many of them cannot be used.")
+    nodeName = Text("The node that has the pool.", format=formats.dns_subdomain, pointer=True)
+    validationError = Text("Why nothing can be said.", max_length=VALIDATION_ERROR_MAX_BYTES, pointer=True)
+
+
+class ResourcePoolStatusRequestStatus(Struct):
+    """The answer."""
+
+    poolCount = number("How many pools there are.", required=True)
+    pools = Array(Nested(PoolStatus), "The pools.", max_items=POOLS_MAX_ITEMS)
+    conditions = conditions(CONDITIONS_MAX_ITEMS)
+
+
+class ResourcePoolStatusRequest(Object):
+    """Asks once how many devices of which pools are in use."""
+
+    namespaced = False
+    unconditional_update = False
+
+    spec = Nested(
+        ResourcePoolStatusRequestSpec,
+        "Which pools are asked about.",
+        immutable=True,
+        rechecked={36: NEW},
+        subresource=MAIN,
+    )
+    status = Nested(ResourcePoolStatusRequestStatus, "The answer.", pointer=True, subresource=STATUS)

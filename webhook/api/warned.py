@@ -1,0 +1,63 @@
+"""What the API server takes, yet does not do as written: what it drops, ignores or calls deprecated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook.api.gates import on_since, stage
+from webhook.problem import WARNING, Path, Problem
+from webhook.schema import CREATE, STATUS, UPDATE_STATUS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.api.versions import Served
+    from webhook.schema import CompiledStruct, Target
+    from webhook.schema.decoding import Misfit
+
+
+def of_kind(obj: dict[str, Any], kind: Served, target: Target) -> Iterator[Problem]:
+    """Warn of a kind that is deprecated, as the API server words it, or served only with a feature gate."""
+    path = Path(("apiVersion",))
+    if kind.deprecation and target.release >= kind.deprecation.since:
+        message = (
+            f"{obj['apiVersion']} {obj['kind']} is deprecated in v1.{kind.deprecation.deprecated}+, "
+            f"unavailable in v1.{kind.deprecation.removed}+"
+        )
+        yield Problem(WARNING, "deprecated", "Deprecated", path, message)
+    if kind.gate and kind.gate not in target.gates:
+        message = f"{obj['kind']} is served only with the feature gate {_described(kind.gate, target.release)}"
+        yield Problem(WARNING, "gate-off", "GateOff", path, message)
+
+
+def gates_off(dropped: Iterable[Misfit], target: Target) -> Iterator[Problem]:
+    """Warn of fields that are dropped before anything is validated, because their feature gate is off."""
+    for misfit in dropped:
+        gates = " and ".join(_described(gate, target.release) for gate in misfit.gates)
+        message = f"dropped: this field needs the feature gate {gates}"
+        yield Problem(WARNING, misfit.rule, "Dropped", misfit.path, message)
+
+
+def _described(gate: str, release: int) -> str:
+    each, since = stage(gate, release), on_since(gate)
+    state = f"{each.maturity} and off in Kubernetes 1.{release}" if each else f"unknown in Kubernetes 1.{release}"
+    return f"{gate} ({state}, {f'on by default from 1.{since}' if since else 'on by default in no release so far'})"
+
+
+def status_dropped(struct: CompiledStruct, obj: dict[str, Any]) -> Iterator[Problem]:
+    """Warn of a status that the API server drops from a new object."""
+    field = struct.type.fields.get(STATUS)
+    if struct.target.operation == CREATE and field is not None and obj.get(STATUS):
+        message = "status is dropped when an object is created; it is set by an update of the status subresource"
+        yield Problem(WARNING, "status-dropped", "Dropped", Path((STATUS,)), message)
+
+
+def not_touched(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> Iterator[Problem]:
+    """Warn of a change that an update of another part of the object does not make."""
+    if STATUS not in struct.fields:
+        return
+    ignored, other = ("spec", "of the status") if struct.target.operation == UPDATE_STATUS else (STATUS, "of the spec")
+    field = struct.fields.get(ignored)
+    if field and obj.get(ignored) and field.canonical(obj[ignored]) != field.canonical(old.get(ignored)):
+        message = f"{ignored} is not changed by an update {other}"
+        yield Problem(WARNING, f"{ignored}-ignored", "Ignored", Path((ignored,)), message)

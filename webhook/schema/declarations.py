@@ -1,0 +1,136 @@
+"""How API types and the rules about them are declared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from webhook.schema.fields import Field, name_of
+from webhook.schema.target import OLDEST, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from webhook.problem import Problem
+
+    Rule = Callable[..., Iterator[Problem]]
+
+
+class Declared(NamedTuple):
+    """A rule of several fields, and where it applies.
+
+    Args:
+        name: The rule's name.
+        rule: The function that states it.
+        since: The first Kubernetes 1.x release that has it.
+        until: The last release that has it.
+        on: The operations that it belongs to, all if empty.
+        members: The fields of which there must be exactly one, if that is what the rule is about.
+        mutes: The fields whose own findings are not reported if the rule finds something.
+    """
+
+    name: str
+    rule: Rule
+    since: int
+    until: int | None
+    on: frozenset[str]
+    members: frozenset[str] = frozenset()
+    mutes: frozenset[str] = frozenset()
+
+    def applies(self, target: Target) -> bool:
+        """Tell whether the target's release and operation have the rule."""
+        return target.has(self.since, self.until) and (not self.on or target.operation in self.on)
+
+
+class Struct:
+    """Base of all API types: the class's name is Go's, its fields are the wire's; inheritance does what inlining does.
+
+    ``package`` is the type's Go package where it is not that of the API version; ``go_name`` its Go name where two
+    types share one; ``opaque`` names fields that exist and are not judged here; ``box`` the field that holds what
+    sits on the struct itself in the newest version: rules find it in either place; ``moved`` says what sits in
+    another place than in the newest version.
+    """
+
+    package: ClassVar[str] = ""
+    go_name: ClassVar[str] = ""
+    opaque: ClassVar[frozenset[str]] = frozenset()
+    box: ClassVar[str] = ""
+    moved: ClassVar[str] = ""
+    fields: ClassVar[dict[str, Field]] = {}
+    checks: ClassVar[list[Declared]] = []
+    unions: ClassVar[list[Declared]] = []
+    transitions: ClassVar[list[Declared]] = []
+
+    def __init_subclass__(cls) -> None:
+        """Collect the fields, those of base classes first."""
+        cls.checks, cls.unions, cls.transitions = [], [], []
+        declared = [vars(base).items() for base in reversed(cls.__mro__)]
+        # A field whose name means something else here has an underscore at its end, as PEP 8 has it.
+        cls.fields = {
+            name.removesuffix("_"): value for items in declared for name, value in items if isinstance(value, Field)
+        }
+
+
+def check(
+    *types: type[Struct],
+    since: int = OLDEST,
+    until: int | None = None,
+    on: Iterable[str] = (),
+    mutes: Iterable[str] = (),
+) -> Callable[[Rule], Rule]:
+    """Register a rule that compares fields of one object.
+
+    The rule takes a :class:`View` and yields problems, with paths made by ``view / "field"``; its name and docstring
+    are what ``draguard explain`` shows.
+
+    Args:
+        *types: The types that the rule is about.
+        since: The first Kubernetes 1.x release that has the rule.
+        until: The last release that has it.
+        on: The operations that the rule belongs to, if not all.
+        mutes: Fields of which nothing else is said where the rule finds something.
+    """
+    return _register("checks", types, Declared("", _unnamed, since, until, frozenset(on), mutes=frozenset(mutes)))
+
+
+def exactly_one(
+    type_: type[Struct], *members: str, since: int = OLDEST, until: int | None = None
+) -> Callable[[Rule], Rule]:
+    """Register a rule that asks for one of several fields, as :func:`check` does.
+
+    The rule takes a :class:`View` and the names of the fields that were given, and is asked only if they are not one:
+    a ResourceSlice has thousands of such structs.
+
+    Args:
+        type_: The type that the rule is about.
+        *members: The fields.
+        since: The first Kubernetes 1.x release that has the rule.
+        until: The last release that has it.
+    """
+    return _register("unions", (type_,), Declared("", _unnamed, since, until, frozenset(), frozenset(members)))
+
+
+def transition(
+    *types: type[Struct], since: int = OLDEST, until: int | None = None, on: Iterable[str] = ()
+) -> Callable[[Rule], Rule]:
+    """Register a rule that compares the new state of an object with the old one; see :func:`check`."""
+    return _register("transitions", types, Declared("", _unnamed, since, until, frozenset(on)))
+
+
+def _register(kind: str, types: Iterable[type[Struct]], where: Declared) -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        for each in types:
+            getattr(each, kind).append(where._replace(name=name_of(rule), rule=rule))
+        return rule
+
+    return register
+
+
+def _unnamed(*_: object) -> Iterator[Problem]:
+    """Stand in for the rule until it is registered."""
+    return iter(())
+
+
+def declared(type_: type[Struct], kind: str) -> list[Declared]:
+    """List a type's rules of one kind, those of its base classes first."""
+    found: list[Any] = [each for base in reversed(type_.__mro__) for each in vars(base).get(kind, ())]
+    return found

@@ -1,0 +1,117 @@
+"""Fields that hold a struct, in a place of its own or among the fields of the struct around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook.problem import Path, Problem, invalid, required
+from webhook.schema.compiled import compile_struct
+from webhook.schema.decoding import Misfit, wrong_type
+from webhook.schema.fields import IMMUTABLE, NO_MISFITS, NO_PROBLEMS, Compiled, Field
+from webhook.schema.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webhook.schema.declarations import Struct
+    from webhook.schema.fields import Check
+    from webhook.schema.target import Target
+
+
+class Nested(Field):
+    """A struct.
+
+    Args:
+        type_: The struct's class.
+        required_detail: What the API server says if it is missing.
+        **common: As for :class:`Field`.
+    """
+
+    def __init__(self, type_: type[Struct], doc: str = "", *, required_detail: str = "", **common: Any) -> None:
+        super().__init__(doc, **common)
+        self.type, self.required_detail = type_, required_detail
+
+    def type_name(self, package: str) -> str:
+        """Name the Go struct with its package."""
+        return f"{self.type.package or package}.{self.type.go_name or self.type.__name__}"
+
+    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+        """Make the closures for one target."""
+        struct, go_type = compile_struct(self.type, target), self.type_name(package)
+        pointer, inner, changed = self.pointer, struct.check, struct.change
+
+        def decode(value: object) -> Sequence[Misfit]:
+            return struct.decode(value) if type(value) is dict else wrong_type(value, owner, go_type)
+
+        def canonical(value: Any) -> Any:
+            if value is None:
+                return None
+            return struct.canonical(value) or ({} if pointer else None)
+
+        def change(new: Any, old: Any) -> Sequence[Problem]:
+            if self.immutable and new != old and canonical(new) != canonical(old):
+                shown = new if pointer else new or {}
+                return (invalid(Path(), shown, "field is immutable").named(IMMUTABLE),)
+            if changed is None or (pointer and (new is None or (old is None and not struct.rechecks))):
+                return NO_PROBLEMS
+            return changed(new or {}, old or {})
+
+        def view(value: Any, path: Path) -> View:
+            return View(struct, value, path)
+
+        return Compiled(
+            decode,
+            self._checker(inner),
+            change if self.immutable or changed else None,
+            canonical,
+            view,
+            struct=struct,
+        )
+
+    def _checker(self, inner: Check | None) -> Check | None:
+        needed, detail, pointer = self.required, self.required_detail, self.pointer
+        if not pointer:
+            return None if inner is None else lambda value: inner(value or {})
+
+        def check_pointer(value: Any) -> Sequence[Problem]:
+            if value is None:
+                return (required(Path(), detail),) if needed else NO_PROBLEMS
+            return NO_PROBLEMS if inner is None else inner(value)
+
+        return check_pointer if needed or inner else None
+
+
+class Inlined(Nested):
+    """A struct whose fields are submitted among those of the struct around it; rules see it as one.
+
+    Args:
+        type_: The struct's class.
+        present: Whether a submitted struct has any of it, for a Kubernetes release.
+        **common: As for :class:`Field`; ``spelled`` is where the API server reports the fields.
+    """
+
+    inline = True
+
+    def __init__(
+        self, type_: type[Struct], doc: str = "", *, present: Callable[[dict[str, Any], int], bool], **common: Any
+    ) -> None:
+        super().__init__(type_, doc, pointer=True, **common)
+        self.present = present
+
+    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+        """Make closures that take the whole struct around it."""
+        compiled, release, present = super().compile(target, owner, package), target.release, self.present
+        struct = compile_struct(self.type, target)
+
+        def part(value: Any) -> Any:
+            return value if value and present(value, release) else None
+
+        def check(value: Any) -> Sequence[Problem]:
+            return compiled.check(part(value)) if compiled.check else NO_PROBLEMS
+
+        return compiled._replace(
+            decode=lambda _: NO_MISFITS,
+            check=check,
+            canonical=lambda value: compiled.canonical(part(value)),
+            view=lambda value, path: View(struct, part(value), path),
+        )
