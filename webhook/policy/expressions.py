@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from webhook.cel import CompileError, Environment, Library, Program, ProgramError, StructType, types
+from webhook.cel import Checked, CompileError, Environment, Library, Program, ProgramError, StructType, types
 from webhook.cel.kubernetes import admission_environment, variable_type, with_variables
 from webhook.cel.types import Type
 from webhook.problem import ERROR, Path, Problem, invalid
@@ -47,7 +47,13 @@ class Compiled(NamedTuple):
     """An expression that can be evaluated."""
 
     program: Program
-    type: Type
+    checked: Checked
+    environment: Environment
+
+    @property
+    def type(self) -> Type:
+        """The type of its value."""
+        return self.checked.type
 
 
 class Failure(NamedTuple):
@@ -99,7 +105,7 @@ def compile_expression(text: str, scope: Scope, *wanted: Type) -> Compiled | Fai
         checked = environment.check(text)
         if wanted and checked.type not in wanted:
             return Failure(_wrong_type(checked.type, wanted, scope.release))
-        return Compiled(environment.program(checked), checked.type)
+        return Compiled(environment.program(checked), checked, environment)
     except CompileError as error:
         return Failure(f"compilation failed: {error}")
     except ProgramError as error:

@@ -173,6 +173,10 @@ class Kinds:
         known = self._by_resource.get((resource.group, resource.resource))
         return Kind(resource.group, resource.version, known.kind) if known else None
 
+    def has_group(self, group: str) -> bool:
+        """Tell whether a group is one of those whose kinds are all known."""
+        return group in _BUILT_IN_GROUPS
+
     def equivalents(self, resource: Resource) -> list[Resource]:
         """List the other versions in which the release serves a resource, the preferred one first."""
         known = self._by_resource.get((resource.group, resource.resource))
@@ -203,3 +207,4 @@ def _defined(obj: object) -> Known | None:
 
 
 _BUILT_IN_KINDS: Final = tuple(_built_in())
+_BUILT_IN_GROUPS: Final = frozenset(each.group for each in _BUILT_IN_KINDS)

@@ -58,6 +58,7 @@ class PolicySet:
         policies: All policies, those without a binding too.
         findings: What is wrong with policies and bindings; those with an error are not in the set.
         objects: All other objects, by kind.
+        origins: Where policies and bindings were given.
     """
 
     release: int
@@ -67,6 +68,7 @@ class PolicySet:
     policies: tuple[Policy, ...]
     findings: tuple[Finding, ...]
     objects: Mapping[Kind, tuple[JSONObject, ...]] = field(default_factory=dict)
+    origins: Mapping[object, Given] = field(default_factory=dict)
 
     @property
     def errors(self) -> list[Finding]:
@@ -162,6 +164,7 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
         policies=tuple(policies.values()),
         findings=tuple(findings),
         objects={kind: tuple(group) for kind, group in objects.items()},
+        origins=origins,
     )
 
 

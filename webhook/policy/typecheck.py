@@ -1,0 +1,137 @@
+"""Type checking against the kinds that a policy is about: misspelt fields, comparisons that cannot hold.
+
+Follows apiserver ``pkg/admission/plugin/policy/validating/typechecking.go``: kinds of rules without wildcards, ten at
+most. The API server writes what it finds into the policy's status; here it is a warning.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import CompileError, Environment, Library, StructType, types
+from webhook.cel.kubernetes import admission_environment, variable_type, with_variables
+from webhook.policy.kinds import Resource
+from webhook.policy.schemas import Anything, ListOf, MapOf, Scalar, Structure, schema_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.cel.types import Type
+    from webhook.policy.kinds import Kind, Kinds
+    from webhook.policy.model import Policy
+    from webhook.policy.schemas import Shape
+    from webhook.problem import Path
+
+MAX_KINDS: Final = 10
+_SCALARS: Final[Mapping[str, Type]] = {
+    "s": types.STRING,
+    "i": types.INT,
+    "b": types.BOOL,
+    "t": types.TIMESTAMP,
+    "y": types.BYTES,
+}
+
+
+def type_warnings(policy: Policy, kinds: Kinds, release: int) -> Iterator[tuple[Path, str]]:
+    """Check the types of a policy's expressions; give where one is wrong, and the warning.
+
+    Args:
+        policy: The policy.
+        kinds: The kinds that there are.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    checked = [kind for kind in kinds_to_check(policy, kinds) if schema_of(kind.api_version, kind.kind)]
+    found: dict[Path, list[str]] = {}
+    for kind in checked:
+        environment = _environment(kind, policy, release)
+        for path, text in _expressions(policy):
+            if error := _error(environment, text):
+                found.setdefault(path, []).append(f"{kind}: {error}\n")
+    for path, texts in found.items():
+        yield path, "\n".join(texts)
+
+
+def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
+    """List the kinds that a policy is about, as far as its rules name them."""
+    found = set()
+    for rule in policy.match.rules:
+        if "*" in rule.groups | rule.versions:
+            continue
+        names = [name for name, subresource in rule.resources if name != "*" and not subresource]
+        resources = [
+            Resource(group, version, name) for group in rule.groups for version in rule.versions for name in names
+        ]
+        found |= {kind for each in resources if (kind := kinds.kind_of(each)) and kinds.find(kind)}
+    return sorted(found)[:MAX_KINDS]
+
+
+def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
+    for validation in policy.validations:
+        yield validation.path / "expression", validation.expression
+        if validation.message_expression:
+            yield validation.path / "messageExpression", validation.message_expression
+    for named in (*policy.conditions, *policy.annotations):
+        yield named.path, named.expression
+
+
+def _error(environment: Environment, text: str) -> str:
+    try:
+        environment.check(text)
+    except CompileError as error:
+        return str(error)
+    return ""
+
+
+def _environment(kind: Kind, policy: Policy, release: int) -> Environment:
+    has_params = policy.param_kind is not None
+    environment = admission_environment(release, stored=True, params=has_params)
+    own = _typed(kind.api_version, kind.kind)
+    declared = {"object": own[0], "oldObject": own[0]}
+    libraries = [own[1]]
+    if policy.param_kind and schema_of(policy.param_kind.api_version, policy.param_kind.kind):
+        params = _typed(policy.param_kind.api_version, policy.param_kind.kind)
+        declared["params"] = params[0]
+        libraries.append(params[1])
+    environment = environment.extend(*libraries, variables=declared)
+    if not policy.variables:
+        return environment
+    known: dict[str, Type] = {}
+    for variable in policy.variables:
+        try:
+            type_ = with_variables(environment, dict(known)).check(variable.expression).type
+        except CompileError:
+            type_ = types.DYN
+        known[variable.name] = variable_type(type_)
+    return with_variables(environment, known)
+
+
+@lru_cache(maxsize=64)
+def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
+    """Declare the types of a kind that is known."""
+    root = schema_of(api_version, kind)
+    assert root is not None  # noqa: S101 - only known kinds are checked
+    declared: dict[str, StructType] = {}
+    type_ = _declare(root, f"{api_version}.{kind}", declared)
+    return type_, Library(kind, structs=tuple(declared.values()))
+
+
+def _declare(shape: Shape, prefix: str, declared: dict[str, StructType]) -> Type:
+    if isinstance(shape, Scalar):
+        return _SCALARS.get(shape.code, types.DYN)
+    if isinstance(shape, Anything):
+        return types.DYN
+    if isinstance(shape, ListOf):
+        return types.list_of(_declare(shape.item, prefix, declared))
+    if isinstance(shape, MapOf):
+        return types.map_of(types.STRING, _declare(shape.item, prefix, declared))
+    return _declare_structure(shape, prefix, declared)
+
+
+def _declare_structure(structure: Structure, prefix: str, declared: dict[str, StructType]) -> Type:
+    type_ = types.struct(f"{prefix}.{structure.name}")
+    if type_.name not in declared:
+        fields: dict[str, Type] = {}
+        declared[type_.name] = StructType(type_, fields)
+        fields |= {name: _declare(each, prefix, declared) for name, each in structure.fields()}
+    return type_
