@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
-from webhook.cel import CelError
+from webhook.cel import CelError, Meter
 from webhook.cel.estimator import estimate_cost
 from webhook.cel.kubernetes import CALL_LIMIT
 from webhook.policy.expressions import Compiled
@@ -143,7 +143,7 @@ def _constant(compiled: object) -> object:
     if not isinstance(compiled, Compiled) or compiled.program.variables:
         return None
     try:
-        return compiled.program.evaluate({})
+        return compiled.program.evaluate({}, meter=Meter(CALL_LIMIT))
     except CelError:
         return None
 
@@ -154,7 +154,8 @@ _REFERENCE: Final = re.compile(r"\bvariables\s*\.\s*(?:\?\s*)?([A-Za-z_][A-Za-z0
 def _unused(policy: Policy) -> Iterator[Problem]:
     """Find variables that no expression uses."""
     texts = [
-        *(each.expression for each in (*policy.variables, *policy.annotations, *policy.mutations)),
+        *(each.expression for each in (*policy.variables, *policy.annotations)),
+        *(each.expression for each in policy.mutations),
         *(text for each in policy.validations for text in (each.expression, each.message_expression)),
     ]
     used = {name for text in texts for name in _REFERENCE.findall(text)}

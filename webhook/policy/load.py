@@ -119,6 +119,7 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
     policies: dict[tuple[str, str], Policy] = {}
     bindings: dict[tuple[str, str], Binding] = {}
     origins: dict[object, Given] = {}
+    refused: set[tuple[str, str]] = set()
     findings: list[Finding] = []
     objects: dict[Kind, list[JSONObject]] = {}
     for each in map(_as_given, given):
@@ -130,6 +131,7 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
         problems = judge(each.object, release)
         findings += [Finding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
+            refused.add((each.object["kind"], text_of(metadata_of(each.object), "name")))
             continue
         read: Policy | Binding
         taken: Policy | Binding
@@ -144,7 +146,7 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
         else:
             message = f"there is another {each.object['kind']} with the name {quoted(read.name)}; this one is not used"
             findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
-    findings += _unbound(policies, bindings, origins)
+    findings += _unbound(policies, bindings, origins, refused)
     hooks = {
         kind: tuple(
             Hook(policy, compile_policy(policy, release), bound)
@@ -176,6 +178,7 @@ def _unbound(
     policies: Mapping[tuple[str, str], Policy],
     bindings: Mapping[tuple[str, str], Binding],
     origins: Mapping[object, Given],
+    refused: set[tuple[str, str]],
 ) -> Iterator[Finding]:
     """Find bindings without a policy, policies without a binding, and parameters that one has and the other not."""
     bound = {(each.kind, each.policy) for each in bindings.values()}
@@ -186,6 +189,8 @@ def _unbound(
     for binding in bindings.values():
         bound_policy = policies.get((binding.kind, binding.policy))
         given = origins[binding]
+        if bound_policy is None and (binding.kind, binding.policy) in refused:
+            continue
         if bound_policy is None:
             message = f"there is no {binding.kind} with the name {quoted(binding.policy)}: the binding does nothing"
             yield _finding(given, "binding-without-policy", Path(("spec", "policyName")), message)
