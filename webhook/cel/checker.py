@@ -104,8 +104,9 @@ class _Checker:
             if found is not None:
                 node.resolved = found.parameters[0]
                 return found
-            if candidate in environment.structs:
-                node.resolved = environment.structs[candidate].type
+            declared = environment.struct(candidate)
+            if declared is not None:
+                node.resolved = declared.type
                 return types.type_of(node.resolved)
         return None
 
@@ -138,7 +139,7 @@ class _Checker:
         return types.optional_of(result) if optional or was_optional else result
 
     def _field_type(self, offset: int, struct: str, field: str) -> Type:
-        declared = self._environment.structs.get(struct)
+        declared = self._environment.struct(struct)
         if declared is None:
             self._issues.report(offset, f"unexpected failed resolution of '{struct}'")
             return types.ERROR
@@ -266,10 +267,10 @@ class _Checker:
 
     def _struct(self, node: ast.StructExpression) -> Type:
         candidates = self._environment.candidates(node.name)
-        name = next((each for each in candidates if each in self._environment.structs), None)
-        if name is None:
+        declared = next((each for each in map(self._environment.struct, candidates) if each is not None), None)
+        if declared is None:
             return self._not_a_struct(node, candidates)
-        node.name = name
+        node.name = name = declared.type.name
         for entry in node.entries:
             given = self._check(entry.value)
             expected = self._field_type(entry.offset, name, entry.key)
@@ -280,7 +281,7 @@ class _Checker:
                     entry.offset,
                     f"expected type of field '{entry.key}' is '{expected}' but provided type is '{given}'",
                 )
-        return self._environment.structs[name].type
+        return declared.type
 
     def _not_a_struct(self, node: ast.StructExpression, candidates: list[str]) -> Type:
         known = next((each for each in candidates if each in self._environment.types), None)

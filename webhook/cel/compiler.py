@@ -312,9 +312,7 @@ class Compiler:
 
     def _struct(self, node: ast.StructExpression) -> Closure:
         candidates = self._environment.candidates(node.name)
-        struct = next(
-            (self._environment.structs[each] for each in candidates if each in self._environment.structs), None
-        )
+        struct = next((each for each in map(self._environment.struct, candidates) if each is not None), None)
         if struct is None:
             msg = f"unknown type: {node.name}"
             raise ProgramError(msg)

@@ -92,11 +92,13 @@ class StructType:
         type: The type, from `webhook.cel.types.struct`.
         fields: The types of its fields; a mapping of one's own may find them as they are asked for.
         make: Makes a value from the fields that an expression sets; None for a plain `Struct`.
+        family: Whether every name below its own, `Object.spec` below `Object`, is such a type too.
     """
 
     type: Type
     fields: Mapping[str, Type]
     make: Callable[[dict[str, Value]], Value] | None = None
+    family: bool = False
 
     def construct(self, fields: dict[str, Value]) -> Value:
         """The value with these fields."""

@@ -81,6 +81,7 @@ class Environment:
         self._prefixes = [".".join(parts[:count]) + "." for count in range(len(parts), 0, -1)]
         dotted = [*self.variables, *self.types, *self.structs]
         self.dotted_roots = {name.partition(".")[0] for name in dotted if "." in name}
+        self.dotted_roots.update(name for name, declared in self.structs.items() if declared.family)
 
     def _add(self, library: Library) -> None:
         for function in library.functions:
@@ -125,6 +126,16 @@ class Environment:
         if name.startswith("."):
             return [name[1:]]
         return [*(prefix + name for prefix in self._prefixes), name]
+
+    def struct(self, name: str) -> StructType | None:
+        """The struct type of a full name, declared itself or as one of a family."""
+        declared = self.structs.get(name)
+        if declared is None:
+            root, dot, _ = name.partition(".")
+            above = self.structs.get(root) if dot else None
+            if above is not None and above.family:
+                return dataclasses.replace(above, type=types.struct(name))
+        return declared
 
     def parse(self, text: str) -> Checked:
         """Parses an expression without checking its types.

@@ -29,7 +29,7 @@ from webhook.cel.types import (
     map_of,
     struct,
 )
-from webhook.cel.validators import EXTENDED_VALIDATIONS
+from webhook.cel.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
 
 CALL_LIMIT: Final = 1_000_000
 """What one expression may cost."""
@@ -40,6 +40,8 @@ MATCH_CONDITIONS_LIMIT: Final = 2_500_000
 
 _COMPATIBLE_SINCE: Final = 28
 _CROSS_TYPE_SINCE: Final = 28
+_VALIDATED_SINCE: Final = 29
+"""The first release whose cel-go finds mixed lists and maps after checking types, not while doing so."""
 _FORMATS_SINCE: Final = 31
 _COSTS_SINCE: Final = 32
 """The first release in which Kubernetes' own functions cost something when they are called, by default."""
@@ -74,6 +76,7 @@ LIBRARIES: Final = (
     Versioned(semver.library(1), since=33),
     Versioned(ext.LISTS, since=34),
 )
+_HOMOGENEOUS: Final = Library("homogeneous aggregate literals", validators=(homogeneous_aggregates,))
 
 
 def compatible_with(release: int, *, stored: bool) -> int:
@@ -96,6 +99,8 @@ def environment(release: int, *, stored: bool = False) -> Environment:
     """
     usable = compatible_with(release, stored=stored)
     libraries = [each.library for each in LIBRARIES if each.since <= usable < each.until]
+    if release >= _VALIDATED_SINCE:
+        libraries.append(_HOMOGENEOUS)
     if usable >= _FORMATS_SINCE:
         libraries.append(formats.library(release))
     if release >= _COSTS_SINCE:
@@ -103,7 +108,9 @@ def environment(release: int, *, stored: bool = False) -> Environment:
     return Environment(
         libraries,
         options=Options(
-            homogeneous_literals=True, cross_type_numeric=usable >= _CROSS_TYPE_SINCE, presence_test_cost=0
+            homogeneous_literals=release < _VALIDATED_SINCE,
+            cross_type_numeric=usable >= _CROSS_TYPE_SINCE,
+            presence_test_cost=0,
         ),
     )
 
@@ -189,7 +196,7 @@ class _AnyField(Mapping[str, Type]):
         return 0
 
 
-_OBJECT: Final = StructType(struct("Object"), _AnyField())
+_OBJECT: Final = StructType(struct("Object"), _AnyField(), family=True)
 _JSON_PATCH: Final = StructType(struct("JSONPatch"), {"op": STRING, "path": STRING, "from": STRING, "value": DYN})
 _PATCH_TYPES: Final = Library("patch types", structs=(_OBJECT, _JSON_PATCH))
 
