@@ -1,0 +1,118 @@
+"""Expressions that a real kube-apiserver 1.36 judged, and what it made of them."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from webhook.cel import CelError, CompileError, EvaluationError, ProgramError
+from webhook.cel.kubernetes import admission_environment, variable_type, with_variables
+from webhook.cel.libraries.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
+from webhook.cel.types import BOOL
+
+RELEASE = 36
+LINES = [json.loads(line) for line in Path(__file__).with_name("kubernetes-1.36.jsonl").read_text().splitlines()]
+GIVEN, CASES = LINES[0], LINES[1:]
+TEXTS_WRONG: dict[str, str] = {}
+"""Expressions whose text differs from the API server's, with the reason."""
+
+ADMIN = {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
+REQUEST = {
+    "kind": {"group": "", "version": "v1", "kind": "Pod"},
+    "resource": {"group": "", "version": "v1", "resource": "pods"},
+    "requestKind": {"group": "", "version": "v1", "kind": "Pod"},
+    "requestResource": {"group": "", "version": "v1", "resource": "pods"},
+    "name": "probe",
+    "namespace": "cel",
+    "operation": "CREATE",
+    "userInfo": ADMIN,
+    "dryRun": True,
+    "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"},
+}
+NAMESPACE = {
+    "metadata": {"name": "cel", "labels": {"kubernetes.io/metadata.name": "cel"}},
+    "spec": {"finalizers": ["kubernetes"]},
+    "status": {"phase": "Active"},
+}
+
+
+def authorize(question: PathCheck | ResourceCheck) -> Decision:
+    return Decision("system:masters" in question.authorizer.user.groups)
+
+
+class Verdict(NamedTuple):
+    kind: str
+    message: str
+
+
+def stored(given: dict[str, Any]) -> dict[str, Any]:
+    """The Pod as policies see it: with the server's defaults, and without what it leaves out."""
+    pod = json.loads(json.dumps(given))
+    del pod["spec"]["hostNetwork"]
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        pod["spec"]["tolerations"].append(
+            {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+        )
+    return pod
+
+
+@cache
+def verdict_of(expression: str) -> Verdict:
+    known: dict[str, Any] = {}
+    environment = with_variables(admission_environment(RELEASE), known)
+    programs = {}
+    for variable in GIVEN["variables"]:
+        checked = environment.check(variable["expression"])
+        known[variable["name"]] = variable_type(checked.type)
+        programs[variable["name"]] = environment.program(checked)
+    authorizer = AuthorizerValue(User("admin", tuple(ADMIN["groups"])), authorize)
+    bindings: dict[str, Any] = {
+        "object": stored(GIVEN["object"]),
+        "oldObject": None,
+        "request": REQUEST,
+        "namespaceObject": NAMESPACE,
+        "authorizer": authorizer,
+        "authorizer.requestResource": ResourceCheck(authorizer, "", "pods", namespace="cel", name="probe"),
+    }
+    bindings["variables"] = {name: program.evaluate(bindings) for name, program in programs.items() if name != "broken"}
+    try:
+        checked = environment.check(expression)
+        if checked.type != BOOL:
+            return Verdict("compile-error", f"{shown(expression)}: must evaluate to bool but got {checked.type}")
+        result = environment.program(checked).evaluate(bindings)
+    except CompileError as error:
+        return Verdict("compile-error", f"{shown(expression)}: compilation failed: {error}")
+    except ProgramError as error:
+        return Verdict("compile-error", f"Internal error: program instantiation failed: {error}")
+    except EvaluationError as error:
+        return Verdict("error", f"expression '{expression}' resulted in error: {error}")
+    except CelError as error:
+        return Verdict("cost", str(error))
+    return Verdict("true" if result is True else "false", "")
+
+
+def shown(expression: str) -> str:
+    return f"Invalid value: {json.dumps(expression, ensure_ascii=False)}"
+
+
+def expected(case: dict[str, Any]) -> Verdict:
+    message = case.get("message", "")
+    if case["verdict"] == "error":
+        # The server quotes the expression inside a quoted text.
+        message = "expression" + message.partition(": expression")[2].replace('\\"', '"').replace("\\\\", "\\")
+    return Verdict(case["verdict"], message)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["expression"])
+def test_verdict_is_the_api_servers(case: dict[str, Any]) -> None:
+    assert verdict_of(case["expression"]).kind == case["verdict"]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "message" in case], ids=lambda case: case["expression"])
+def test_error_text_is_the_api_servers(case: dict[str, Any]) -> None:
+    same = verdict_of(case["expression"]) == expected(case)
+    assert same is (case["expression"] not in TEXTS_WRONG)
