@@ -104,7 +104,10 @@ def test_types_are_deduced(text: str, type_: str) -> None:
     ("text", "expected"),
     [
         ("x", ["1: undeclared reference to 'x' (in container '')"]),
-        ("f(x)", ["2: undeclared reference to 'f' (in container '')", "3: undeclared reference to 'x' (in container '')"]),
+        ("f(x)", [
+            "2: undeclared reference to 'f' (in container '')",
+            "3: undeclared reference to 'x' (in container '')",
+        ]),
         ("s.f()", ["4: undeclared reference to 'f' (in container '')"]),
         ("cel.bin(x, 1)", [
             "1: undeclared reference to 'cel' (in container '')",
@@ -212,8 +215,8 @@ def test_a_struct_that_is_not_declared_has_no_fields() -> None:
         ("'%s'.format([1, 2])", ["12: too many arguments supplied to string.format (expected 1, got 2)"]),
         ("'%a'.format([1])", ['12: could not parse formatting clause: unrecognized formatting clause "a"']),
         ("'%s'.format([{'a': [box(1)]}])", [
-            "24: error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, "
-            "lists, types, durations, and timestamps, was given Box"
+            ("24: error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, "
+            "maps, lists, types, durations, and timestamps, was given Box")
         ]),
     ],
 )  # fmt: skip

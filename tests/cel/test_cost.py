@@ -1,7 +1,7 @@
 """What expressions cost: the figures of cel-go's own tests, and the API server's way to count.
 
-The figures without folding of constants are those that cel-go's interpreter/runtimecost_test.go and checker/cost_test.go
-establish for the same operations.
+The figures without folding of constants are those that cel-go's interpreter/runtimecost_test.go and
+checker/cost_test.go establish for the same operations.
 """
 
 from __future__ import annotations
@@ -179,9 +179,9 @@ def test_a_presence_test_costs_nothing_itself_in_kubernetes(text: str, cost: int
 
 def test_an_environment_can_set_costs_by_function_name() -> None:
     costs: dict[str, Any] = {
-        "contains": lambda id_, arguments, result: 7 if id_ == "contains_string" and not result else None,
-        "_==_": lambda id_, arguments, result: 5 if result else None,
-        "_+_": lambda id_, arguments, result: 9 if not id_ else None,
+        "contains": lambda id_, _, result: 7 if id_ == "contains_string" and not result else None,
+        "_==_": lambda _, __, result: 5 if result else None,
+        "_+_": lambda id_, _, __: 9 if not id_ else None,
     }
     environment = FOLDING.extend(Library("costs", call_costs=costs))
     assert cost_of("text.contains('a')", environment, BINDINGS) == 1 + 7
@@ -197,7 +197,7 @@ def test_at_the_limit_is_within_it() -> None:
     meter = Meter()
     program.evaluate(BINDINGS, meter=meter)
     program.evaluate(BINDINGS, meter=Meter(meter.cost))
-    with pytest.raises(CostLimitExceededError, match="^operation cancelled: actual cost limit exceeded$"):
+    with pytest.raises(CostLimitExceededError, match=r"^operation cancelled: actual cost limit exceeded$"):
         program.evaluate(BINDINGS, meter=Meter(meter.cost - 1))
 
 
@@ -397,9 +397,7 @@ def test_libraries_bring_their_estimates() -> None:
         Library(
             "estimates",
             functions=(Function("twice", overloads),),
-            call_estimates={
-                "contains": lambda size_of, id_, target, nodes: CallEstimate(fixed(9)) if nodes[0].size else None
-            },
+            call_estimates={"contains": lambda _, __, ___, nodes: CallEstimate(fixed(9)) if nodes[0].size else None},
         )
     )
     declared = sizes(text=500)

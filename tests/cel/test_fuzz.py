@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cel import EXTENSIONS, EVERYTHING
+from tests.cel import EVERYTHING, EXTENSIONS
 from webhook.cel import CelError, CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, limits
 from webhook.cel.estimate import MOST
 from webhook.cel.estimator import estimate_cost
@@ -135,8 +136,8 @@ def compiles(text: str) -> None:
         estimate = estimate_cost(checked, ENVIRONMENT)
         assert 0 <= estimate.low <= MOST
         ENVIRONMENT.program(checked)
-    except CelError as error:
-        assert str(error)
+    except CelError:
+        return
 
 
 @settings(max_examples=500, deadline=None)
@@ -216,14 +217,13 @@ def test_deep_nesting_is_refused_or_works(before: str, core: str, after: str, de
     try:
         program = ENVIRONMENT.compile(text)
         estimate_cost(ENVIRONMENT.check(text), ENVIRONMENT)
+        outcome = ""
     except CompileError as error:
-        assert "recursion" in str(error)
-    else:
-        assert depth < 260
-        try:
+        outcome = str(error)
+    assert ("recursion" in outcome) if outcome else depth < 260
+    if not outcome:
+        with contextlib.suppress(EvaluationError):
             program.evaluate({"o": {"a": 1}})
-        except EvaluationError as error:
-            assert str(error)
     assert time.perf_counter() - started < 2
 
 
@@ -235,8 +235,10 @@ def test_deep_data_can_be_compared() -> None:
 
 
 LONG = (
-    ("a", "+ a"), ("true", "&& true"), ("o", "|| o"), ("[1", ", 1"), ("f(1", ", 1"), ("{1: 1", ", 1: 1"), ("'a'", "'a'"),
-    ("", "$"), ("", "("), ("", "]"), ("", "'"), ("", "\\"), ("", "a."), ("", "1 "), ("", "/* "), ("", "a ? "), ("", "\n"),
+    ("a", "+ a"), ("true", "&& true"), ("o", "|| o"), ("[1", ", 1"), ("f(1", ", 1"), ("{1: 1", ", 1: 1"),
+    ("'a'", "'a'"),
+    ("", "$"), ("", "("), ("", "]"), ("", "'"), ("", "\\"), ("", "a."), ("", "1 "), ("", "/* "), ("", "a ? "),
+    ("", "\n"),
     ("o", ".a"), ("o", "[0]"), ("o", ".optMap(x, x)"), ("o", ".sortBy(x, x)"), ("", '"""'), ("", "r'"), ("", "`"),
     ("[].map(x, x", " + x"), ("", "-"), ("", "!"), ("", "0x"), ("", "1e"),
 )  # fmt: skip

@@ -90,7 +90,7 @@ def messages(text: str, environment: Environment = PLAIN) -> list[tuple[int, int
         (". b.", [(1, 5, "Syntax error: no viable alternative at input '.'")]),
         (".+", [(1, 2, "Syntax error: no viable alternative at input '.+'")]),
         ("self.true == 1", [(1, 6, "Syntax error: mismatched input 'true' expecting IDENTIFIER")]),
-        ("\"\\xFh\"", [
+        ('"\\xFh"', [
             (1, 1, "Syntax error: token recognition error at: '\"\\xFh'"),
             (1, 6, "Syntax error: token recognition error at: '\"'"),
             (1, 7, f"Syntax error: mismatched input '<EOF>' expecting {OPERAND}"),

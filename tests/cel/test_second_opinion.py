@@ -1,0 +1,277 @@
+"""The engine beside cel-python, an implementation of the specification by others.
+
+Every expression that cel-python can parse is evaluated by both. Where they disagree, the expression stands below with
+what decides it; a disagreement that is not listed, or one that is gone, fails.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cel import EXTENSIONS
+from tests.cel.test_specification import SAMPLES, disagreement, is_explained, suite
+from webhook.cel import CelError, Environment
+from webhook.cel.types import DYN
+from webhook.cel.values import BoolKey, Duration, Timestamp, UInt
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import celpy
+    from celpy import celtypes
+    from celpy.adapter import json_to_cel
+    from celpy.celparser import CELParseError
+    from celpy.evaluation import CELEvalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+UNREADABLE = object()
+PRELUDE = Environment(EXTENSIONS, variables={"o": DYN})
+POD = {
+    "metadata": {"name": "probe", "labels": {"app": "inference", "tier": "gpu"}},
+    "spec": {
+        "priority": 0,
+        "containers": [
+            {"name": "c0", "image": "a/b:1", "args": ["--x"], "ports": [{"containerPort": 8080}]},
+            {"name": "c1", "image": "b"},
+        ],
+    },
+}
+EXPRESSIONS = (
+    "o.metadata.name == 'probe'",
+    "o.metadata.labels['app'].startsWith('inf')",
+    "has(o.spec.priority) && o.spec.priority == 0",
+    "has(o.spec.nope)",
+    "o.spec.containers.all(c, c.name.startsWith('c'))",
+    "o.spec.containers.exists(c, c.image.contains('/'))",
+    "o.spec.containers.exists_one(c, has(c.ports))",
+    "o.spec.containers.filter(c, has(c.ports)).size() == 1",
+    "o.spec.containers.map(c, c.name)",
+    "o.spec.containers.all(c, has(c.ports) ? c.ports.size() > 0 : c.image == 'b')",
+    "o.spec.containers.all(c, o.spec.containers.exists(d, d.name == c.name))",
+    "'app' in o.metadata.labels",
+    "o.metadata.labels.all(k, k.size() > 2)",
+    "o.spec.containers[0].args[0] + '!'",
+    "o.spec.containers[5].name",
+    "o.spec.nope.x",
+    "size(o.spec.containers) > 1 || o.nope",
+    "o.nope || true",
+    "true || o.nope",
+    "false && o.nope",
+    "o.nope && false",
+    "o.spec.priority > 'a'",
+    "type(o.spec.priority) == int",
+    "o.metadata.name.matches('^[a-z]+$')",
+    "[1, 2, 3].map(x, x * 2).filter(x, x > 2)",
+    "{'a': 1, 'b': [2, 3]}['b'][1]",
+    "timestamp('2026-01-02T03:04:05Z').getFullYear()",
+    "duration('1h') > duration('59m')",
+    "1 / 0",
+    "1 % 0",
+    "-7 / 2 * 2 + -7 % 2",
+    "o.spec.containers == o.spec.containers",
+    "9223372036854775807 + 1",
+    "-9223372036854775808 - 1",
+    "5u - 6u",
+    "1u + 1u",
+    "1 + 1u",
+    "1 == 1.0",
+    "1 < 1.5",
+    "1u == 1",
+    "1.0 / 0.0",
+    "0.0 / 0.0 == 0.0 / 0.0",
+    "'a' < 'b'",
+    "true > false",
+    "b'abc' + b'd'",
+    "size('äöü')",
+    "size(b'\\xff\\x00')",
+    "'\\U0001F600'.size()",
+    "[1, 2] + [3]",
+    "[[1], []] == [[1], []]",
+    "{'a': 1} == {'a': 1.0}",
+    "{1: 'a', 2u: 'b'}[2]",
+    "{true: 1}[true]",
+    "{'a': 1}['b']",
+    "[1, 2][2]",
+    "[1, 2][-1]",
+    "[1, 2][1u]",
+    "1 in [1.0, 2.0]",
+    "'a' in {'a': 1}",
+    "null == null",
+    "null == 0",
+    "'1' == 1",
+    "type(null) == null_type",
+    "type(1u) == uint && type([]) == list && type({}) == map",
+    "[1, 2, 3].all(x, x > 0)",
+    "[1, 2, 3].exists(x, 1 / (x - 1) > 0)",
+    "[1, 0].all(x, 1 / x == 2)",
+    "[0, 1].all(x, 1 / x == 1)",
+    "[1, 1].exists_one(x, x == 1)",
+    "[0, 1].exists_one(x, 1 / x == 1)",
+    "[1, 2].map(x, x > 1, x * 10)",
+    "{'a': 1}.map(k, k + '!')",
+    "{'a': 1}.exists(k, k == 'a')",
+    "[].exists(x, true) || [].all(x, false)",
+    "true ? 1 : 1 / 0",
+    "false ? 1 / 0 : 2",
+    "1 ? 2 : 3",
+    "true && 1",
+    "1 || true",
+    "false || 'a'",
+    "!true == false",
+    "-(-1)",
+    "--1",
+    "-9223372036854775808",
+    "int('42') + int(4.9) + int(4u)",
+    "int('x')",
+    "int(1e100)",
+    "uint(-1)",
+    "uint('7')",
+    "double('1e3')",
+    "string(1.5)",
+    "string(true)",
+    "string(b'\\xff')",
+    "bool('yes')",
+    "bytes('é')",
+    "duration('1h30m').getMinutes()",
+    "duration('1h') + duration('30m') == duration('90m')",
+    "string(duration('90m'))",
+    "duration('nope')",
+    "timestamp('2026-01-02T03:04:05Z').getHours('America/New_York')",
+    "timestamp('2026-01-02T03:04:05Z').getDayOfWeek()",
+    "timestamp('2026-01-02T03:04:05Z') + duration('24h') == timestamp('2026-01-03T03:04:05Z')",
+    "timestamp('2026-01-02T03:04:05Z') < timestamp('2026-01-02T03:04:06Z')",
+    "timestamp('bad')",
+    "timestamp('9999-12-31T23:59:59Z') + duration('1s')",
+    "'abc'.contains('b') && 'abc'.endsWith('c')",
+    "'abc'.matches('(')",
+    "matches('foobar', 'o+b')",
+    "'a' + 1",
+    "[1] + 1",
+    "{} + {}",
+    "has({'a': null}.a)",
+    "has({}.a)",
+    "{'a': {'b': 1}}.a.b",
+    "undeclared",
+    "undeclared || true",
+    "nosuch(1)",
+    "'a'.nosuch()",
+    "dyn(1) == dyn(1u)",
+    "[1, 'a', null, 2.5, true]",
+    "1 < 2 == true",
+    "2 * 3 + 4 - 5 % 3",
+    "'\\x41\\101\\u0041' == 'AAA'",
+    "r'\\n'.size()",
+)
+# The clauses are those of the language definition (cel-spec doc/langdef.md).
+EQUALITY = "Equality: == of different types is false, numbers compare by value on one number line"
+ORDERING = "Ordering: int, uint and double compare across types by value"
+NO_CONVERSION = "Values: there are no implicit conversions between numbers"
+LOGIC = "Logical operators: && and || are of booleans; any other operand is an error unless the other decides"
+DECIDED = {
+    "1 + 1u": NO_CONVERSION,
+    "1 == 1.0": EQUALITY,
+    "1u == 1": EQUALITY,
+    "dyn(1) == dyn(1u)": EQUALITY,
+    "{'a': 1} == {'a': 1.0}": EQUALITY,
+    "1 in [1.0, 2.0]": EQUALITY,
+    "null == 0": EQUALITY,
+    "'1' == 1": EQUALITY,
+    "1 < 1.5": ORDERING,
+    "0.0 / 0.0 == 0.0 / 0.0": "Equality: NaN equals nothing, itself neither",
+    "{1: 'a', 2u: 'b'}[2]": "Field selection: a key of another numeric type is looked up by value",
+    "[1, 2][-1]": "List access: an index out of range, a negative one too, is an error",
+    "[1, 2].map(x, x > 1, x * 10)": "Macros: map with three arguments filters before it transforms",
+    "true && 1": LOGIC,
+    "false || 'a'": LOGIC,
+    "string(true)": "Standard definitions: string(bool) is `true` or `false`",
+}
+
+
+def plain(value: Any) -> Any:  # noqa: PLR0911  # one return for each type
+    """A value of ours in terms that both can be compared in."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, UInt):
+        return ("uint", int(value))
+    if isinstance(value, (Timestamp, Duration)):
+        return (type(value).__name__.lower(), value.nanos // 1000)
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else ("double", value)
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        pairs = [(plain(key.value if isinstance(key, BoolKey) else key), plain(each)) for key, each in value.items()]
+        return sorted(pairs, key=repr)
+    return value
+
+
+THEIRS: dict[type, Callable[[Any], Any]] = {
+    celtypes.BoolType: bool,
+    celtypes.UintType: lambda value: ("uint", int(value)),
+    celtypes.IntType: int,
+    celtypes.DoubleType: lambda value: "NaN" if math.isnan(value) else ("double", float(value)),
+    celtypes.StringType: str,
+    celtypes.BytesType: bytes,
+    celtypes.ListType: lambda value: [theirs(each) for each in value],
+    celtypes.MapType: lambda value: sorted(((theirs(key), theirs(each)) for key, each in value.items()), key=repr),
+    celtypes.TimestampType: lambda value: ("timestamp", round(value.timestamp() * 10**6)),
+    celtypes.DurationType: lambda value: ("duration", round(value.total_seconds() * 10**6)),
+}
+
+
+def theirs(value: Any) -> Any:
+    """The same for a value of cel-python."""
+    return THEIRS[type(value)](value) if type(value) in THEIRS else value
+
+
+def ours(text: str) -> Any:
+    try:
+        return plain(PRELUDE.program(PRELUDE.parse(text)).evaluate({"o": POD}))
+    except CelError:
+        return "error"
+
+
+def second_opinion(text: str) -> Any:
+    """What cel-python makes of an expression; `UNREADABLE` if it cannot parse it."""
+    environment = celpy.Environment()
+    try:
+        tree = environment.compile(text)
+    except CELParseError:
+        return UNREADABLE
+    try:
+        return theirs(environment.program(tree).evaluate({"o": json_to_cel(POD)}))
+    except (CELEvalError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError):
+        return "error"
+
+
+CORE = {
+    *("basic", "comparisons", "conversions", "fields", "fp_math", "integer_math", "lists", "logic", "macros", "parse"),
+    *("plumbing", "string", "timestamps"),
+}
+
+
+def comparable() -> list[dict[str, Any]]:
+    """The cases of the specification's suite about what cel-python offers."""
+    core = [case for case in suite() if case["file"] in CORE] or SAMPLES
+    return [case for case in core if not {"bindings", "type_env", "container", "check_only"} & case.keys()]
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_both_agree_but_where_the_specification_sides_with_us(text: str) -> None:
+    opinion = second_opinion(text)
+    assert opinion != UNREADABLE
+    assert (ours(text) == opinion) is (text not in DECIDED)
+
+
+def test_where_both_disagree_on_the_suite_it_sides_with_us() -> None:
+    lost = []
+    for case in comparable():
+        opinion = second_opinion(case["expr"])
+        if opinion not in (UNREADABLE, ours(case["expr"])) and disagreement(case) and not is_explained(case):
+            lost.append((case["expr"], ours(case["expr"]), opinion))
+    assert lost == []
