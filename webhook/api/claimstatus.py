@@ -114,7 +114,7 @@ class AllocatedDeviceStatus(Struct):
         gate="DRAConsumableCapacity",
     )
     conditions = conditions(CONDITIONS_MAX_ITEMS)
-    data = RawObject("The driver's own data, a JSON object.")
+    data = RawObject("The driver's own data, a JSON object.", pointer=True)
     networkData = Nested(NetworkDeviceData, "How a network device can be reached.", pointer=True)
 
 

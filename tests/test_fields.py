@@ -1,0 +1,102 @@
+"""Every field of every kind, version and release is declared, and no other.
+
+``dra-fields.tsv`` lists the JSON fields of Kubernetes' own types: release, version, kind, path and Go type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from webhook.api.versions import VERSIONS, find, target
+from webhook.schema import CREATE, Array, CompiledStruct, Field, Map, compile_struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}
+"""Types of other packages, of which the list has no fields."""
+BY_VALUE = {("1.31", "adminAccess"), ("1.32", "status.devices[].data")}
+"""What a release held by value and later ones by pointer."""
+
+Fields = dict[str, str]
+
+
+def listed() -> dict[tuple[str, str, str], Fields]:
+    """Read the list: the Go type of each path, by release, version and kind."""
+    found: defaultdict[tuple[str, str, str], Fields] = defaultdict(dict)
+    for line in (Path(__file__).parent / "dra-fields.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        kubernetes, version, kind, path, go_type = line.split("\t")
+        found[kubernetes, version, kind][re.sub(r"\{[^}]*\}", "{}", path)] = plain(go_type, version)
+    return dict(found)
+
+
+def plain(go_type: str, version: str) -> str:
+    """Leave out what Go types are called by: packages, and names of strings that are keys."""
+    name = go_type.replace("metav1.", "v1.").replace(f"{version}.", "")
+    return re.sub(r"map\[[\w.]+\]", "map[string]", re.sub(r"\bv1\.(?=ObjectMeta|Condition|Time)", "", name))
+
+
+def declared(struct: CompiledStruct, version: str, prefix: str = "") -> Iterator[tuple[str, str, Field]]:
+    """Walk through a compiled type: path, Go type and field."""
+    for name, compiled in struct.fields.items():
+        field = struct.type.fields[name]
+        if field.inline and compiled.struct:
+            yield from declared(compiled.struct, version, prefix)
+            continue
+        path, part = f"{prefix}{name}", field
+        while isinstance(part, Array | Map):
+            path, part = path + ("[]" if isinstance(part, Array) else "{}"), part.item
+        yield path, plain(("*" if field.pointer else "") + field.type_name(version), version), field
+        inner = compiled.struct
+        if inner and (inner.type.go_name or inner.type.__name__) not in LISTED_WHOLE:
+            yield from declared(inner, version, f"{path}.")
+
+
+LISTED = listed()
+
+
+@pytest.mark.parametrize(("kubernetes", "version", "kind"), LISTED, ids=" ".join)
+def test_a_kind_has_the_fields_of_its_go_type(kubernetes: str, version: str, kind: str) -> None:
+    api_version, release = f"resource.k8s.io/{version}", int(kubernetes.removeprefix("1."))
+    served = find(api_version, kind)
+    assert served is not None
+    struct = compile_struct(served.type, target(api_version, release, CREATE))
+    ours = {path: go_type for path, go_type, _ in declared(struct, version) if path not in {"apiVersion", "kind"}}
+    theirs = LISTED[kubernetes, version, kind]
+    assert set(ours) == set(theirs)
+    different = {path: (ours[path], theirs[path]) for path in theirs if ours[path] != theirs[path]}
+    assert {
+        path: types
+        for path, types in different.items()
+        if not any(kubernetes == release and path.endswith(end) for release, end in BY_VALUE)
+    } == {}
+
+
+def test_a_kind_is_served_by_the_releases_that_have_its_type() -> None:
+    ours = {
+        (f"1.{release}", api_version.removeprefix("resource.k8s.io/"), kind)
+        for api_version, version in VERSIONS.items()
+        if api_version.startswith("resource.k8s.io/")
+        for kind, served in version.kinds.items()
+        for release in range(served.since, served.until + 1)
+    }
+    assert ours == set(LISTED)
+
+
+def test_every_field_says_what_it_means() -> None:
+    silent = {
+        f"{kind}.{path}"
+        for api_version, version in VERSIONS.items()
+        for kind, served in version.kinds.items()
+        for release in range(served.since, served.until + 1)
+        for path, _, field in declared(
+            compile_struct(served.type, target(api_version, release, CREATE)), api_version.rpartition("/")[2]
+        )
+        if not field.doc
+    }
+    assert silent == set()

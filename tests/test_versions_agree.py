@@ -1,0 +1,107 @@
+"""An object says the same in every version that it can be written in; only its paths differ."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonpatch
+import pytest
+
+from tests.conformance.recorded import NAMESPACE_LABELS, cases
+from webhook import validate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook import Problem
+
+RECORDED = Path(__file__).parent / "conformance" / "v1-1.36.jsonl.gz"
+
+
+def written_in(version: str, obj: dict[str, Any]) -> dict[str, Any]:
+    """Write a v1 object in another version."""
+    other = copy.deepcopy(obj) | {"apiVersion": f"resource.k8s.io/{version}"}
+    if version == "v1beta2":
+        return other
+    spec = other.get("spec") or {}
+    for claim in (spec, spec.get("spec") or {}):
+        devices = claim.get("devices")
+        for request in (devices.get("requests") or ()) if isinstance(devices, dict) else ():
+            if request:
+                request.update(request.pop("exactly", None) or {})
+    if obj["kind"] == "ResourceSlice":
+        spec["devices"] = [boxed(device) for device in spec["devices"]] if spec.get("devices") else spec.get("devices")
+    return other
+
+
+def boxed(device: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Put all of a device but its name under ``basic``."""
+    if device is None:
+        return None
+    name = {"name": device["name"]} if "name" in device else {}
+    return name | {"basic": {key: value for key, value in device.items() if key != "name"}}
+
+
+def mapped(path: tuple[str | int, ...], kind: str) -> tuple[str | int, ...]:
+    """Return where a v1 field sits in v1beta1."""
+    if kind == "ResourceSlice" and path[:2] == ("spec", "devices") and path[3:4] not in {(), ("name",)}:
+        return (*path[:3], "basic", *path[3:])
+    return tuple(step for step in path if step != "exactly")
+
+
+def whole(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Take what is said of ``basic`` for what is said of the device."""
+    return path[:-1] if path[-1:] == ("basic",) else tuple(path)
+
+
+def cannot_be_written(obj: dict[str, Any]) -> bool:
+    """Tell whether a v1 object has something that v1beta1 takes for absent: an empty request or node name."""
+    spec = obj.get("spec") or {}
+    devices = (spec.get("spec") or spec).get("devices")
+    requests = (devices.get("requests") or ()) if isinstance(devices, dict) else ()
+    return spec.get("nodeName") == "" or any(request and request.get("exactly") == {} for request in requests)
+
+
+def problems_of(obj: dict[str, Any]) -> list[Problem]:
+    """Find what is said of an object, besides that its version is deprecated."""
+    problems = validate(obj, kubernetes="1.36", feature_gates={"AllAlpha": True}, namespace_labels=NAMESPACE_LABELS)
+    return [problem for problem in problems if problem.rule != "deprecated"]
+
+
+def said(problem: Problem, path: tuple[str | int, ...]) -> tuple[Any, ...]:
+    return path, problem.level, problem.rule, problem.field, problem.message
+
+
+def corpus() -> Iterator[dict[str, Any]]:
+    """List the v1 objects of the recorded creates that can be decoded."""
+    for case in cases(RECORDED):
+        if case.kind != "Pod" and case.line["op"] == "CREATE" and case.expected.get("code") != 400:
+            yield jsonpatch.apply_patch(case.base["object"], case.line["patch"])
+
+
+CORPUS = [(obj, problems_of(obj)) for obj in corpus()]
+
+
+@pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
+def test_a_valid_object_is_valid_in_every_version(version: str) -> None:
+    valid = [obj for obj, problems in CORPUS if not problems]
+    assert len(valid) > 500
+    assert [obj for obj in valid if problems_of(written_in(version, obj))] == []
+
+
+@pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
+def test_the_same_is_said_at_mapped_paths_and_spelled_the_same(version: str) -> None:
+    different = []
+    for obj, problems in CORPUS:
+        kind = obj["kind"] if version == "v1beta1" else ""
+        expected = {said(problem, mapped(problem.path, kind) if kind else problem.path) for problem in problems}
+        ours = {said(problem, whole(problem.path)) for problem in problems_of(written_in(version, obj))}
+        if ours != expected and not (kind and cannot_be_written(obj)):
+            different.append((sorted(map(str, expected - ours)), sorted(map(str, ours - expected))))
+    assert different == []
+
+
+def test_almost_everything_can_be_written_in_every_version() -> None:
+    assert sum(cannot_be_written(obj) for obj, _ in CORPUS) < 10
