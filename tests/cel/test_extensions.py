@@ -240,11 +240,11 @@ def test_functions_come_with_the_version_that_brought_them() -> None:
         KUBERNETES_STRINGS.compile("'a'.reverse()")
 
 
-@given(st.integers(-(2**63), 2**63 - 1))
-def test_durations_read_back(nanos: int) -> None:
-    whole = nanos // 1000 * 1000 if abs(nanos) < 2**50 else nanos // 10**9 * 10**9
-    if abs(whole) < 2**53:
-        assert temporal.parse_duration(temporal.format_duration(Duration(whole))) == Duration(whole)
+@given(st.integers(-(2**53), 2**53))
+def test_durations_read_back_but_for_what_go_rounds(nanos: int) -> None:
+    read = temporal.parse_duration(temporal.format_duration(Duration(nanos)))
+    assert read is not None
+    assert abs(read.nanos - nanos) <= 2
 
 
 @given(st.integers(-62_135_596_800 * 10**9, 253_402_300_799 * 10**9))

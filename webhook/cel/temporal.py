@@ -32,6 +32,7 @@ _TIMESTAMP: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.
 _OFFSET: Final = re.compile(r"([+-]?)(\d{1,2}):(\d{1,2})", re.ASCII)
 _MAX_OFFSET_HOURS: Final = 24
 _MAX_DIGITS: Final = 30
+_MAX_FRACTION: Final = 18
 
 
 def parse_duration(text: str) -> Duration | None:
@@ -46,8 +47,8 @@ def parse_duration(text: str) -> Duration | None:
         if part is None or not (part[1] or part[2]) or len(part[1].lstrip("0")) > _MAX_DIGITS:
             return None
         unit = _UNITS[part[3]]
-        fraction = (part[2] or "")[:_MAX_DIGITS]
-        total += int(part[1] or "0") * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+        fraction = (part[2] or "0")[:_MAX_FRACTION]
+        total += int(part[1] or "0") * unit + int(float(fraction) * (unit / 10 ** len(fraction)))
         at = part.end()
     nanos = -total if text.startswith("-") else total
     return Duration(nanos) if rest and INT_MIN <= nanos <= INT_MAX else None
