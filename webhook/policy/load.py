@@ -131,7 +131,7 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
         problems = judge(each.object, release)
         findings += [Finding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
-            refused.add((each.object["kind"], text_of(metadata_of(each.object), "name")))
+            refused.add(_stood_for(each.object))
             continue
         read: Policy | Binding
         taken: Policy | Binding
@@ -170,6 +170,15 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
     )
 
 
+def _stood_for(obj: JSONObject) -> tuple[str, str]:
+    """Return the kind and name of the policy that a refused manifest would have been, or bound."""
+    kind: str = obj["kind"]
+    if not kind.endswith("Binding"):
+        return kind, text_of(metadata_of(obj), "name")
+    spec = obj.get("spec")
+    return kind.removesuffix("Binding"), text_of(spec, "policyName") if isinstance(spec, dict) else ""
+
+
 def _as_given(each: Given | JSONObject) -> Given:
     return each if isinstance(each, Given) else Given(each)
 
@@ -183,7 +192,7 @@ def _unbound(
     """Find bindings without a policy, policies without a binding, and parameters that one has and the other not."""
     bound = {(each.kind, each.policy) for each in bindings.values()}
     for key, policy in policies.items():
-        if key not in bound:
+        if key not in bound and key not in refused:
             message = "no binding names this policy: it applies to nothing"
             yield _finding(origins[policy], "policy-without-binding", Path(("metadata", "name")), message)
     for binding in bindings.values():

@@ -1,0 +1,170 @@
+"""Nothing that is given makes policies raise: neither manifests, nor objects, nor suites of any shape."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POD, POLICY
+from webhook.cel.limits import ensure_recursion
+from webhook.policy.authorizer import AuthorizerError, authorizer_of
+from webhook.policy.check import check_policies
+from webhook.policy.load import load
+from webhook.policy.mutate import admit
+from webhook.policy.patch import PatchError, apply_patch
+from webhook.policy.request import request_of, request_of_review
+from webhook.policy.testing import SuiteError, run_suite
+
+ensure_recursion()  # Hypothesis wants no test to change it
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12)
+json_values = st.recursive(
+    scalars,
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=8), children, max_size=3),
+    max_leaves=8,
+)
+fuzz = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path] if path else []
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        found += paths(each, (*path, key))
+    return found
+
+
+def with_value(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+    changed = copy.deepcopy(document)
+    place = changed
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return changed
+
+
+@st.composite
+def mutilated(draw: st.DrawFn, document: dict[str, Any]) -> Any:
+    return with_value(document, draw(st.sampled_from(paths(document))), draw(json_values))
+
+
+policies = st.tuples(
+    mutilated(POLICY) | st.just(POLICY),
+    mutilated(BINDING) | st.just(BINDING),
+    mutilated(MUTATING) | st.just(MUTATING),
+    mutilated(MUTATING_BINDING) | st.just(MUTATING_BINDING),
+)
+
+
+@fuzz
+@given(policies, st.lists(json_values, max_size=2))
+def test_manifests_of_any_shape_are_loaded_and_checked(manifests: tuple[Any, ...], others: list[Any]) -> None:
+    check_policies([*manifests, *others])
+
+
+@fuzz
+@given(policies, mutilated(POD) | json_values.filter(lambda value: isinstance(value, dict)))
+def test_objects_of_any_shape_are_judged(manifests: tuple[Any, ...], obj: Any) -> None:
+    before = copy.deepcopy(obj)
+    loaded = load(manifests)
+    for request in (
+        request_of(obj, kinds=loaded.kinds),
+        request_of(obj, POD, kinds=loaded.kinds),
+        request_of(None, obj, kinds=loaded.kinds),
+    ):
+        admit(request, loaded)
+    assert obj == before
+
+
+REVIEW = {
+    "uid": "1",
+    "kind": {"group": "", "version": "v1", "kind": "Pod"},
+    "resource": {"group": "", "version": "v1", "resource": "pods"},
+    "requestKind": {"group": "", "version": "v1", "kind": "Pod"},
+    "requestResource": {"group": "", "version": "v1", "resource": "pods"},
+    "name": "p",
+    "namespace": "default",
+    "operation": "CREATE",
+    "userInfo": {"username": "jane", "groups": ["dev"], "extra": {"a": ["b"]}},
+    "object": POD,
+    "oldObject": None,
+    "dryRun": False,
+    "options": {"kind": "CreateOptions"},
+}
+
+
+@fuzz
+@given(mutilated(REVIEW))
+def test_reviews_of_any_shape_are_judged(review: dict[str, Any]) -> None:
+    admit(request_of_review(review), load([POLICY, BINDING, MUTATING, MUTATING_BINDING]))
+
+
+SUITE = {
+    "kubernetes": "1.36",
+    "context": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}],
+    "objects": {"pod": POD},
+    "cases": [
+        {
+            "name": "one",
+            "object": "pod",
+            "oldObject": "pod",
+            "patch": [{"op": "remove", "path": "/spec/nodeName"}],
+            "operation": "CREATE",
+            "subresource": "",
+            "user": {"username": "jane"},
+            "context": [],
+            "authorizer": {"rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]},
+            "expect": {
+                "allowed": False,
+                "message": "m",
+                "reason": "Invalid",
+                "warnings": [],
+                "auditAnnotations": {},
+                "changes": [{"op": "remove", "path": "/spec/nodeName"}],
+                "object": POD,
+            },
+        }
+    ],
+}
+
+
+@fuzz
+@given(mutilated(SUITE) | json_values)
+def test_suites_of_any_shape_run_or_are_refused(suite: Any) -> None:
+    try:
+        run_suite(suite, [POLICY, BINDING])
+    except SuiteError as error:
+        assert str(error)
+
+
+@fuzz
+@given(mutilated({"rules": [{"users": ["a"], "verbs": ["*"], "resources": ["pods"], "apiGroups": [""]}]}) | json_values)
+def test_authorizers_of_any_shape_are_read_or_refused(document: Any) -> None:
+    try:
+        authorizer_of(document)
+    except AuthorizerError as error:
+        assert str(error)
+
+
+operations = st.fixed_dictionaries(
+    {
+        "op": st.sampled_from(["add", "remove", "replace", "move", "copy", "test", "other"]),
+        "path": st.sampled_from(["", "/", "/a", "/a/0", "/a/-", "/a/-1", "/a/9", "/b/c", "/b~1/x", "c"]) | st.text(max_size=4),
+    },
+    optional={"from": st.sampled_from(["", "/a", "/a/0", "/b"]), "value": json_values},
+)
+
+
+@fuzz
+@given(st.lists(operations, max_size=5))
+def test_patches_of_any_shape_are_applied_or_refused(patch: list[dict[str, Any]]) -> None:
+    document = {"a": [1, {"x": None}], "b": {"c": 1}}
+    before = copy.deepcopy(document)
+    try:
+        assert isinstance(apply_patch(document, patch), dict)
+    except PatchError as error:
+        assert str(error)
+    assert document == before

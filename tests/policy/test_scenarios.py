@@ -1,0 +1,82 @@
+"""Scenarios recorded on a kube-apiserver 1.36: policies, bindings and parameters, one request, the verdict.
+
+The first line of the file is the namespace. Containers and other values that a mutating policy adds carry the server's
+own defaults in ``changes``: what the policy itself wrote is compared.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from webhook.policy.load import load
+from webhook.policy.manifests import as_refusal, is_policy, judge
+from webhook.policy.mutate import admit
+from webhook.policy.request import Request, request_of
+
+LINES = (Path(__file__).parent / "scenarios-1.36.jsonl").read_text().splitlines()
+NAMESPACE = json.loads(LINES[0])["namespace"]
+SCENARIOS: list[dict[str, Any]] = [json.loads(line) for line in LINES[1:]]
+ADMIN = {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
+
+
+def of(*fields: str) -> Any:
+    chosen = [each for each in SCENARIOS if all(field in each for field in fields)]
+    return pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in chosen])
+
+
+def request_in(scenario: dict[str, Any]) -> Request:
+    policies = load([NAMESPACE, *scenario["resources"]], 36)
+    obj = None if scenario["op"] == "DELETE" else scenario["object"]
+    return request_of(
+        obj, scenario.get("stored"), kinds=policies.kinds, operation=scenario["op"], user=ADMIN, dry_run=True
+    )
+
+
+@pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in SCENARIOS])
+def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario: dict[str, Any]) -> None:
+    refused = {
+        (each["kind"], each["metadata"]["name"]): as_refusal(each, problems)
+        for each in scenario["resources"]
+        if is_policy(each) and (problems := judge(each, 36))
+    }
+    recorded = {(each["kind"], each["resource"]): each["verdict"]["message"] for each in scenario.get("refused", ())}
+    assert refused == recorded
+
+
+@of("verdict")
+def test_requests_get_the_same_verdict(scenario: dict[str, Any]) -> None:
+    verdict = admit(request_in(scenario), load([NAMESPACE, *scenario["resources"]], 36))
+    got: dict[str, Any] = {"allowed": verdict.allowed}
+    if not verdict.allowed:
+        got |= {
+            "code": verdict.code,
+            "reason": verdict.reason,
+            "message": verdict.message,
+            "causes": [["", "", cause] for cause in verdict.causes],
+        }
+    assert got == scenario["verdict"]
+    assert list(verdict.warnings) == scenario.get("warnings", [])
+
+
+@of("changes")
+def test_objects_are_changed_in_the_same_way(scenario: dict[str, Any]) -> None:
+    verdict = admit(request_in(scenario), load([NAMESPACE, *scenario["resources"]], 36))
+    changed = jsonpatch.apply_patch(scenario["object"], scenario["changes"])
+    assert _without_defaults(verdict.object) == _without_defaults(changed)
+
+
+_DEFAULTED = {"resources", "volumeMounts", "terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy"}
+
+
+def _without_defaults(obj: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the server adds to containers."""
+    spec = dict(obj["spec"])
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            spec[field] = [{name: each[name] for name in each if name not in _DEFAULTED} for each in spec[field]]
+    return obj | {"spec": spec}
