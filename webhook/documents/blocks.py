@@ -26,11 +26,13 @@ _BEYOND_ASCII: Final = r"\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U000
 _ANY: Final = rf"[ -~{_BEYOND_ASCII}]"
 
 _LINE: Final = re.compile(rf"( *)((?:- )*)(?:([A-Za-z_][A-Za-z0-9_./-]{{0,127}}):(?= |$))?({_ANY}*)")
+_BARE: Final = rf"(?:[!-9;-~{_BEYOND_ASCII}]|:(?=[!-~{_BEYOND_ASCII}])| +(?=[!\"$-~{_BEYOND_ASCII}]))*"
+"""Goes on with a plain scalar, which ends before a comment and is none if it holds a colon and a space."""
 _VALUE: Final = re.compile(
-    rf" *(?:((?:[A-Za-z0-9_/.+~=<(]|-(?=[0-9]))(?:[!-9;-~{_BEYOND_ASCII}]|:(?=[!-~{_BEYOND_ASCII}])"
-    rf"| +(?=[!\"$-~{_BEYOND_ASCII}]))*)"
-    r"|\"([^\"\\]*)\"|'([^']*)'|([\[{].*[\]}])|([|>]-?))?(?: +#.*| *)"
+    rf" *(?:((?:[A-Za-z0-9_/.+~=<(]|-(?=[0-9])){_BARE})"
+    r"|(\"(?:[^\"\\]|\\.)*\")|'((?:[^']|'')*)'|([\[{].*[\]}])|([|>]-?))?(?: *|( +#.*))"
 )
+_MORE_OF_IT: Final = re.compile(rf"[!\"$-9;-~{_BEYOND_ASCII}]{_BARE}")
 _TEXT: Final = re.compile(rf"(?:{_ANY}|\n)*")
 
 _MAX_LEVELS: Final = 50
@@ -38,7 +40,8 @@ _MAX_BRACKETS: Final = 50
 _MAX_LINES: Final = 20_000
 _MAX_LENGTH: Final = 200
 
-_BLANK, _NOTHING, _SCALAR, _FLOW, _BLOCK = range(5)
+_BLANK, _NOTHING, _SCALAR, _PLAIN, _MORE, _FLOW, _BLOCK = range(7)
+"""Sorts of value: ``_PLAIN`` is a string that the next line, ``_MORE``, may go on with."""
 
 
 class _Line(NamedTuple):
@@ -70,11 +73,18 @@ def _build(lines: Iterator[_Line]) -> Any:
     whole: dict[str, Any] = {"": None}
     columns, around = [-1], list[Any]([whole])  # of the maps and lists that are not closed yet
     open_key: str | None = ""  # the key of the innermost map that may get its value from the next line
+    into: Any = None  # what the last line put something into, and where
+    last: Any = None
     for column, dashes, key, sort, value in lines:
+        if sort == _MORE:
+            if column <= columns[-1]:
+                raise _GiveUpError
+            into[last] += " " + value
+            continue
         if column > columns[-1] or (open_key is not None and dashes and column == columns[-1]):
             if open_key is None or len(columns) > _MAX_LEVELS:
                 raise _GiveUpError
-            into: Any = [] if dashes else {}
+            into = [] if dashes else {}
             around[-1][open_key] = into
             columns.append(column)
             around.append(into)
@@ -84,6 +94,7 @@ def _build(lines: Iterator[_Line]) -> Any:
         for left in range(dashes, 0, -1):
             if left == 1 and key is None:
                 into.append(copied(value) if sort == _FLOW else value)
+                last = -1
                 break
             inner: Any = {} if left == 1 else []
             into.append(inner)
@@ -94,6 +105,7 @@ def _build(lines: Iterator[_Line]) -> Any:
             if key in into:
                 raise _GiveUpError
             into[key] = copied(value) if sort == _FLOW else value
+            last = key
             if sort == _NOTHING:
                 open_key = key
     return whole[""]
@@ -117,12 +129,18 @@ _remembered: dict[str, _Line] = {}
 
 def _lines(text: str) -> Iterator[_Line]:
     rest = iter(text.split("\n"))
+    line = _BLANK_LINE
     for text_line in rest:
+        before = line.sort
         line = _remembered.get(text_line) or _read_line(text_line)
+        if line.sort == _MORE and before not in (_PLAIN, _MORE):
+            raise _GiveUpError
         while line.sort == _BLOCK:
             value, following = _read_block(line, rest)
             yield line._replace(sort=_SCALAR, value=value)
             line = _BLANK_LINE if following is None else _read_line(following)
+            if line.sort == _MORE:
+                raise _GiveUpError
         if line.sort != _BLANK:
             yield line
 
@@ -140,6 +158,8 @@ def _read_line(text: str) -> _Line:
             raise _GiveUpError
     elif not rest or rest[0] == "#":
         line = _BLANK_LINE
+    elif _MORE_OF_IT.fullmatch(rest):
+        line = _Line(len(spaces), 0, None, _MORE, rest)
     else:
         raise _GiveUpError
     if len(text) <= _MAX_LENGTH:
@@ -163,21 +183,28 @@ def _value(text: str) -> tuple[int, Any]:
     match = _VALUE.fullmatch(text)
     if match is None:
         raise _GiveUpError
-    bare, double, single, flow, block = match.groups()
+    bare, double, single, flow, block, comment = match.groups()
     if bare is not None:
-        try:
-            return _SCALAR, plain(bare)
-        except ScalarError:
-            raise _GiveUpError from None
+        return _bare(bare, is_last=comment is not None)
+    if double is not None:
+        return _SCALAR, _apart(double) if "\\" in double else double[1:-1]
+    if single is not None:
+        return _SCALAR, single.replace("''", "'")
     if flow is not None:
-        return _FLOW, _flow(flow)
-    if block is not None:
-        return _BLOCK, block
-    quoted = single if double is None else double
-    return (_NOTHING, None) if quoted is None else (_SCALAR, quoted)
+        return _FLOW, _apart(flow)
+    return (_NOTHING, None) if block is None else (_BLOCK, block)
 
 
-def _flow(text: str) -> Any:
+def _bare(text: str, *, is_last: bool) -> tuple[int, Any]:
+    try:
+        value = plain(text)
+    except ScalarError:
+        raise _GiveUpError from None
+    return (_PLAIN if isinstance(value, str) and not is_last else _SCALAR), value
+
+
+def _apart(text: str) -> Any:
+    """Read a value that is the same when it stands alone."""
     if "&" in text or text.count("[") + text.count("{") > _MAX_BRACKETS:
         raise _GiveUpError
     try:
