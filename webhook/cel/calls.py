@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel import operators
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
-from webhook.cel.types import Kind, Type
+from webhook.cel.types import UNKNOWN_KINDS, Kind, Type
 from webhook.cel.values import Optional, Value, python_type, type_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from webhook.cel.environment import Environment
     from webhook.cel.frame import Closure, Frame
 
-_ANYTHING: Final = frozenset({Kind.DYN, Kind.PARAMETER})
+_ANYTHING: Final = UNKNOWN_KINDS | {Kind.PARAMETER}
 # Operators take any values and tell themselves what they are not for.
 _OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
     "_+_": operators.add, "_-_": operators.subtract, "_*_": operators.multiply, "_/_": operators.divide,

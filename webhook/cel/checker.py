@@ -25,7 +25,7 @@ _LITERALS: Final[dict[str, Type]] = {
     "str": types.STRING,
     "bytes": types.BYTES,
 }
-_UNKNOWN: Final = frozenset({Kind.DYN, Kind.ERROR})
+_UNKNOWN: Final = types.UNKNOWN_KINDS | {Kind.ERROR}
 _NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})
 _COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 
@@ -201,7 +201,7 @@ class _Checker:
             own = inference.substitute(inference.instantiate(overload.result, made))
             if result is None:
                 result = own
-            elif result.kind is not Kind.DYN and own != result:
+            elif result.kind not in types.UNKNOWN_KINDS and own != result:
                 result = types.DYN
         node.overloads = tuple(found)
         return result or self._no_overload(node, given)
@@ -251,7 +251,7 @@ class _Checker:
 
     def _unwrapped(self, node: Expression, type_: Type) -> Type:
         inner, is_optional = types.unwrap_optional(type_)
-        if not is_optional and type_.kind is not Kind.DYN:
+        if not is_optional and type_.kind not in types.UNKNOWN_KINDS:
             self._mismatch(node.offset, types.optional_of(type_), type_)
         return inner
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from webhook.cel import types
 from webhook.cel.types import Kind, Type
 
-_ALWAYS_FIT = frozenset({Kind.DYN, Kind.ERROR})
+_ALWAYS_FIT = types.UNKNOWN_KINDS | {Kind.ERROR}
+_SAYS_NOTHING = types.UNKNOWN_KINDS | {Kind.PARAMETER}
 _NULLABLE = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.NULL})
 _COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
@@ -129,9 +130,9 @@ def most_general(first: Type, second: Type) -> Type:
 
 
 def _says_less(first: Type, second: Type) -> bool:
-    if first.kind in {Kind.DYN, Kind.PARAMETER}:
+    if first.kind in _SAYS_NOTHING:
         return True
-    if second.kind in {Kind.DYN, Kind.PARAMETER} or first.kind is not second.kind:
+    if second.kind in _SAYS_NOTHING or first.kind is not second.kind:
         return False
     if first.kind in _COMPOSED:
         return (

@@ -10,6 +10,7 @@ from typing import Final
 class Kind(enum.Enum):
     """What a type is made of."""
 
+    ANY = "google.protobuf.Any"
     DYN = "dyn"
     ERROR = "error"
     BOOL = "bool"
@@ -73,12 +74,15 @@ class Type:
 
 
 _SHOWN = {
+    Kind.ANY: "any",
     Kind.DURATION: "duration",
     Kind.TIMESTAMP: "timestamp",
     Kind.NULL: "null",
     Kind.ERROR: "!error!",
 }
 
+ANY: Final = Type(Kind.ANY, "google.protobuf.Any")
+"""Any value, as `DYN`; but comprehensions do not range over it."""
 BOOL: Final = Type(Kind.BOOL, "bool")
 BYTES: Final = Type(Kind.BYTES, "bytes")
 DOUBLE: Final = Type(Kind.DOUBLE, "double")
@@ -141,6 +145,10 @@ OPTIONAL_NAME: Final = "optional_type"
 LIST: Final = list_of(DYN)
 MAP: Final = map_of(DYN, DYN)
 OPTIONAL: Final = optional_of(DYN)
+
+
+UNKNOWN_KINDS: Final = frozenset({Kind.ANY, Kind.DYN})
+"""Of such types nothing is known before a value is there."""
 
 
 def is_optional(type_: Type) -> bool:
