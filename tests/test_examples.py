@@ -51,8 +51,8 @@ def test_later_releases_neither_serve_the_version_nor_have_the_pods_field() -> N
     assert findings("mended", "--kubernetes-version", "1.31") == [
         (1, "error", "not-served", "apiVersion"),
         (15, "error", "not-served", "apiVersion"),
-        (46, "error", "unknown-field", "spec.resourceClaims[0].source"),
-        (49, "error", "unknown-field", "spec.resourceClaims[1].source"),
+        (47, "error", "unknown-field", "spec.resourceClaims[0].source"),
+        (50, "error", "unknown-field", "spec.resourceClaims[1].source"),
     ]
 
 

@@ -58,6 +58,10 @@ class TestKinds:
         at = lines.index("  driverName  <string>  required, 63 bytes at most, driver-name")
         assert lines[at + 1] == "    The driver that allocates claims of this class."
 
+    def test_it_tells_what_exists_and_is_not_judged(self) -> None:
+        lines = lines_of("Pod.spec")
+        assert "volumes" in " ".join(lines[lines.index("NOT JUDGED HERE:") :])
+
     def test_it_tells_when_a_field_came(self) -> None:
         assert "  structuredParameters  <boolean>  since 1.30" in [
             line.replace("<bool>", "<boolean>") for line in lines_of("ResourceClass")
@@ -175,6 +179,7 @@ class TestUnknownNames:
                 "ResourceClass has no field drivername: did you mean ResourceClass.driverName?",
             ),
             ("ResourceClass.qqqqqq", "ResourceClass has no field qqqqqq: it has apiVersion, kind, metadata, "),
+            ("Pod.spec.volumes", "Pod.spec.volumes exists in Kubernetes, but nothing of it is judged here"),
             ("ResourceClass.driverName.x", "ResourceClass.driverName has no field x: it has none"),
         ],
     )

@@ -35,6 +35,10 @@ _EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         "A number is greater than it may be.",
         lambda field: getattr(field, "maximum", None) is not None,
     ),
+    "empty": (
+        "A field is given, but empty; it is to be left out.",
+        lambda field: bool(field.empty),
+    ),
     "json-object": (
         "A driver's own configuration is JSON, but no JSON object.",
         lambda field: isinstance(field, RawObject),
@@ -84,7 +88,7 @@ class Kind(NamedTuple):
     @property
     def place(self) -> Place:
         """The whole of it."""
-        return Place(self, (), None, _of_version(self, self.served.type))
+        return Place(self, (), Nested(self.served.type), _of_version(self, self.served.type))
 
 
 class Place(NamedTuple):
@@ -92,14 +96,14 @@ class Place(NamedTuple):
 
     Args:
         kind: The kind.
-        path: The names of the fields that lead here.
-        field: The field; None for the whole.
+        path: The names of the fields that lead here, none for the whole.
+        field: The field.
         type: The struct that is here, be it one or many; None if it is none.
     """
 
     kind: Kind
     path: tuple[str, ...]
-    field: Field | None
+    field: Field
     type: type[Struct] | None
 
     def __str__(self) -> str:
@@ -173,8 +177,7 @@ def rules_at(place: Place, release: int | None) -> Iterator[Stated]:
                     yield Stated(each.name, _doc(each.rule), each)
         inlined = [_struct(field) for field in struct.fields.values() if field.inline]
         structs += [_of_version(place.kind, each) for each in inlined if each]
-    if place.field:
-        yield from _rules_of(place.field)
+    yield from _rules_of(place.field)
 
 
 def _rules_of(field: Field) -> Iterator[Stated]:
@@ -189,6 +192,8 @@ def _rules_of(field: Field) -> Iterator[Stated]:
         yield Stated(field.rule, f"A text is no {field.rule}, so that it cannot be decoded.")
     if isinstance(field, Array | Map):
         yield from _rules_of(field.item)
+    if isinstance(field, Map) and field.key:
+        yield from _rules_of(field.key)
 
 
 def _exists(what: Field | Declared, kind: Kind, release: int | None) -> bool:

@@ -44,12 +44,12 @@ def of_place(place: Place, release: int | None) -> str:
     group, _, version = place.kind.api_version.rpartition("/")
     lines = [f"GROUP:       {group}"] if group else []
     lines += [f"KIND:        {place.kind.name}", f"VERSION:     {version}"]
-    if field:
+    if place.path:
         lines.append(f"FIELD:       {'.'.join(place.path)}  <{_type_name(field)}>")
     lines += [f"KUBERNETES:  {_existence(place)}", "", "DESCRIPTION:"]
-    for doc in dict.fromkeys((field.doc if field else "", _doc(struct) if struct else "")):
+    for doc in dict.fromkeys((field.doc, _doc(struct) if struct else "")):
         lines += _wrapped(doc, 4)
-    if field and (limits := [*field.limits(), *_gates(place, release)]):
+    if limits := [*field.limits(), *_gates(place, release)]:
         lines += ["", "LIMITS:", *(f"    {limit}" for limit in limits)]
     if parts := list(children(place, release)):
         lines += ["", "FIELDS:", *(line for part in parts for line in _of_part(part, release))]
@@ -91,10 +91,10 @@ def _by_version(pairs: Iterable[tuple[Kind, _T]]) -> dict[str, list[_T]]:
 
 
 def _of_part(place: Place, release: int | None) -> Iterator[str]:
-    if field := place.field:
-        facts = [*field.limits(), *_window(field, place.kind.served), *_gates(place, release)]
-        yield f"  {place.path[-1]}  <{_type_name(field)}>" + (f"  {', '.join(facts)}" if facts else "")
-        yield from _wrapped(field.doc, 4)
+    field = place.field
+    facts = [*field.limits(), *_window(field, place.kind.served), *_gates(place, release)]
+    yield f"  {place.path[-1]}  <{_type_name(field)}>" + (f"  {', '.join(facts)}" if facts else "")
+    yield from _wrapped(field.doc, 4)
 
 
 def _when(rule: Declared | None) -> str:
@@ -114,16 +114,12 @@ def _window(what: Field | Declared, served: Served | None = None) -> list[str]:
 
 def _gates(place: Place, release: int | None) -> list[str]:
     """Say which feature gates a field needs, in the newest release unless one is given."""
-    if place.field is None:
-        return []
     version = target(place.kind.api_version, release or place.kind.served.until, CREATE)
     return [f"dropped without feature gate {gate}" for gate in place.field.gates(version)]
 
 
 def _existence(place: Place) -> str:
     field, served = place.field, place.kind.served
-    if field is None:
-        return releases(served)
     return _span(max(served.since, field.since), min(served.until, field.until or served.until))
 
 

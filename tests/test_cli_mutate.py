@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.command import ROOT, draguard, process
+from webhook.documents import Document, parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POD = """\
+# a comment
+apiVersion: v1
+kind: Pod
+metadata:
+  name: pod
+  namespace: default
+spec:
+  nodeName: node-1
+  resourceClaims:
+  - name: gpu
+    resourceClaimName: gpu
+"""
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: deployment
+spec:
+  template:
+    spec:
+      nodeName: node-1
+      resourceClaims:
+      - name: gpu
+        resourceClaimName: gpu
+"""
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\ndata:\n  'on': '012'\n  time: '12:30'\n"
+CONTRADICTION = POD.replace("spec:", "spec:\n  nodeSelector:\n    kubernetes.io/hostname: node-2")
+
+
+def objects(text: str) -> list[object]:
+    found = list(parse(text))
+    assert all(isinstance(document, Document) for document in found)
+    return [document.data for document in found if isinstance(document, Document)]
+
+
+class TestManifests:
+    def test_a_pod_is_printed_as_it_should_be(self) -> None:
+        done = draguard("mutate", "-", stdin=POD.encode())
+        assert done.code == 0
+        assert done.out == (
+            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: pod\n  namespace: default\n"
+            "spec:\n  resourceClaims:\n  - name: gpu\n    resourceClaimName: gpu\n"
+            "  nodeSelector:\n    kubernetes.io/hostname: node-1\n"
+        )
+
+    def test_what_was_changed_is_told_on_standard_error(self) -> None:
+        lines = draguard("mutate", "-", stdin=POD.encode()).err.splitlines()
+        assert len(lines) == 2
+        assert lines[0].startswith("<stdin>:8:3: warning prescheduled: spec.nodeName: replaced by nodeSelector ")
+
+    def test_a_warning_stands_at_the_line_of_a_template(self) -> None:
+        done = draguard("mutate", "-", stdin=DEPLOYMENT.encode())
+        assert done.err.startswith("<stdin>:8:7: warning prescheduled: spec.template.spec.nodeName: replaced by ")
+
+    def test_other_objects_are_printed_with_the_same_data(self) -> None:
+        text = f"{CONFIG_MAP}---\n{POD}---\n{CONFIG_MAP}"
+        printed = objects(draguard("mutate", "-", stdin=text.encode()).out)
+        (config_map,) = objects(CONFIG_MAP)
+        assert [printed[0], printed[2], len(printed)] == [config_map, config_map, 3]
+
+    def test_a_second_time_changes_nothing(self) -> None:
+        once = draguard("mutate", "-", stdin=f"{POD}---\n{DEPLOYMENT}".encode()).out
+        done = draguard("mutate", "-", stdin=once.encode())
+        assert (done.code, done.out, done.err) == (0, once, "")
+
+    def test_lists_are_taken_apart(self) -> None:
+        items = json.dumps({"apiVersion": "v1", "kind": "List", "items": [objects(POD)[0], objects(CONFIG_MAP)[0]]})
+        assert len(objects(draguard("mutate", "-", stdin=items.encode()).out)) == 2
+
+    def test_no_objects_are_no_output(self) -> None:
+        assert draguard("mutate", "-") == (0, "", "")
+
+
+class TestOptions:
+    def test_the_node_can_be_selected_by_name(self) -> None:
+        (pod,) = objects(draguard("mutate", "--select-node-by", "name", "-", stdin=POD.encode()).out)
+        assert isinstance(pod, dict)
+        (term,) = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+            "nodeSelectorTerms"
+        ]
+        assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}
+
+    @pytest.mark.parametrize(("pods", "changed"), [("claims", 0), ("all", 1)])
+    def test_pods_without_claims_are_changed_on_demand(self, pods: str, changed: int) -> None:
+        text = POD[: POD.index("  resourceClaims")]
+        done = draguard("mutate", "--patch", "--pods", pods, "-", stdin=text.encode())
+        assert len(done.out.splitlines()) == changed
+
+
+class TestPatches:
+    def test_each_changed_document_gets_a_line_of_json(self) -> None:
+        done = draguard("mutate", "--patch", "-", stdin=f"{CONFIG_MAP}---\n{POD}---\n{DEPLOYMENT}".encode())
+        assert [json.loads(line) for line in done.out.splitlines()] == [
+            {
+                "file": "<stdin>",
+                "document": 2,
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": "default",
+                "name": "pod",
+                "patch": [
+                    {"op": "remove", "path": "/spec/nodeName"},
+                    {"op": "add", "path": "/spec/nodeSelector", "value": {"kubernetes.io/hostname": "node-1"}},
+                ],
+            },
+            {
+                "file": "<stdin>",
+                "document": 3,
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "namespace": "",
+                "name": "deployment",
+                "patch": [
+                    {"op": "remove", "path": "/spec/template/spec/nodeName"},
+                    {
+                        "op": "add",
+                        "path": "/spec/template/spec/nodeSelector",
+                        "value": {"kubernetes.io/hostname": "node-1"},
+                    },
+                ],
+            },
+        ]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("options", [[], ["--patch"]])
+    def test_a_pod_that_contradicts_itself_is_found_and_nothing_is_printed(self, options: list[str]) -> None:
+        done = draguard("mutate", *options, "-", stdin=f"{POD}---\n{CONTRADICTION}".encode())
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith(
+            "<stdin>:21:5: error prescheduled-contradiction: spec.nodeSelector[kubernetes.io/host"
+        )
+        assert "\n21 |     kubernetes.io/hostname: node-2\n   |     ^^^^" in done.err
+
+    def test_what_cannot_be_read_is_found_and_nothing_is_printed(self) -> None:
+        done = draguard("mutate", "-", stdin=f"{POD}---\na: [\n".encode())
+        assert (done.code, done.out) == (1, "")
+        assert "error unreadable: " in done.err
+
+    def test_a_path_that_does_not_exist_is_wrong_use(self, tmp_path: Path) -> None:
+        done = draguard("mutate", tmp_path / "gone.yaml")
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"{tmp_path}/gone.yaml: error unreadable: no such file")
+
+
+def test_a_process_does_the_same() -> None:
+    done = process("mutate", "examples/pre-scheduled/pod.yaml")
+    assert done.code == 0
+    assert objects(done.out)[0] == objects((ROOT / "examples/pre-scheduled/pod.yaml").read_text(encoding="utf-8"))[0]
+    assert done.err.startswith("examples/pre-scheduled/pod.yaml:17:3: warning prescheduled: spec.nodeName: ")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.sampled_from([0.5, -1.25e300]) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["spec", "nodeName", "resourceClaims", "metadata", "affinity"]) | st.text(), inner
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(json_values, json_values)
+def test_any_value_comes_out_as_it_went_in_or_is_a_finding(spec: object, metadata: object) -> None:
+    text = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "other": [metadata]})
+    done = draguard("mutate", "-", stdin=text.encode())
+    assert done.code in {0, 1}, done.err
+    if done.code == 0:
+        before, after = objects(text), objects(done.out)
+        assert isinstance(before[0], dict)
+        assert isinstance(after[0], dict)
+        assert after[0]["other"] == before[0]["other"]

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.command import SCRIPT, draguard
+from webhook import admission
+from webhook.cli.review import split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def review(uid: str, spec: dict[str, Any] | None = None, **request: Any) -> dict[str, Any]:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "pod"},
+        "spec": {"nodeName": "node-1", "resourceClaims": [{"name": "gpu"}]} if spec is None else spec,
+    }
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": uid,
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "operation": "CREATE",
+            "object": pod,
+            **request,
+        },
+    }
+
+
+def uids(output: str) -> list[str]:
+    return [json.loads(line)["response"]["uid"] for line in output.splitlines()]
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("endpoint", ["validate", "mutate"])
+    def test_they_are_those_of_the_webhook(self, endpoint: admission.Endpoint) -> None:
+        asked = review("a")
+        done = draguard("review", "--endpoint", endpoint, "-", stdin=json.dumps(asked).encode())
+        assert (done.code, done.err) == (0, "")
+        assert json.loads(done.out) == admission.review(asked, endpoint, admission.Options())
+
+    def test_the_validating_webhook_answers_unless_told_otherwise(self) -> None:
+        done = draguard("review", "-", stdin=json.dumps(review("a")).encode())
+        assert "patch" not in json.loads(done.out)["response"]
+
+    def test_a_refusal_is_an_answer(self) -> None:
+        spec = {"nodeName": "node-1", "nodeSelector": {"kubernetes.io/hostname": "node-2"}, "resourceClaims": [{}]}
+        done = draguard("review", "--endpoint=mutate", "-", stdin=json.dumps(review("a", spec)).encode())
+        assert (done.code, json.loads(done.out)["response"]["allowed"]) == (0, False)
+
+    def test_each_is_on_one_line(self) -> None:
+        text = "\n".join(json.dumps(review(uid), indent=2) for uid in "abc")
+        done = draguard("review", "-", stdin=text.encode())
+        assert uids(done.out) == ["a", "b", "c"]
+
+    @pytest.mark.parametrize(
+        ("options", "patched"), [([], True), (["--select-node-by", "name"], True), (["--pods", "claims"], True)]
+    )
+    def test_options_are_those_of_the_webhook(self, options: list[str], patched: bool) -> None:  # noqa: FBT001 - a parameter of the test
+        done = draguard("review", "--endpoint", "mutate", *options, "-", stdin=json.dumps(review("a")).encode())
+        assert ("patch" in json.loads(done.out)["response"]) is patched
+
+    def test_pods_without_claims_are_changed_on_demand(self) -> None:
+        text = json.dumps(review("a", {"nodeName": "node-1"})).encode()
+        assert "patch" not in draguard("review", "--endpoint", "mutate", "-", stdin=text).out
+        assert "patch" in draguard("review", "--endpoint", "mutate", "--pods", "all", "-", stdin=text).out
+
+    def test_the_release_is_that_of_the_cluster(self) -> None:
+        claims = {"containers": [{"name": "a", "image": "b"}], "resourceClaims": [{"name": "gpu", "source": {}}]}
+        text = json.dumps(review("a", claims)).encode()
+        causes = json.loads(draguard("review", "--kubernetes-version", "1.30", "-", stdin=text).out)
+        assert causes["response"]["status"]["details"]["causes"][0]["field"] == "spec.resourceClaims[0].source"
+
+    def test_an_unexpected_failure_is_decided_by_the_failure_policy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(*_: object, **__: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(admission, "judge", broken)
+        text = json.dumps(review("a")).encode()
+        answers = [draguard("review", "--failure-policy", policy, "-", stdin=text).out for policy in ("Fail", "ignore")]
+        assert [json.loads(answer)["response"]["allowed"] for answer in answers] == [False, True]
+
+
+class TestInput:
+    def test_several_files_are_answered_one_after_the_other(self, tmp_path: Path) -> None:
+        for name in "ab":
+            (tmp_path / name).write_text(json.dumps(review(name)), encoding="utf-8")
+        done = draguard("review", tmp_path / "a", "-", tmp_path / "b", stdin=json.dumps(review("c")).encode())
+        assert uids(done.out) == ["a", "c", "b"]
+
+    @pytest.mark.parametrize(
+        "spell",
+        [json.dumps, lambda value: json.dumps(value, indent=2), lambda value: json.dumps(value, indent=2) + "\n\n"],
+        ids=["on a line", "on several", "with empty ones between"],
+    )
+    def test_what_is_no_review_is_reported_with_its_line_and_hides_no_other(self, spell: Callable[[Any], str]) -> None:
+        texts = [spell(review("a")), "rubbish", spell(review("b")), spell({"kind": "Pod"}), "[1]", spell(review("c"))]
+        done = draguard("review", "-", stdin="\n".join(texts).encode())
+        assert done.code == 1
+        assert uids(done.out) == ["a", "b", "c"]
+        ends = ["\n".join(texts[:number]).count("\n") + 2 for number in (1, 3, 4)]
+        assert [line.split(" error: ")[0] for line in done.err.splitlines()] == [f"<stdin>:{end}:" for end in ends]
+
+    @pytest.mark.parametrize(
+        "text", [b'{"a": "{"}', b'{\n"a": 1', b"{} {}", b"\xff", b"{\xff}", b"[" * 100_000, b"null"]
+    )
+    def test_any_other_text_is_reported_once(self, text: bytes) -> None:
+        done = draguard("review", "-", stdin=text)
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith("<stdin>:1: error: the request ")
+        assert done.err.count("\n") == 1
+
+    def test_nothing_is_answered_with_nothing(self) -> None:
+        assert draguard("review", "-", stdin=b"\n  \n") == (0, "", "")
+
+    def test_a_text_with_braces_in_it_ends_where_it_ends(self) -> None:
+        text = "\n".join(json.dumps(review(uid, {"a": "{{"})) for uid in "ab")
+        assert uids(draguard("review", "-", stdin=text.encode()).out) == ["a", "b"]
+
+    @pytest.mark.parametrize("path", ["gone.json", "a\0b"])
+    def test_a_file_that_cannot_be_read_is_wrong_use(self, path: str) -> None:
+        done = draguard("review", path)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("draguard review: error: cannot read ")
+
+    def test_a_pipe_gets_each_answer_at_once(self) -> None:
+        asked = json.dumps(review("a")).encode() + b"\n"
+        with subprocess.Popen([SCRIPT, "review", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+            assert running.stdin
+            assert running.stdout
+            for _ in range(2):
+                running.stdin.write(asked)
+                running.stdin.flush()
+                assert uids(running.stdout.readline().decode()) == ["a"]
+            running.stdin.close()
+            assert running.wait(timeout=60) == 0
+
+    @given(st.lists(st.binary(max_size=20) | st.sampled_from([b"{", b"}", b'{"a": {}}', b"", b'  "a": 1,'])))
+    def test_no_line_is_lost(self, lines: list[bytes]) -> None:
+        whole = [line.replace(b"\n", b"") + b"\n" for line in lines]
+        texts = list(split(whole))
+        assert [line for _, text in texts for line in text.splitlines() if line.strip()] == [
+            line for text in whole for line in text.splitlines() if line.strip()
+        ]
+        assert all(whole[first - 1].strip() for first, _ in texts)

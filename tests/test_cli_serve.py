@@ -1,0 +1,142 @@
+"""The commands that serve, and that make certificates to serve with, as a user runs them."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import re
+import signal
+import ssl
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import SCRIPT, draguard, process
+from tests.test_cli_review import review
+from webhook import certs, server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[tuple[int, str]]:
+    """Run the server on a free port; yield the port and what it has written to standard output."""
+    command = [str(SCRIPT), "serve", "--port", "0", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        assert server.stderr
+        try:
+            for line in server.stderr:
+                if match := re.search(r"listening on https://\S+:(\d+)$", line):
+                    yield int(match[1]), server.stdout.readline() if "--dev" in arguments else ""
+                    break
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.stderr.read()
+        assert server.wait(timeout=60) == 0
+
+
+def ask(port: int, authority: str, endpoint: str, body: bytes) -> tuple[int, bytes]:
+    context = ssl.create_default_context(cadata=authority)
+    connection = http.client.HTTPSConnection("localhost", port, timeout=10, context=context)
+    connection.request("POST", f"/{endpoint}", body, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    try:
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+class TestServe:
+    def test_one_command_starts_a_webhook_that_works(self) -> None:
+        asked = json.dumps(review("a")).encode()
+        with running("--dev") as (port, ca_bundle):
+            status, body = ask(port, base64.b64decode(ca_bundle).decode(), "mutate", asked)
+        response = json.loads(body)["response"]
+        assert (status, response["uid"], response["patchType"]) == (200, "a", "JSONPatch")
+
+    def test_options_reach_the_answers(self, tmp_path: Path) -> None:
+        certs.issue(tmp_path)
+        pair = ["--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key")]
+        options = ["--host", "localhost", "--body-limit", "5000", "--select-node-by", "name"]
+        authority = (tmp_path / "ca.crt").read_text(encoding="utf-8")
+        with running(*pair, *options) as (port, _):
+            status, body = ask(port, authority, "mutate", json.dumps(review("a")).encode())
+            too_large, _ = ask(port, authority, "mutate", b" " * 5001)
+        patch = json.loads(base64.b64decode(json.loads(body)["response"]["patch"]))
+        assert (status, too_large) == (200, 413)
+        assert [operation["path"] for operation in patch] == ["/spec/nodeName", "/spec/affinity"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (["--tls-cert", "gone.crt"], "cannot read gone.crt: No such file or directory: `draguard certs` makes "),
+            (["--kubernetes-version", "1.2"], "--kubernetes-version: Kubernetes 1.2 is not known here"),
+            (["--dev", "--body-limit", "0"], "--body-limit: 0 bytes hold no review"),
+            (["--dev", "--host", "192.0.2.1"], "cannot listen on 192.0.2.1 port 8443: "),
+            (["--dev", "--host", "a b"], "'a b' is neither an IP address nor a DNS name"),
+        ],
+        ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    )
+    def test_wrong_use_is_told(self, arguments: list[str], complaint: str) -> None:
+        done = draguard("serve", *arguments)
+        assert done.code == 2
+        assert f"draguard serve: error: {complaint}" in done.err
+
+    @pytest.mark.parametrize(
+        ("options", "host"),
+        [(["--dev"], "localhost"), ([], "0.0.0.0"), (["--dev", "--host", "::1"], "::1")],  # noqa: S104 - as in a pod
+    )
+    def test_only_a_trial_is_kept_to_this_machine(
+        self, options: list[str], host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        certs.issue(tmp_path / "certs")
+        monkeypatch.chdir(tmp_path)
+        hosts = []
+        monkeypatch.setattr(server, "serve", lambda _app, host, *_: hosts.append(host))
+        assert draguard("serve", *options).code == 0
+        assert hosts == [host]
+
+
+class TestCerts:
+    def test_a_process_writes_them_and_says_what_to_do_next(self, tmp_path: Path) -> None:
+        done = process("certs", "--dir", tmp_path, "localhost", "10.0.0.7")
+        assert done.code == 0
+        assert sorted(done.out.splitlines()) == [
+            f"{tmp_path}/{name}" for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")
+        ]
+        assert "for localhost, 10.0.0.7\n" in done.err
+        assert "`draguard certs --ca-bundle`" in done.err
+
+    def test_an_authority_that_is_kept_needs_no_new_bundle(self, tmp_path: Path) -> None:
+        draguard("certs", "--dir", tmp_path)
+        for name in ("tls.crt", "tls.key"):
+            (tmp_path / name).unlink()
+        done = draguard("certs", "--dir", tmp_path)
+        assert sorted(done.out.splitlines()) == [f"{tmp_path}/tls.crt", f"{tmp_path}/tls.key"]
+        assert "bundle" not in done.err
+
+    def test_nothing_is_overwritten_without_force(self, tmp_path: Path) -> None:
+        assert draguard("certs", "--dir", tmp_path).code == 0
+        before = (tmp_path / "ca.crt").read_bytes()
+        done = draguard("certs", "--dir", tmp_path)
+        assert (done.code, done.out, (tmp_path / "ca.crt").read_bytes()) == (2, "", before)
+        assert done.err.startswith(f"draguard certs: error: {tmp_path}/tls.crt is already there")
+        assert draguard("certs", "--dir", tmp_path, "--force").code == 0
+        assert (tmp_path / "ca.crt").read_bytes() != before
+
+    def test_the_bundle_is_the_authority_in_base64(self, tmp_path: Path) -> None:
+        draguard("certs", "--dir", tmp_path)
+        done = draguard("certs", "--dir", tmp_path, "--ca-bundle")
+        assert base64.b64decode(done.out) == (tmp_path / "ca.crt").read_bytes()
+
+    @pytest.mark.parametrize("option", [["--days", "0"], ["--ca-days", "0"], ["a b"], ["--ca-bundle"]])
+    def test_wrong_use_is_told(self, option: list[str], tmp_path: Path) -> None:
+        done = draguard("certs", "--dir", tmp_path, *option)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("draguard certs: error: ")

@@ -1,0 +1,427 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import textwrap
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.command import ROOT, SCRIPT, Done, draguard
+from webhook.cli import main, progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClaim
+metadata:
+  name: claim
+  namespace: default
+spec:
+  resourceClassName: gpu.example.com
+"""
+CLAIM_V1 = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: claim
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+"""
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n"
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: pod
+spec:
+  containers:
+  - name: container
+    image: image
+    resources:
+      claims:
+      - name: gpu
+  resourceClaims:
+  - name: gpu
+"""
+OLD_POD = POD + "    source:\n      resourceClaimName: claim\n"
+NEW_POD = POD + "    resourceClaimName: claim\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def write(**files: str) -> Path:
+        for name, text in files.items():
+            path = tmp_path / f"{name.replace('__', '/')}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def report(*arguments: str | Path, stdin: bytes = b"") -> dict[str, Any]:
+    done = draguard("validate", "--output", "json", *arguments, stdin=stdin)
+    assert done.err == ""
+    read: dict[str, Any] = json.loads(done.out)
+    return read
+
+
+def rules(*arguments: str | Path, stdin: bytes = b"") -> list[tuple[str, str]]:
+    return [(each["rule"], each["field"]) for each in report(*arguments, stdin=stdin)["findings"]]
+
+
+class TestPaths:
+    def test_without_a_path_the_current_directory_is_read(
+        self, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(write(a=CLAIM, b__c=CLAIM))
+        assert draguard("validate").out == "2 documents in 2 files: no problems\n"
+
+    def test_files_directories_and_globs_are_read_once(self, write: Callable[..., Path]) -> None:
+        folder = write(a=CLAIM, b__c=CLAIM)
+        done = draguard("validate", folder / "a.yaml", folder, folder / "*" / "*.yaml")
+        assert done == Done(0, "2 documents in 2 files: no problems\n", "")
+
+    def test_a_path_that_does_not_exist_is_wrong_use_and_hides_nothing(self, write: Callable[..., Path]) -> None:
+        folder = write(a=CLAIM.replace("claim", "CLAIM"))
+        done = draguard("validate", folder / "gone.yaml", folder)
+        assert done.code == 2
+        assert f"{folder}/gone.yaml: error unreadable: no such file or directory\n" in done.out
+        assert f"{folder}/a.yaml:4:3: error object-name: " in done.out
+
+    def test_standard_input_cannot_be_both_states(self) -> None:
+        done = draguard("validate", "--old", "-", "-")
+        assert (done.code, done.out) == (2, "")
+        assert "standard input (-) cannot be both" in done.err
+
+
+class TestFindings:
+    def test_they_are_sorted_by_line_within_a_document(self, write: Callable[..., Path]) -> None:
+        text = CLAIM.replace("name: claim", "name: A").replace("gpu.example.com", "B") + "status:\n  driverName: c\n"
+        folder = write(a=f"{text}---\n{text}")
+        found = report(folder)["findings"]
+        assert [(each["document"], each["line"]) for each in found] == [
+            (1, 4),
+            (1, 7),
+            (1, 8),
+            (2, 14),
+            (2, 17),
+            (2, 18),
+        ]
+
+    def test_they_name_the_object_and_the_release(self, write: Callable[..., Path]) -> None:
+        folder = write(a=CLAIM.replace("gpu.example.com", "GPU"))
+        (found,) = report("--kubernetes-version", "1.28", folder)["findings"]
+        assert found | {"message": ""} == {
+            "file": f"{folder}/a.yaml",
+            "document": 1,
+            "line": 7,
+            "column": 3,
+            "level": "error",
+            "rule": "dns-subdomain",
+            "reason": "FieldValueInvalid",
+            "field": "spec.resourceClassName",
+            "message": "",
+            "hint": "",
+            "apiVersion": "resource.k8s.io/v1alpha2",
+            "kind": "ResourceClaim",
+            "namespace": "default",
+            "name": "claim",
+            "kubernetes": "1.28",
+        }
+
+    def test_one_unreadable_document_does_not_hide_the_others(self, write: Callable[..., Path]) -> None:
+        folder = write(a=f"a: [\n---\n{CLAIM.replace('gpu', 'G')}---\nb: 1\nb: 2\n", b="\x00")
+        found = report(folder)["findings"]
+        assert [(each["rule"], each["line"]) for each in found] == [
+            ("unreadable", 2),
+            ("dns-subdomain", 9),
+            ("unreadable", 12),
+            ("unreadable", 1),
+        ]
+
+    def test_items_of_a_list_are_found_at_their_own_lines(self, write: Callable[..., Path]) -> None:
+        items = textwrap.indent(CLAIM + CLAIM.replace("gpu", "G"), "  ").replace("  apiVersion", "- apiVersion")
+        folder = write(a=f"apiVersion: v1\nkind: List\nitems:\n{items}")
+        (found,) = report(folder)["findings"]
+        assert (found["line"], found["field"]) == (17, "spec.resourceClassName")
+
+    def test_json_is_read_too(self) -> None:
+        text = (
+            b'{"apiVersion": "resource.k8s.io/v1alpha2", "kind": "ResourceClass",\n'
+            b' "metadata": {"name": "A"}, "driverName": "d"}'
+        )
+        (found,) = report("-", stdin=text)["findings"]
+        assert (found["file"], found["line"], found["column"], found["rule"]) == ("<stdin>", 2, 15, "object-name")
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize(
+        ("text", "options", "code"),
+        [
+            (CLAIM, [], 0),
+            (CLAIM + "status:\n  driverName: d\n", [], 0),
+            (CLAIM + "status:\n  driverName: d\n", ["--strict"], 1),
+            (CLAIM, ["--strict"], 0),
+            (CLAIM.replace("gpu", "G"), [], 1),
+            ("a: [", [], 1),
+            (CONFIG_MAP, [], 0),
+            ("", [], 0),
+        ],
+        ids=["fine", "warning", "strict", "strictly fine", "error", "unreadable", "not judged", "empty"],
+    )
+    @pytest.mark.parametrize("output", ["text", "json"])
+    def test_they_say_whether_anything_would_be_refused(
+        self, text: str, options: list[str], code: int, output: str
+    ) -> None:
+        assert draguard("validate", "--output", output, *options, "-", stdin=text.encode()).code == code
+
+
+class TestSummary:
+    def test_kinds_that_are_not_judged_are_counted(self, write: Callable[..., Path]) -> None:
+        folder = write(a=f"{CONFIG_MAP}---\n{CLAIM}---\n{CONFIG_MAP}", b="[1, 2]\n---\njust: a map\n---\n3\n")
+        assert draguard("validate", folder).out == (
+            "6 documents in 2 files: no problems; 5 skipped (kinds not judged: 3 without kind, 2 ConfigMap)\n"
+        )
+        assert report(folder)["summary"] == {
+            "files": 2,
+            "documents": 6,
+            "judged": 1,
+            "errors": 0,
+            "warnings": 0,
+            "skipped": [
+                {"apiVersion": "", "kind": "", "documents": 3},
+                {"apiVersion": "v1", "kind": "ConfigMap", "documents": 2},
+            ],
+        }
+
+    def test_quiet_shows_findings_only(self, write: Callable[..., Path]) -> None:
+        assert draguard("validate", "--quiet", write(a=CLAIM)) == Done(0, "", "")
+        done = draguard("validate", "-q", write(a=CLAIM.replace("gpu", "G")))
+        assert done.out.endswith("^\n\n")
+
+
+class TestReleases:
+    @pytest.mark.parametrize(("release", "code"), [("1.29", 0), ("v1.30.2", 0), ("1.31", 1)])
+    def test_a_stated_release_judges_everything(self, release: str, code: int) -> None:
+        assert draguard("validate", "--kubernetes-version", release, "-", stdin=CLAIM.encode()).code == code
+
+    def test_an_unknown_release_is_wrong_use_even_without_documents(self, write: Callable[..., Path]) -> None:
+        done = draguard("validate", "--kubernetes-version", "1.26", write(a=""))
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("draguard validate: error: --kubernetes-version: Kubernetes 1.26 is not known here")
+
+    def test_a_pod_follows_the_claims_of_its_file(self, write: Callable[..., Path]) -> None:
+        # Before them and after them, and whatever the other file holds.
+        folder = write(a=f"{OLD_POD}---\n{CLAIM}---\n{OLD_POD}", b=f"{NEW_POD}---\n{CLAIM_V1}")
+        assert report(folder)["findings"] == []
+
+    def test_a_pod_alone_in_its_file_follows_the_claims_of_its_directory(self, write: Callable[..., Path]) -> None:
+        folder = write(old__claim=CLAIM, old__pod=OLD_POD, new__claim=CLAIM_V1, new__pod=NEW_POD)
+        assert report(folder)["findings"] == []
+
+    @pytest.mark.parametrize("beside", [CONFIG_MAP, f"{CLAIM}---\n{CLAIM_V1}"], ids=["no claims", "of no one release"])
+    def test_otherwise_a_pod_is_judged_by_the_newest_release(self, beside: str, write: Callable[..., Path]) -> None:
+        folder = write(a=f"{beside}---\n{OLD_POD}")
+        (found,) = report(folder)["findings"]
+        assert (found["rule"], found["kubernetes"]) == ("unknown-field", "1.36")
+
+    def test_a_stated_release_judges_pods_too(self, write: Callable[..., Path]) -> None:
+        folder = write(a=f"{CLAIM}---\n{NEW_POD}")
+        (found,) = report("--kubernetes-version", "1.29", folder)["findings"]
+        assert (found["rule"], found["kubernetes"]) == ("unknown-field", "1.29")
+
+    def test_findings_of_pods_keep_their_place(self, write: Callable[..., Path]) -> None:
+        folder = write(a=f"{NEW_POD}---\n{CLAIM.replace('gpu', 'G')}---\n{NEW_POD}")
+        assert [rule for rule, _ in rules(folder)] == ["unknown-field", "dns-subdomain", "unknown-field"]
+
+
+class TestOld:
+    CHANGED = CLAIM.replace("gpu.example.com", "other.example.com")
+
+    def test_what_may_not_change_is_found_in_the_new_state(self, write: Callable[..., Path]) -> None:
+        folder = write(old__a=CLAIM, new__b=f"{CONFIG_MAP}---\n{self.CHANGED}")
+        (found,) = report("--old", folder / "old", folder / "new")["findings"]
+        assert (found["file"], found["line"], found["rule"]) == (f"{folder}/new/b.yaml", 11, "immutable")
+
+    def test_objects_of_one_state_only_are_no_problem(self, write: Callable[..., Path]) -> None:
+        gone, new = CLAIM.replace("name: claim", "name: gone"), CLAIM.replace("name: claim", "name: new")
+        folder = write(old=f"{gone}---\n{CLAIM}", new=f"{new}---\n{CLAIM}")
+        assert report("--old", folder / "old.yaml", folder / "new.yaml")["findings"] == []
+
+    def test_old_states_come_from_several_paths_and_from_standard_input(self, write: Callable[..., Path]) -> None:
+        folder = write(old=CONFIG_MAP, new=self.CHANGED)
+        old = ["--old", str(folder / "old.yaml"), "--old", "-"]
+        assert rules(*old, folder / "new.yaml", stdin=CLAIM.encode()) == [("immutable", "spec")]
+
+    @pytest.mark.parametrize(
+        ("old", "new", "found"),
+        [
+            ("namespace: default", "namespace: default", True),
+            ("namespace: default", "", True),
+            ("", "namespace: default", True),
+            ("", "", True),
+            ("namespace: other", "namespace: default", False),
+        ],
+    )
+    def test_a_namespace_that_is_not_stated_may_be_any(
+        self,
+        old: str,
+        new: str,
+        found: bool,  # noqa: FBT001 - a parameter of the test
+        write: Callable[..., Path],
+    ) -> None:
+        folder = write(
+            old=CLAIM.replace("namespace: default", old), new=self.CHANGED.replace("namespace: default", new)
+        )
+        assert bool(rules("--old", folder / "old.yaml", folder / "new.yaml")) is found
+
+    def test_a_namespace_that_may_be_several_is_none(self, write: Callable[..., Path]) -> None:
+        folder = write(
+            old=f"{CLAIM}---\n{CLAIM.replace('default', 'other')}",
+            new=self.CHANGED.replace("  namespace: default\n", ""),
+        )
+        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == []
+
+    @pytest.mark.parametrize("change", [("claim\n", "other\n"), ("kind: ResourceClaim", "kind: ResourceClaimTemplate")])
+    def test_another_name_or_kind_is_another_object(self, change: tuple[str, str], write: Callable[..., Path]) -> None:
+        folder = write(old=CLAIM.replace(*change), new=self.CHANGED)
+        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == []
+
+    def test_states_in_different_versions_are_not_compared(self, write: Callable[..., Path]) -> None:
+        folder = write(old=CLAIM.replace("v1alpha2", "v1"), new=CLAIM)
+        done = draguard("validate", "--old", folder / "old.yaml", folder / "new.yaml")
+        assert done.code == 0
+        assert ":1:1: warning old-version: apiVersion: the old state is in resource.k8s.io/v1, so " in done.out
+        assert (
+            "\nhelp: get the old state in resource.k8s.io/v1alpha2: kubectl get resourceclaim.v1alpha2.res" in done.out
+        )
+
+    def test_an_old_state_that_cannot_be_read_is_found(self, write: Callable[..., Path]) -> None:
+        folder = write(old="a: [", new=CLAIM)
+        (found,) = report("--old", folder / "old.yaml", folder / "new.yaml")["findings"]
+        assert (found["file"], found["rule"]) == (f"{folder}/old.yaml", "unreadable")
+
+    def test_an_object_without_name_has_no_old_state(self, write: Callable[..., Path]) -> None:
+        unnamed = CLAIM.replace("name: claim", "generateName: claim-")
+        folder = write(old=unnamed, new=unnamed.replace("gpu", "other"))
+        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == []
+
+    def test_a_status_is_compared_on_demand(self, write: Callable[..., Path]) -> None:
+        status = "status:\n  reservedFor:\n  - {resource: pods, name: pod, uid: uid}\n"
+        folder = write(old=CLAIM, new=CLAIM + status)
+        states = ["--old", str(folder / "old.yaml"), str(folder / "new.yaml")]
+        assert ("reserved-only-while-allocated", "status.reservedFor") in rules("--subresource", "status", *states)
+        assert ("reserved-only-while-allocated", "status.reservedFor") not in rules(*states)
+
+    def test_a_status_needs_an_old_state(self, write: Callable[..., Path]) -> None:
+        done = draguard("validate", "--subresource", "status", write(new=CLAIM))
+        assert (done.code, done.out) == (2, "")
+        assert "--subresource status judges updates: give the earlier state with --old" in done.err
+
+
+def on_a_terminal(*arguments: str | Path, **env: str) -> str:
+    """Run the command with its output on a terminal."""
+    terminal, theirs = pty.openpty()
+    command = [SCRIPT, "validate", *arguments]
+    done = subprocess.run(command, stdout=theirs, check=False, cwd=ROOT, env={**os.environ, "TERM": "xterm", **env})
+    os.close(theirs)
+    text = os.read(terminal, 1 << 16).decode()
+    os.close(terminal)
+    assert done.returncode == 1
+    return text
+
+
+class TestColour:
+    BAD = "examples/limits/nodes.yaml"
+
+    def test_it_is_used_on_a_terminal(self) -> None:
+        assert "\x1b[1;31merror\x1b[0m" in on_a_terminal(self.BAD)
+
+    @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+    def test_a_terminal_can_do_without(self, env: dict[str, str]) -> None:
+        assert "\x1b" not in on_a_terminal(self.BAD, **env)
+
+    @pytest.mark.parametrize(("choice", "colours"), [("auto", False), ("always", True), ("never", False)])
+    def test_elsewhere_it_is_used_on_demand(self, choice: str, colours: bool) -> None:  # noqa: FBT001 - as above
+        assert ("\x1b[" in draguard("validate", "--color", choice, ROOT / self.BAD).out) is colours
+
+
+class TestProgress:
+    def test_it_is_shown_once_work_takes_long_and_is_gone_in_the_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(progress, "PATIENCE", 0.0)
+        terminal = io.StringIO()
+        assert list(progress.watched(range(3), terminal)) == [0, 1, 2]
+        assert terminal.getvalue().startswith("\r\x1b[K1 documents")
+        assert terminal.getvalue().endswith("\r\x1b[K")
+
+    def test_it_does_not_flicker_while_work_is_quick(self) -> None:
+        terminal = io.StringIO()
+        assert list(progress.watched(range(3), terminal)) == [0, 1, 2]
+        assert terminal.getvalue() == ""
+
+    @pytest.mark.parametrize(("options", "shown"), [([], True), (["--quiet"], False)])
+    def test_it_is_shown_on_a_terminal_unless_only_findings_are_wanted(
+        self,
+        options: list[str],
+        shown: bool,  # noqa: FBT001 - as above
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
+        monkeypatch.setattr(progress, "PATIENCE", 0.0)
+        with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:
+            assert main(["validate", *options, str(ROOT / TestColour.BAD)]) == 1
+        assert ("documents" in terminal.getvalue()) is shown
+
+
+SAMPLES = [
+    *(path.read_bytes() for path in sorted((ROOT / "examples").rglob("*.yaml"))),
+    CLAIM_V1.encode(),
+    NEW_POD.encode(),
+    json.dumps({"apiVersion": "v1", "kind": "List", "items": [{"kind": "Pod", "apiVersion": "v1"}, None, 3]}).encode(),
+]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """Take a real manifest, and replace parts of it by what does not belong there."""
+    text = draw(st.sampled_from(SAMPLES))
+    lines = text.split(b"\n")
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(lines) - 1))
+        head = lines[at].split(b":")[0]
+        value = draw(
+            st.sampled_from([b"", b" 3", b" {}", b" []", b" [1, {a: b}]", b" null", b" 1e400", b" &a [*a]", b" |"])
+        )
+        lines[at] = draw(
+            st.sampled_from([head + b":" + value, b"", b"---", b"- " + lines[at], draw(st.binary(max_size=9))])
+        )
+    return b"\n".join(lines)
+
+
+@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    text=damaged() | st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")),
+    options=st.sampled_from([[], ["--output", "json"], ["--color", "always"], ["--kubernetes-version", "1.30"]]),
+)
+def test_no_file_makes_it_fail(text: bytes, options: list[str]) -> None:
+    done = draguard("validate", *options, "-", stdin=text)
+    assert done.code in {0, 1}, done.err
+    assert done.err == ""

@@ -1,0 +1,77 @@
+"""The hooks that other repositories get, run as pre-commit runs them: entry, args, names of files."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.command import ROOT, SCRIPT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOOKS: dict[str, dict[str, Any]] = {
+    hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+}
+FINE = (ROOT / "examples/mended/pod-with-cats.yaml").read_bytes()
+BAD = (ROOT / "examples/limits/names.yaml").read_bytes()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "fine.yaml").write_bytes(FINE)
+    (tmp_path / "values.yml").write_text("replicas: 3\n", encoding="utf-8")
+    (tmp_path / "package.json").write_text('{"name": "x"}', encoding="utf-8")
+    return tmp_path
+
+
+def run(hook: str, repository: Path, *files: str, args: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Do as pre-commit does: ``args`` of the user replace those of the hook, and names follow if they are passed."""
+    declared = HOOKS[hook]
+    program, *entry = shlex.split(declared["entry"])
+    assert program in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    names = files if declared.get("pass_filenames", True) else ()
+    command = [SCRIPT.with_name(program), *entry, *(args or declared.get("args", ())), *names]
+    return subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_hook_passes_where_nothing_is_wrong(hook: str, repository: Path) -> None:
+    done = run(hook, repository, "fine.yaml", "values.yml", "package.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "6 documents in 3 files: no problems; 3 skipped" in done.stdout
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_hook_fails_with_the_place_of_each_finding(hook: str, repository: Path) -> None:
+    (repository / "bad.yaml").write_bytes(BAD)
+    done = run(hook, repository, "bad.yaml")
+    assert done.returncode == 1
+    assert "bad.yaml:5:3: error object-name: metadata.name: " in done.stdout
+
+
+def test_one_hook_looks_at_what_was_changed_the_other_at_all(repository: Path) -> None:
+    (repository / "bad.yaml").write_bytes(BAD)
+    assert run("draguard-validate", repository, "fine.yaml").returncode == 0
+    assert run("draguard-validate-all", repository, "fine.yaml").returncode == 1
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_release_can_be_given(hook: str, repository: Path) -> None:
+    done = run(hook, repository, "fine.yaml", args=("--kubernetes-version", "1.36"))
+    assert done.returncode == 1
+    assert "fine.yaml:1:1: error not-served: apiVersion: " in done.stdout
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_hook_is_declared_as_pre_commit_wants_it(hook: str) -> None:
+    declared = HOOKS[hook]
+    assert {"id", "name", "entry", "language", "description"} <= declared.keys()
+    assert declared["language"] == "python"
+    assert declared["types_or"] == ["yaml", "json"]
+    assert declared["require_serial"] is True
