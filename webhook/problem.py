@@ -115,6 +115,11 @@ def type_invalid(path: Path, value: object, detail: str) -> Problem:
     return _error("FieldValueTypeInvalid", path, _with(f"Invalid value: {shown(value)}", detail))
 
 
+def internal(path: Path, detail: str) -> Problem:
+    """Report that the API server finds an error of its own."""
+    return _error("InternalError", path, _with("Internal error", detail))
+
+
 def forbidden(path: Path, detail: str) -> Problem:
     """Report a value that must not be given here."""
     return _error("FieldValueForbidden", path, _with("Forbidden", detail))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webhook.problem import Path, invalid, too_long
+from webhook.problem import Path, forbidden, internal, invalid, too_long
 from webhook.schema import Array, Nested, Struct, Text
 
 if TYPE_CHECKING:
@@ -24,10 +24,21 @@ def cel_selector(expression: str, target: Target) -> Iterator[Problem]:
     size = len(expression.encode("utf-8", "surrogatepass"))
     if size > EXPRESSION_MAX_BYTES and target.release >= _LENGTH_LIMITED:
         yield too_long(Path(), EXPRESSION_MAX_BYTES, target.release)
-    elif not expression.strip():
-        yield invalid(
-            Path(), expression, "compilation failed: ERROR: <input>:1:1: Syntax error: mismatched input '<EOF>'"
-        )
+    else:
+        yield from compiled(expression, target)
+
+
+def compiled(expression: str, target: Target) -> Iterator[Problem]:
+    """A CEL expression that comes to true or false and does not cost too much."""
+    from webhook.cel.devices import Refusal, compile_selector  # noqa: PLC0415 - most objects have no selectors
+
+    selector = compile_selector(expression, target.release, target.gates)
+    if isinstance(selector, Refusal) and selector.is_internal:
+        yield internal(Path(), selector.detail)
+    elif isinstance(selector, Refusal):
+        yield invalid(Path(), expression, selector.detail)
+    elif selector.is_too_complex:
+        yield forbidden(Path(), "too complex, exceeds cost limit")
 
 
 class CELDeviceSelector(Struct):

@@ -12,6 +12,7 @@ from webhook import formats
 from webhook.api.classic import ResourceClaimParametersReference, ResourceClassParametersReference
 from webhook.api.meta import Object
 from webhook.api.names import driver_name
+from webhook.api.selectors import compiled
 from webhook.api.values import Quantity
 from webhook.problem import Path, Verbatim, invalid, quoted, required
 from webhook.schema import Anything, Array, Bool, Int, Nested, Struct, Text, check
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
     from webhook.schema import View
 
+_SELECTOR = "A CEL expression over attributes; true for suitable instances."
 NO_MODEL = "exactly one structured model field must be set"
 
 
@@ -31,7 +33,7 @@ NO_MODEL = "exactly one structured model field must be set"
 class NamedResourcesRequest(Struct):
     """Asks for an instance that a selector picks."""
 
-    selector = Text("A CEL expression over attributes; true for suitable instances.", required=True)
+    selector = Text(_SELECTOR, required=True, checked_by=compiled)
 
 
 class ResourceRequest(Struct):
@@ -75,7 +77,7 @@ def no_model_in_request(request: View) -> Iterator[Problem]:
 class NamedResourcesFilter(Struct):
     """Narrows the instances down by a selector."""
 
-    selector = Text("A CEL expression over attributes; true for suitable instances.", required=True)
+    selector = Text(_SELECTOR, required=True, checked_by=compiled)
 
 
 class ResourceFilter(Struct):

@@ -83,6 +83,10 @@ class Issues:
         if offset == NOWHERE:
             self.found.append(Issue(message, NOWHERE, -1, -1))
             return
+        if not self.text:
+            # cel-go finds no column where there is no text.
+            self.found.append(Issue(message, offset, 1, -1))
+            return
         line_start = self.text.rfind("\n", 0, offset) + 1
         self.found.append(Issue(message, offset, self.text.count("\n", 0, offset) + 1, offset - line_start))
 
@@ -98,7 +102,7 @@ class Issues:
 
 def _display(issue: Issue, lines: list[str]) -> str:
     head = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
-    if not 0 < issue.line <= len(lines) or len(lines[issue.line - 1]) > _MAX_SNIPPET:
+    if issue.column < 0 or not 0 < issue.line <= len(lines) or len(lines[issue.line - 1]) > _MAX_SNIPPET:
         return head
     snippet = lines[issue.line - 1].replace("\t", " ")
     dots = "".join("．" if char >= _FIRST_WIDE else "." for char in snippet[: issue.column])  # noqa: RUF001  # cel-go's

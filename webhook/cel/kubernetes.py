@@ -56,6 +56,10 @@ class Versioned(NamedTuple):
     since: int = _ALWAYS
     until: int = _NEVER
 
+    def is_in(self, release: int) -> bool:
+        """Whether a release has the library."""
+        return self.since <= release < self.until
+
 
 LIBRARIES: Final = (
     Versioned(costs.ESTIMATES),
@@ -98,7 +102,7 @@ def environment(release: int, *, stored: bool = False) -> Environment:
         stored: Whether the expression is in the cluster already.
     """
     usable = compatible_with(release, stored=stored)
-    libraries = [each.library for each in LIBRARIES if each.since <= usable < each.until]
+    libraries = [each.library for each in LIBRARIES if each.is_in(usable)]
     if release >= _VALIDATED_SINCE:
         libraries.append(_HOMOGENEOUS)
     if usable >= _FORMATS_SINCE:

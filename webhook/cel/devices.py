@@ -1,0 +1,246 @@
+"""Expressions that pick devices: the selectors of Dynamic Resource Allocation.
+
+Follows k8s.io/dynamic-resource-allocation `cel/compile.go` and, for 1.30, `structured/namedresources/cel/compile.go`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.cel.declarations import Function, Library, Overload, StructType
+from webhook.cel.errors import CompileError, EvaluationError, ProgramError
+from webhook.cel.estimate import Bounds, CallEstimate, EstimatedNode
+from webhook.cel.estimator import estimate_cost
+from webhook.cel.ext import BINDINGS
+from webhook.cel.kubernetes import Versioned, compatible_with, environment
+from webhook.cel.libraries import semver
+from webhook.cel.libraries.quantity import QUANTITY
+from webhook.cel.libraries.semver import SEMVER
+from webhook.cel.operators import equal
+from webhook.cel.types import ANY, BOOL, DYN, INT, STRING, Type, list_of, map_of, struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webhook.cel.environment import Environment
+    from webhook.cel.estimate import SizeOf
+    from webhook.cel.program import Program
+    from webhook.cel.values import Value
+
+MAX_COST: Final = 1_000_000
+"""What a selector may cost at most (CELSelectorExpressionMaxCost)."""
+
+CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
+LIST_ATTRIBUTES: Final = "DRAListTypeAttributes"
+
+_NAMED_RESOURCES: Final = 30
+"""The release whose selectors were over `attributes.string` and its like."""
+_FIRST: Final = 31
+_ESTIMATED_SINCE: Final = 32
+_MULTIPLE_SINCE: Final = 34
+_LISTS_SINCE: Final = 36
+
+_DOMAIN_MAX: Final = 63
+_ID_MAX: Final = 32
+_ENTRIES_MAX: Final = 32
+_VALUE_MAX: Final = 64
+_LIST_MAX: Final = 48
+
+
+class Refusal(NamedTuple):
+    """Why the API server takes no such selector: what is wrong, and whether it calls that an internal error."""
+
+    detail: str
+    is_internal: bool = False
+
+
+class Selector(NamedTuple):
+    """A selector that the API server can evaluate.
+
+    Args:
+        program: Evaluates it.
+        max_cost: What it can cost; None where the release does not ask.
+    """
+
+    program: Program
+    max_cost: int | None
+
+    @property
+    def is_too_complex(self) -> bool:
+        """Whether it can cost more than a selector may."""
+        return self.max_cost is not None and self.max_cost > MAX_COST
+
+
+@lru_cache(maxsize=2048)
+def compile_selector(
+    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+) -> Selector | Refusal:
+    """Compiles a selector as the API server does before it takes one.
+
+    Args:
+        expression: The selector.
+        release: The Kubernetes release, as the minor of 1.x, from 30 on.
+        gates: The feature gates that are on; `CONSUMABLE_CAPACITY` and `LIST_ATTRIBUTES` matter.
+        stored: Whether the selector is in the cluster already.
+    """
+    relevant = gates & {CONSUMABLE_CAPACITY, LIST_ATTRIBUTES}
+    known = selector_environment(release, relevant, stored=stored)
+    try:
+        checked = known.check(expression)
+    except CompileError as error:
+        return Refusal(f"compilation failed: {error}")
+    if not _is_result(checked.type, release, relevant):
+        unknown = f" or the unknown type, not {checked.type}" if release > _NAMED_RESOURCES else ""
+        return Refusal(f"must evaluate to bool{unknown}")
+    try:
+        program = known.program(checked)
+    except ProgramError as error:
+        return Refusal(f"program instantiation failed: {error}", is_internal=True)
+    if release < _ESTIMATED_SINCE:
+        return Selector(program, None)
+    sizes = _DEVICES[release >= _LISTS_SINCE and LIST_ATTRIBUTES in relevant]
+    return Selector(program, estimate_cost(checked, known, sizes.of).high)
+
+
+def _is_result(type_: Type, release: int, gates: frozenset[str]) -> bool:
+    if type_ == BOOL:
+        return True
+    if release <= _NAMED_RESOURCES:
+        return False
+    return type_ == ANY or (type_ == DYN and release >= _LISTS_SINCE and LIST_ATTRIBUTES in gates)
+
+
+# -- environments
+
+_DEVICE: Final = struct("kubernetes.DRADevice")
+_SEMVER: Final = Versioned(semver.library(0), since=_FIRST, until=33)
+"""From 1.33 on it is in every environment, in another version."""
+_NAMED_VALUES: Final = {
+    "quantity": QUANTITY,
+    "bool": BOOL,
+    "int": INT,
+    "intslice": list_of(INT),
+    "string": STRING,
+    "stringslice": list_of(STRING),
+    "version": SEMVER,
+}
+_NAMED_RESOURCES_LIBRARY: Final = Library(
+    "named resources",
+    variables={f"attributes.{name}": map_of(STRING, type_) for name, type_ in _NAMED_VALUES.items()},
+)
+
+
+@lru_cache(maxsize=64)
+def selector_environment(release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False) -> Environment:
+    """What selectors may use.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        gates: The feature gates that are on; what they bring may be used at once.
+        stored: Whether the selector is in the cluster already; then gates do not matter.
+    """
+    base = environment(release, stored=stored)
+    if release <= _NAMED_RESOURCES:
+        return base.extend(_NAMED_RESOURCES_LIBRARY, semver.library(0))
+    usable = max(compatible_with(release, stored=stored), _FIRST)
+    libraries = [BINDINGS]
+    if _SEMVER.is_in(usable):
+        libraries.append(_SEMVER.library)
+    has_lists = release >= _LISTS_SINCE and LIST_ATTRIBUTES in gates
+    if release >= _LISTS_SINCE and (stored or has_lists):
+        libraries.append(_INCLUDES)
+    has_multiple = release >= _MULTIPLE_SINCE and (stored or CONSUMABLE_CAPACITY in gates)
+    return base.extend(*libraries, _device(DYN if has_lists else ANY, has_multiple=has_multiple))
+
+
+def _device(attribute: Type, *, has_multiple: bool) -> Library:
+    fields = {
+        "driver": STRING,
+        "attributes": map_of(STRING, map_of(STRING, attribute)),
+        "capacity": map_of(STRING, map_of(STRING, QUANTITY)),
+    }
+    if has_multiple:
+        fields["allowMultipleAllocations"] = BOOL
+    return Library("device", variables={"device": _DEVICE}, structs=(StructType(_DEVICE, fields),))
+
+
+def _includes(target: Value, sought: Value) -> bool:
+    if type(target) is not list:
+        return equal(target, sought)
+    if any(equal(value, sought) for value in target[:_LIST_MAX]):
+        return True
+    if len(target) > _LIST_MAX:
+        msg = f"'includes' function cannot be applied to lists longer than {_LIST_MAX} values"
+        raise EvaluationError(msg)
+    return False
+
+
+def _estimate_includes(
+    _: SizeOf, __: str, target: EstimatedNode | None, ___: Sequence[EstimatedNode]
+) -> CallEstimate | None:
+    return None if target is None else CallEstimate(Bounds(0, _LIST_MAX))
+
+
+_INCLUDES: Final = Library(
+    "includes",
+    functions=(Function("includes", Overload("dra_includes_dyn_dyn", (DYN, DYN), BOOL, _includes, member=True)),),
+    call_estimates={"includes": _estimate_includes},
+)
+
+
+# -- sizes
+
+
+class _Sized(NamedTuple):
+    """The most that something in a device has of characters, elements or entries, and the same of what is in it."""
+
+    most: int
+    key: _Sized | None = None
+    element: _Sized | None = None
+    fields: Mapping[str, _Sized] | None = None
+    any_field: bool = False
+
+    def of(self, node: EstimatedNode) -> Bounds | None:
+        """The size of what is reached by a path from the device; None if that is not declared."""
+        if not node.path or node.path[0] != "device":
+            return None
+        here: _Sized = self
+        for name in node.path[1:]:
+            found = here.step(name)
+            if found is None:
+                return None
+            here = found
+        return Bounds(0, here.most)
+
+    def step(self, name: str) -> _Sized | None:
+        """What one step leads to."""
+        if name in {"@items", "@values"}:
+            return self.element
+        if name == "@keys":
+            return self.key
+        if self.fields is not None and name in self.fields:
+            return self.fields[name]
+        return self.element if self.any_field else None
+
+
+_DOMAIN: Final = _Sized(_DOMAIN_MAX)
+_ID: Final = _Sized(_ID_MAX)
+_QUANTITIES: Final = _Sized(_ENTRIES_MAX, _ID, _Sized(0))
+
+
+def _sizes(attribute: int) -> _Sized:
+    attributes = _Sized(_ENTRIES_MAX, _ID, _Sized(attribute), any_field=True)
+    return _Sized(
+        0,
+        fields={
+            "driver": _DOMAIN,
+            "allowMultipleAllocations": _Sized(1),
+            "attributes": _Sized(_ENTRIES_MAX, _DOMAIN, attributes),
+            "capacity": _Sized(_ENTRIES_MAX, _DOMAIN, _QUANTITIES),
+        },
+    )
+
+
+_DEVICES: Final = {False: _sizes(_VALUE_MAX), True: _sizes(max(_VALUE_MAX, _LIST_MAX))}
+"""The sizes of devices, by whether attributes can be lists."""
