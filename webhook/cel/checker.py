@@ -30,15 +30,18 @@ _NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})
 _COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 
 
-def check(root: Expression, environment: Environment, issues: Issues) -> None:
+def check(root: Expression, environment: Environment, issues: Issues) -> list[tuple[str, Expression]]:
     """Checks an expression; writes types, resolved names and overloads into its nodes.
 
     Args:
         root: The expression.
         environment: What names mean.
         issues: Takes the errors.
+
+    Returns:
+        The nodes that the environment's validators are to look at, each with the function that they are a call of.
     """
-    _Checker(environment, issues).check_root(root)
+    return _Checker(environment, issues).check_root(root)
 
 
 class _Checker:
@@ -47,6 +50,9 @@ class _Checker:
         self._issues = issues
         self._inference = Inference()
         self._locals: dict[str, Type] = {}
+        self._open: list[Expression] = []
+        self._watched: list[tuple[str, Expression]] = []
+        self._has_aggregates = False
         self._checks: dict[type, Callable[..., Type]] = {
             ast.Literal: self._literal,
             ast.Ident: self._ident,
@@ -58,15 +64,19 @@ class _Checker:
             ast.Comprehension: self._comprehension,
         }
 
-    def check_root(self, root: Expression) -> None:
+    def check_root(self, root: Expression) -> list[tuple[str, Expression]]:
         self._check(root)
-        if self._inference.used:
-            for node in ast.walk(root):
-                node.type = self._inference.substitute(node.type, to_dyn=True)
+        for node in self._open:
+            node.type = self._inference.substitute(node.type, to_dyn=True)
+        if self._has_aggregates and "" in self._environment.validators:
+            self._watched.append(("", root))
+        return self._watched
 
     def _check(self, node: Expression) -> Type:
-        node.type = self._checks[type(node)](node)
-        return node.type
+        node.type = type_ = self._checks[type(node)](node)
+        if type_.generic:
+            self._open.append(node)
+        return type_
 
     def _report(self, node: Expression, message: str) -> None:
         self._issues.report(node.offset, message)
@@ -182,6 +192,8 @@ class _Checker:
         return next((each for each in self._environment.candidates(name) if each in functions), None)
 
     def _overload(self, node: ast.Call) -> Type:
+        if node.function in self._environment.validators:
+            self._watched.append((node.function, node))
         if node.function in {"_&&_", "_||_"}:
             return self._logic(node)
         arguments = [node.target, *node.arguments] if node.target is not None else node.arguments
@@ -226,8 +238,8 @@ class _Checker:
         return type_
 
     # -- literals of lists, maps and structs
-
     def _list(self, node: ast.ListExpression) -> Type:
+        self._has_aggregates = self._has_aggregates or len(node.elements) > 1
         joined: Type | None = None
         for index, element in enumerate(node.elements):
             type_ = self._check(element)
@@ -237,6 +249,7 @@ class _Checker:
         return types.list_of(joined or self._inference.fresh())
 
     def _map(self, node: ast.MapExpression) -> Type:
+        self._has_aggregates = self._has_aggregates or len(node.entries) > 1
         key_type: Type | None = None
         value_type: Type | None = None
         for entry in node.entries:

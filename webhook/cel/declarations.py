@@ -45,8 +45,6 @@ CallEstimateFunction = Callable[
     ["SizeOf", str, "EstimatedNode | None", "Sequence[EstimatedNode]"], "CallEstimate | None"
 ]
 """As `Estimate`, for all overloads of a function: overload id second."""
-Validator = Callable[["Expression", "Issues"], None]
-"""Looks at a checked expression and reports what it finds wrong."""
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -105,6 +103,20 @@ class StructType:
         return Struct(self.type, fields) if self.make is None else self.make(fields)
 
 
+@dataclass(frozen=True, slots=True)
+class Validator:
+    """A check of an expression whose types are known.
+
+    Args:
+        check: Takes a node and reports what it finds wrong.
+        function: The function whose every call is checked; empty for a check of a whole expression in which a list or
+            map of several elements is written out.
+    """
+
+    check: Callable[[Expression, Issues], None]
+    function: str = ""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Library:
     """What belongs together and comes to an environment together.
@@ -116,7 +128,7 @@ class Library:
         variables: Variables and their types.
         types: Types that expressions can name, as in `type(x) == net.IP`.
         structs: Types with fields.
-        validators: Run on every checked expression, in order.
+        validators: Run on every expression once its types are checked.
         call_costs: By function name, costs that come before those of overloads (as Kubernetes sets them).
         call_estimates: By function name, estimates that come before those of overloads.
         optional_syntax: Whether `a.?b` and its like may be written.

@@ -70,7 +70,7 @@ class Environment:
         self.variables: dict[str, Type] = {}
         self.types: dict[str, Type] = {}
         self.structs: dict[str, StructType] = {}
-        self.validators: list[Validator] = []
+        self.validators: dict[str, list[Validator]] = {}
         self.call_costs: dict[str, CallCost] = {}
         self.call_estimates: dict[str, CallEstimateFunction] = {}
         self.optional_syntax = False
@@ -93,7 +93,10 @@ class Environment:
         self.variables.update(library.variables)
         self.types.update({type_.name: types.type_of(type_) for type_ in library.types})
         self.structs.update({struct.type.name: struct for struct in library.structs})
-        self.validators.extend(each for each in library.validators if each not in self.validators)
+        for validator in library.validators:
+            of_function = self.validators.setdefault(validator.function, [])
+            if validator not in of_function:
+                of_function.append(validator)
         self.call_costs.update(library.call_costs)
         self.call_estimates.update(library.call_estimates)
         self.optional_syntax = self.optional_syntax or library.optional_syntax
@@ -154,10 +157,11 @@ class Environment:
         """
         root = parse(text, self.macros, optional_syntax=self.optional_syntax)
         issues = Issues(text)
-        check(root, self, issues)
+        watched = check(root, self, issues)
         issues.raise_if_any()
-        for validator in self.validators:
-            validator(root, issues)
+        for function, node in watched:
+            for validator in self.validators[function]:
+                validator.check(node, issues)
         issues.raise_if_any()
         return Checked(text, root, root.type, is_checked=True)
 

@@ -135,11 +135,11 @@ def quantifier(loop: Loop, predicate: Closure, *, stops_at: bool) -> Closure:
                 raise CostLimitExceededError
             try:
                 held = predicate(frame)
-                if held is stops_at:
-                    frame[0] -= 1 if next(elements, _END) is _END else 1 + condition_cost
-                    return stops_at
                 if type(held) is not bool:
                     raise _no_such_overload()
+                if held is stops_at:
+                    frame[0] -= 1 if next(elements, _END) is _END else 1 + condition_cost
+                    return bool(held)
             except EvaluationError as error:
                 failure = failure or error
         frame[0] -= 1

@@ -23,11 +23,6 @@ class Inference:
         self._made += 1
         return types.parameter(f"_var{self._made - 1}")
 
-    @property
-    def used(self) -> bool:
-        """Whether any type parameter was made."""
-        return self._made > 0
-
     def assignable(self, first: Type, second: Type) -> bool:
         """Whether the types agree; if so, what that says of their parameters is remembered."""
         if first is second:

@@ -38,22 +38,26 @@ _DEAD_END: Final = re.compile(
 END: Final = "<EOF>"
 
 
-class Token(NamedTuple):
-    """A token: its kind (a mark or keyword is its own kind), its text and where it starts."""
+class Tokens(NamedTuple):
+    """The tokens of a text: for each its kind (a mark or keyword is its own kind), its text and where it starts.
 
-    kind: str
-    text: str
-    offset: int
+    Three lists and not a list of tokens, for the sake of speed. The last token is of kind `END`.
+    """
+
+    kinds: list[str]
+    texts: list[str]
+    offsets: list[int]
 
 
-def tokenize(text: str, issues: Issues) -> list[Token]:
-    """Splits a text into tokens, the last of kind `END`; what is no token is reported and left out.
+def tokenize(text: str, issues: Issues) -> Tokens:
+    """Splits a text into tokens; what is no token is reported and left out.
 
     Args:
         text: The expression.
         issues: Takes the errors.
     """
-    tokens: list[Token] = []
+    tokens = Tokens([], [], [])
+    add_kind, add_text, add_offset = tokens.kinds.append, tokens.texts.append, tokens.offsets.append
     match = _TOKEN.match
     offset, end = 0, len(text)
     while offset < end:
@@ -64,14 +68,16 @@ def tokenize(text: str, issues: Issues) -> list[Token]:
             issues.report(offset, f"Syntax error: token recognition error at: '{escape(wrong)}'")
             offset += len(wrong)
             continue
-        kind = found.lastgroup or ""
-        word = found[0]
-        if kind == "MARK" or (kind == "IDENTIFIER" and word in _KEYWORDS):
-            tokens.append(Token(word, word, offset))
-        elif kind != "SPACE":
-            tokens.append(Token(kind, word, offset))
+        kind = found.lastgroup
+        if kind != "SPACE":
+            word = found[0]
+            add_kind(word if kind == "MARK" or word in _KEYWORDS else kind or "")
+            add_text(word)
+            add_offset(offset)
         offset = found.end()
-    tokens.append(Token(END, END, end))
+    add_kind(END)
+    add_text(END)
+    add_offset(end)
     return tokens
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel import ast, limits, literals
 from webhook.cel.errors import NOWHERE, Issues
-from webhook.cel.lexer import END, Token, tokenize
+from webhook.cel.lexer import END, tokenize
 from webhook.cel.macros import ANY_ARITY, Builder, MacroError, TooManyCopiesError
-from webhook.cel.tokens import StopParsingError, TokenStream
+from webhook.cel.tokens import StopParsingError, Token, TokenStream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,7 +129,7 @@ class _Parser:
             raise self._too_deep()
         node = self._or()
         if self._tokens.kind == "?":
-            offset = self._tokens.advance().offset
+            offset = self._tokens.advance()
             self._tokens.follow.append(_COLON)
             then = self._or()
             self._tokens.follow.pop()
@@ -143,7 +143,7 @@ class _Parser:
         node = self._and()
         if self._tokens.kind != "||":
             return node
-        offset = self._tokens.current.offset
+        offset = self._tokens.offset
         terms = [node]
         while self._tokens.kind == "||":
             self._tokens.advance()
@@ -154,7 +154,7 @@ class _Parser:
         node = self._relation()
         if self._tokens.kind != "&&":
             return node
-        offset = self._tokens.current.offset
+        offset = self._tokens.offset
         terms = [node]
         while self._tokens.kind == "&&":
             self._tokens.advance()
@@ -167,9 +167,10 @@ class _Parser:
             raise self._too_deep()
         node = self._calculation(1)
         while self._tokens.kind in _RELATIONS:
-            operator = self._tokens.advance()
+            function = _RELATIONS[self._tokens.kind]
+            offset = self._tokens.advance()
             right = self._calculation(1)
-            node = self._raised(ast.Call(operator.offset, _RELATIONS[operator.kind], [node, right]), node, right)
+            node = self._raised(ast.Call(offset, function, [node, right]), node, right)
         self._relation_depth -= 1
         return node
 
@@ -182,7 +183,7 @@ class _Parser:
             function, own_level = _CALCULATIONS[self._tokens.kind]
             if own_level < level:
                 break
-            offset = self._tokens.advance().offset
+            offset = self._tokens.advance()
             right = self._calculation(own_level + 1)
             node = self._raised(ast.Call(offset, function, [node, right]), node, right)
         self._calculation_depth -= 1
@@ -190,9 +191,9 @@ class _Parser:
 
     def _unary(self) -> Expression:
         mark = self._tokens.kind
-        if mark not in {"!", "-"} or (mark == "-" and self._tokens.ahead(1).kind in _NUMBERS):
+        if mark not in {"!", "-"} or (mark == "-" and self._tokens.ahead(1) in _NUMBERS):
             return self._member(self._primary())
-        offset = self._tokens.current.offset
+        offset = self._tokens.offset
         odd = False
         while self._tokens.kind == mark:
             self._tokens.advance()
@@ -208,11 +209,11 @@ class _Parser:
         kind = self._tokens.kind
         if kind in {"IDENTIFIER", "."}:
             return self._name()
-        if kind in _NUMBERS or (kind == "-" and self._tokens.ahead(1).kind in _NUMBERS):
+        if kind in _NUMBERS or (kind == "-" and self._tokens.ahead(1) in _NUMBERS):
             return self._number()
         if kind not in _OPERAND or kind in {"-", "!"}:
             return self._no_operand()
-        token = self._tokens.advance()
+        token = self._tokens.take()
         if kind == "(":
             node = self._within(frozenset({")"}))
             self._tokens.expect(")")
@@ -229,12 +230,12 @@ class _Parser:
         if self._tokens.drop_extraneous(expected) and self._tokens.kind in _OPERAND:
             return self._unary()
         self._tokens.mismatched(expected)
-        return ast.Failed(self._tokens.current.offset)
+        return ast.Failed(self._tokens.offset)
 
     def _number(self) -> Expression:
-        offset = self._tokens.current.offset
-        sign = self._tokens.advance().text if self._tokens.kind == "-" else ""
-        token = self._tokens.advance()
+        offset = self._tokens.offset
+        sign = self._tokens.take().text if self._tokens.kind == "-" else ""
+        token = self._tokens.take()
         if token.kind == "NUM_FLOAT":
             double = literals.parse_double(sign + token.text)
             return self._report(offset, "invalid double literal") if double is None else ast.Literal(offset, double)
@@ -255,17 +256,17 @@ class _Parser:
             return self._report(offset, str(error))
 
     def _name(self) -> Expression:
-        start = self._tokens.current
+        start = self._tokens.offset
         dot = ""
         if self._tokens.kind == ".":
             self._tokens.advance()
             dot = "."
             if self._tokens.kind != "IDENTIFIER":
-                self._tokens.no_field(start)
-                return ast.Failed(start.offset)
-        token = self._tokens.advance()
+                self._tokens.no_field()
+                return ast.Failed(start)
+        token = self._tokens.take()
         name = dot + token.text
-        if self._tokens.kind in {".", "{"}:
+        if self._tokens.has_braces:
             struct = self._struct(name)
             if struct is not None:
                 return struct
@@ -274,23 +275,23 @@ class _Parser:
             if is_call:
                 self._tokens.advance()
                 self._arguments()
-            return self._report(start.offset, f"reserved identifier: {token.text}")
+            return self._report(start, f"reserved identifier: {token.text}")
         if not is_call:
             return ast.Ident(token.offset, name)
-        offset = self._tokens.advance().offset
+        offset = self._tokens.advance()
         return self._call(offset, name, self._arguments())
 
     def _struct(self, name: str) -> Expression | None:
         """`a.b.C{…}`, if a brace ends this chain of names."""
         ahead = 0
-        while self._tokens.ahead(ahead).kind == "." and self._tokens.ahead(ahead + 1).kind == "IDENTIFIER":
+        while self._tokens.ahead(ahead) == "." and self._tokens.ahead(ahead + 1) == "IDENTIFIER":
             ahead += 2
-        if self._tokens.ahead(ahead).kind != "{":
+        if self._tokens.ahead(ahead) != "{":
             return None
         while self._tokens.kind == ".":
             self._tokens.advance()
-            name += f".{self._tokens.advance().text}"
-        offset = self._tokens.advance().offset
+            name += f".{self._tokens.take().text}"
+        offset = self._tokens.advance()
         entries = []
         while self._tokens.kind != "}":
             entry = self._field()
@@ -311,15 +312,15 @@ class _Parser:
                 self._tokens.mismatched(expected)
             if self._tokens.kind not in _FIELD:
                 return None
-        field = self._tokens.advance().text.strip("`")
+        field = self._tokens.take().text.strip("`")
         colon = self._tokens.expect(":")
         value = self._within(_IN_MAP)
-        return ast.Entry(colon.offset if colon else value.offset, field, value, optional=optional)
+        return ast.Entry(value.offset if colon is None else colon, field, value, optional=optional)
 
     def _optional_mark(self) -> bool:
         if self._tokens.kind != "?":
             return False
-        offset = self._tokens.advance().offset
+        offset = self._tokens.advance()
         if not self._optional_syntax:
             self._report(offset, "unsupported syntax '?'")
         return True
@@ -352,7 +353,7 @@ class _Parser:
                 key = self._within(_COLON)
                 colon = self._tokens.expect(":")
                 value = self._within(_IN_MAP)
-                entries.append(ast.Entry(colon.offset if colon else key.offset, key, value, optional=optional))
+                entries.append(ast.Entry(key.offset if colon is None else colon, key, value, optional=optional))
                 if self._tokens.kind != ",":
                     break
                 self._tokens.advance()
@@ -382,7 +383,7 @@ class _Parser:
                 return node
 
     def _index(self, operand: Expression) -> Expression:
-        offset = self._tokens.advance().offset
+        offset = self._tokens.advance()
         optional = self._tokens.kind == "?"
         if optional:
             self._tokens.advance()
@@ -398,19 +399,19 @@ class _Parser:
         if optional:
             self._tokens.advance()
         if self._tokens.kind not in _FIELD:
-            self._tokens.no_field(dot)
-            return ast.Failed(dot.offset)
-        token = self._tokens.advance()
+            self._tokens.no_field()
+            return ast.Failed(dot)
+        token = self._tokens.take()
         field = token.text.strip("`")
         if optional:
             if not self._optional_syntax:
-                return self._report(dot.offset, "unsupported syntax '.?'")
-            return self._raised(ast.Call(dot.offset, "_?._", [operand, ast.Literal(token.offset, field)]), operand)
+                return self._report(dot, "unsupported syntax '.?'")
+            return self._raised(ast.Call(dot, "_?._", [operand, ast.Literal(token.offset, field)]), operand)
         if self._tokens.kind == "(" and token.kind == "IDENTIFIER":
-            offset = self._tokens.advance().offset
+            offset = self._tokens.advance()
             arguments = self._arguments()
             return self._raised(self._call(offset, field, arguments, operand), operand, *arguments)
-        return self._raised(ast.Select(dot.offset, operand, field), operand)
+        return self._raised(ast.Select(dot, operand, field), operand)
 
     def _call(
         self, offset: int, function: str, arguments: list[Expression], target: Expression | None = None

@@ -7,13 +7,14 @@ input"), and stay silent until a token fits again. This does the same by hand.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cel import limits
-from webhook.cel.lexer import END, Token, escape
+from webhook.cel.lexer import END, escape
 
 if TYPE_CHECKING:
     from webhook.cel.errors import Issues
+    from webhook.cel.lexer import Tokens
 
 _ORDER: Final = (
     *("==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":"),
@@ -29,46 +30,69 @@ class StopParsingError(Exception):
     """Nothing more can be said about this text."""
 
 
+class Token(NamedTuple):
+    """A token that was taken: its kind, its text and where it starts."""
+
+    kind: str
+    text: str
+    offset: int
+
+
 class TokenStream:
     """Hands out tokens one by one and reports those that do not fit.
 
     Args:
-        tokens: The tokens, the last of kind `END`.
+        tokens: The tokens.
         issues: Takes the errors.
     """
 
-    def __init__(self, tokens: list[Token], issues: Issues) -> None:
-        self._tokens = tokens
+    def __init__(self, tokens: Tokens, issues: Issues) -> None:
+        self._kinds, self._texts, self._offsets = tokens
         self._issues = issues
         self._silent = False
         self._recoveries = 0
         self.at = 0
-        self.kind = tokens[0].kind
+        self.kind = self._kinds[0]
+        self.has_braces = "{" in self._kinds
         self.follow: list[frozenset[str]] = []
         """For every open construct, what ends or continues it."""
 
     @property
-    def current(self) -> Token:
-        """The next token, which is of `kind`."""
-        return self._tokens[self.at]
+    def offset(self) -> int:
+        """Where the next token starts."""
+        return self._offsets[self.at]
 
-    def ahead(self, count: int) -> Token:
-        """The token so many after the next one."""
-        return self._tokens[min(self.at + count, len(self._tokens) - 1)]
+    @property
+    def _shown(self) -> str:
+        return escape(self._texts[self.at])
 
-    def advance(self) -> Token:
-        """Takes the next token."""
-        token = self._tokens[self.at]
+    def ahead(self, count: int) -> str:
+        """The kind of the token so many after the next one."""
+        at = self.at + count
+        return self._kinds[at] if at < len(self._kinds) else END
+
+    def advance(self) -> int:
+        """Takes the next token and tells where it starts."""
+        at = self.at
         self._silent = False
-        self._step()
-        return token
+        if self.kind != END:
+            self.at = at + 1
+            self.kind = self._kinds[at + 1]
+        return self._offsets[at]
+
+    def take(self) -> Token:
+        """Takes the next token and gives all of it."""
+        at = self.at
+        kind = self.kind
+        offset = self.advance()
+        return Token(kind, self._texts[at], offset)
 
     def _step(self) -> None:
         if self.kind != END:
             self.at += 1
-            self.kind = self._tokens[self.at].kind
+            self.kind = self._kinds[self.at]
 
-    def expect(self, kind: str, *also: str) -> Token | None:
+    def expect(self, kind: str, *also: str) -> int | None:
         """Takes the token of this kind.
 
         Args:
@@ -76,45 +100,45 @@ class TokenStream:
             *also: What could have come as well, for the message.
 
         Returns:
-            The token; None if it was supposed in the place of one that is missing.
+            Where it starts; None if it was supposed in the place of one that is missing.
         """
         if self.kind == kind:
             return self.advance()
         if self.drop_extraneous(frozenset({kind}), also):
             return self.advance()
         if not also and self.kind in self._can_follow():
-            self._error(f"missing {_listed({kind})} at '{escape(self.current.text)}'")
+            self._error(f"missing {_listed({kind})} at '{self._shown}'")
             return None
         self.mismatched(frozenset({kind, *also}))
         return self.advance() if self.kind == kind else None
 
     def drop_extraneous(self, expected: frozenset[str], also: tuple[str, ...] = ()) -> bool:
         """Leaves a token out if the one after it is what was expected."""
-        if self.kind == END or self.ahead(1).kind not in expected:
+        if self.kind == END or self.ahead(1) not in expected:
             return False
         shown = _listed(expected.union(also))
-        self._error(f"extraneous input '{escape(self.current.text)}' expecting {shown}")
+        self._error(f"extraneous input '{self._shown}' expecting {shown}")
         self._step()
         return True
 
     def mismatched(self, expected: frozenset[str]) -> None:
         """Reports the next token and leaves out all up to one that can follow."""
-        self._error(f"mismatched input '{escape(self.current.text)}' expecting {_listed(expected)}")
+        self._error(f"mismatched input '{self._shown}' expecting {_listed(expected)}")
         self._skip()
 
-    def no_field(self, dot: Token) -> None:
+    def no_field(self) -> None:
         """Reports the token after a dot that is followed by no name."""
-        text = "" if self.kind == END else escape(self.current.text)
+        text = "" if self.kind == END else self._shown
         if self.kind in {"true", "false", "null"}:
             self._error(f"mismatched input '{text}' expecting IDENTIFIER")
         else:
-            self._error(f"no viable alternative at input '{dot.text}{text}'")
+            self._error(f"no viable alternative at input '.{text}'")
         self._step()
         self._skip()
 
     def _error(self, message: str) -> None:
         if not self._silent:
-            self._issues.report(self.current.offset, f"Syntax error: {message}")
+            self._issues.report(self.offset, f"Syntax error: {message}")
         self._silent = True
 
     def _can_follow(self) -> frozenset[str]:

@@ -29,6 +29,8 @@ class Kind(enum.Enum):
     TYPE = "type"
     UINT = "uint"
 
+    __hash__ = object.__hash__  # types are looked up all the time, and an Enum's own hash is slow
+
 
 class Type:
     """One CEL type; build parametrised ones with `list_of`, `map_of`, `optional_of`, `type_of`, `opaque`, `struct`.

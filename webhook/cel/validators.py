@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel import ast, conversions, regex, types
-from webhook.cel.declarations import Library
+from webhook.cel.declarations import Library, Validator
 from webhook.cel.errors import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webhook.cel.ast import Expression
-    from webhook.cel.declarations import Validator
     from webhook.cel.errors import Issues
     from webhook.cel.types import Type
 
@@ -20,24 +19,21 @@ if TYPE_CHECKING:
 def _literals(function: str, accepts: Callable[..., object]) -> Validator:
     """The first argument of a function, where it is a string literal, must be one that the function takes."""
 
-    def validate(root: Expression, issues: Issues) -> None:
-        for node in ast.walk(root):
-            if isinstance(node, ast.Call) and node.function == function and node.arguments:
-                argument = node.arguments[0]
-                if isinstance(argument, ast.Literal) and type(argument.value) is str:
-                    try:
-                        accepts(argument.value)
-                    except EvaluationError:
-                        issues.report(argument.offset, f"invalid {function} argument")
+    def check(node: Expression, issues: Issues) -> None:
+        argument = node.arguments[0] if isinstance(node, ast.Call) and node.arguments else None
+        if isinstance(argument, ast.Literal) and type(argument.value) is str:
+            try:
+                accepts(argument.value)
+            except EvaluationError:
+                issues.report(argument.offset, f"invalid {function} argument")
 
-    return validate
+    return Validator(check, function)
 
 
 _EXEMPT: Final = frozenset({"format", "cel.@block"})
 
 
-def homogeneous_aggregates(root: Expression, issues: Issues) -> None:
-    """All elements of a list, all keys and all values of a map must be of one type, save in arguments of `format`."""
+def _check_aggregates(root: Expression, issues: Issues) -> None:
     stack = [root]
     lists: list[ast.ListExpression] = []
     maps: list[ast.MapExpression] = []
@@ -84,6 +80,9 @@ def _check_map(node: ast.MapExpression, issues: Issues) -> None:
 def _report(node: Expression, expected: Type, found: Type, issues: Issues) -> None:
     issues.report(node.offset, f"expected type '{expected}' but found '{found}'")
 
+
+homogeneous_aggregates: Final = Validator(_check_aggregates)
+"""All elements of a list, all keys and all values of a map must be of one type, save in arguments of `format`."""
 
 EXTENDED_VALIDATIONS: Final = Library(
     "extended validations",

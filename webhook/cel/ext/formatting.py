@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel import ast, conversions, temporal, types
+from webhook.cel.declarations import Validator
 from webhook.cel.errors import EvaluationError
 from webhook.cel.types import DYN, Kind, list_of
 from webhook.cel.values import Duration, Timestamp, UInt, Value, from_key, type_of
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webhook.cel.ast import Expression
-    from webhook.cel.declarations import Validator
     from webhook.cel.errors import Issues
     from webhook.cel.types import Type
 
@@ -336,18 +336,13 @@ WITH_LOCALE: Final = _WithLocale(
 def format_validator(formatter: Formatter) -> Validator:
     """Checks the calls of `format` whose text and arguments are written out."""
 
-    def validate(root: Expression, issues: Issues) -> None:
-        for node in ast.walk(root):
-            if isinstance(node, ast.Call) and node.function == "format" and node.target is not None:
-                text, arguments = node.target, node.arguments[0]
-                if (
-                    isinstance(text, ast.Literal)
-                    and type(text.value) is str
-                    and isinstance(arguments, ast.ListExpression)
-                ):
-                    _check_call(formatter, node, text.value, arguments.elements, issues)
+    def check(node: Expression, issues: Issues) -> None:
+        if isinstance(node, ast.Call) and isinstance(node.target, ast.Literal):
+            arguments = node.arguments[0]
+            if type(node.target.value) is str and isinstance(arguments, ast.ListExpression):
+                _check_call(formatter, node, node.target.value, arguments.elements, issues)
 
-    return validate
+    return Validator(check, "format")
 
 
 def _check_call(formatter: Formatter, call: ast.Call, text: str, elements: list[Expression], issues: Issues) -> None:
