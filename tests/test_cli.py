@@ -1,19 +1,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import webhook.cli.validate
 from tests.command import ROOT, SCRIPT, draguard, process
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMANDS = ("validate", "mutate", "explain", "review", "serve", "certs")
 BAD = "examples/limits/nodes.yaml"
@@ -92,6 +90,18 @@ class TestProcess:
         finally:
             os.close(write)
         assert (done.returncode, done.stderr) == (141, b"")
+
+    def test_output_that_cannot_be_written_is_no_finding(self) -> None:
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run([SCRIPT, "validate", BAD], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False)
+        assert (done.returncode, done.stderr) == (3, b"draguard validate: error: [Errno 28] No space left on device\n")
+
+    @pytest.mark.parametrize(("closed", "code"), [("<&-", 0), (">&-", 1), ("2>&-", 1), ("<&- >&- 2>&-", 0)])
+    def test_closed_streams_are_empty_ones(self, closed: str, code: int) -> None:
+        path = "-" if "<" in closed else BAD
+        command = f"{shlex.quote(str(SCRIPT))} validate {path} {closed}"
+        done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, cwd=ROOT, check=False)  # noqa: S607
+        assert (done.returncode, done.stderr) == (code, b"")
 
     def test_it_ends_quietly_when_interrupted(self, tmp_path: Path) -> None:
         fifo = tmp_path / "never-ending.yaml"

@@ -416,7 +416,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return b"\n".join(lines)
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     text=damaged() | st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")),
     options=st.sampled_from([[], ["--output", "json"], ["--color", "always"], ["--kubernetes-version", "1.30"]]),

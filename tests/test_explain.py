@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.command import ROOT, draguard
@@ -200,7 +200,8 @@ class TestUnknownNames:
         with pytest.raises(ValueError, match=r"Kubernetes 1\.12 is not known here"):
             explain(kubernetes="1.12")
 
-    @given(st.text())
+    @settings(max_examples=30, deadline=None)
+    @given(st.text() | st.text("RPod.sepc[]", max_size=8))
     def test_any_text_is_explained_or_refused(self, query: str) -> None:
         try:
             told = explain(query)

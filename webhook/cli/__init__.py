@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from webhook.cli.arguments import UsageError, make_parser
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
 
 OK = 0
@@ -31,15 +32,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: argparse has printed help, the version or a usage error.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if reconfigure := getattr(stream, "reconfigure", None):
-            # What a terminal's encoding cannot say is escaped, rather than the end of the report.
-            reconfigure(errors="backslashreplace")
+    _prepare_streams()
     parser = make_parser()
     arguments = parser.parse_args(argv)
     if arguments.command is None:
         parser.print_help(sys.stderr)
         return USAGE
+    try:
+        return _run(arguments)
+    except BrokenPipeError:
+        _discard_output()
+        return READER_GONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(arguments: Namespace) -> int:
     try:
         code: int = import_module(f"webhook.cli.{arguments.command}").run(arguments)
         sys.stdout.flush()
@@ -47,14 +55,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"draguard {arguments.command}: error: {error}", file=sys.stderr)
         return USAGE
     except BrokenPipeError:
+        raise
+    except OSError as error:  # the reader turns those of files into findings; what is left is the output
         _discard_output()
-        return READER_GONE
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        print(f"draguard {arguments.command}: error: {error}", file=sys.stderr)
+        return INTERNAL
     except Exception:  # noqa: BLE001 - whatever it is, it must not pass for a finding
         _report_own_failure(arguments.command)
         return INTERNAL
     return code
+
+
+def _prepare_streams() -> None:
+    """Make standard streams usable, whatever the process was started with."""
+    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
+        stream = getattr(sys, name)
+        if stream is None:  # closed by who started the process
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - until the process ends
+        elif mode == "w" and (reconfigure := getattr(stream, "reconfigure", None)):
+            # What a terminal's encoding cannot say is escaped, rather than the end of the report.
+            reconfigure(errors="backslashreplace")
 
 
 def _discard_output() -> None:
