@@ -23,22 +23,27 @@ GIVEN_UP: Final = object()
 
 _BEYOND_ASCII: Final = r"\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 """Characters beyond ASCII that are neither line breaks nor byte order marks nor forbidden."""
-_ANY: Final = rf"[ -~{_BEYOND_ASCII}]"
 
-_LINE: Final = re.compile(rf"( *)((?:- )*)(?:([A-Za-z_][A-Za-z0-9_./-]{{0,127}}):(?= |$))?({_ANY}*)")
+_LINE: Final = re.compile(
+    rf"( *)((?:- ){{0,9}})(?:([A-Za-z_][A-Za-z0-9_./-]{{0,127}}):(?= |$))?([ -~{_BEYOND_ASCII}]*)"
+)
 _BARE: Final = rf"(?:[!-9;-~{_BEYOND_ASCII}]|:(?=[!-~{_BEYOND_ASCII}])| +(?=[!\"$-~{_BEYOND_ASCII}]))*"
 """Goes on with a plain scalar, which ends before a comment and is none if it holds a colon and a space."""
 _VALUE: Final = re.compile(
     rf" *(?:((?:[A-Za-z0-9_/.+~=<(]|-(?=[0-9])){_BARE})"
-    r"|(\"(?:[^\"\\]|\\.)*\")|'((?:[^']|'')*)'|([\[{].*[\]}])|([|>]-?))?(?: *|( +#.*))"
+    r"|(\"[^\"\\]*(?:\\.[^\"\\]*)*\")|'([^']*(?:''[^']*)*)'|([\[{].*[\]}])|([|>]-?))?(?: *|( +#.*))"
 )
 _MORE_OF_IT: Final = re.compile(rf"[!\"$-9;-~{_BEYOND_ASCII}]{_BARE}")
-_TEXT: Final = re.compile(rf"(?:{_ANY}|\n)*")
+_TEXT: Final = re.compile(rf"[\n -~{_BEYOND_ASCII}]*")
 
 _MAX_LEVELS: Final = 50
 _MAX_BRACKETS: Final = 50
-_MAX_LINES: Final = 20_000
+_MAX_REMEMBERED: Final = 20_000
+"""Lines of which it is known what they say."""
 _MAX_LENGTH: Final = 200
+"""Characters of a line that is remembered."""
+_MAX_LENGTH_OF_MANY: Final = 20_000
+"""Characters of a string that is put together from many lines, one after the other."""
 
 _BLANK, _NOTHING, _SCALAR, _PLAIN, _MORE, _FLOW, _BLOCK = range(7)
 """Sorts of value: ``_PLAIN`` is a string that the next line, ``_MORE``, may go on with."""
@@ -77,12 +82,12 @@ def _build(lines: Iterator[_Line]) -> Any:
     last: Any = None
     for column, dashes, key, sort, value in lines:
         if sort == _MORE:
-            if column <= columns[-1]:
-                raise _GiveUpError
-            into[last] += " " + value
+            into[last] = _longer(into[last], value, is_inside=column > columns[-1])
             continue
+        if len(columns) > _MAX_LEVELS:
+            raise _GiveUpError
         if column > columns[-1] or (open_key is not None and dashes and column == columns[-1]):
-            if open_key is None or len(columns) > _MAX_LEVELS:
+            if open_key is None:
                 raise _GiveUpError
             into = [] if dashes else {}
             around[-1][open_key] = into
@@ -109,6 +114,12 @@ def _build(lines: Iterator[_Line]) -> Any:
             if sort == _NOTHING:
                 open_key = key
     return whole[""]
+
+
+def _longer(text: str, more: str, *, is_inside: bool) -> str:
+    if not is_inside or len(text) > _MAX_LENGTH_OF_MANY:
+        raise _GiveUpError
+    return f"{text} {more}"
 
 
 def _closed(columns: list[int], around: list[Any], column: int, *, is_list: bool) -> Any:
@@ -163,7 +174,7 @@ def _read_line(text: str) -> _Line:
     else:
         raise _GiveUpError
     if len(text) <= _MAX_LENGTH:
-        if len(_remembered) >= _MAX_LINES:
+        if len(_remembered) >= _MAX_REMEMBERED:
             _remembered.clear()
         _remembered[text] = line
     return line
