@@ -434,6 +434,13 @@ def test_a_pod_nested_without_end_is_compared() -> None:
     assert validate(changed(STORED, ("spec.dnsConfig", deep)), STORED)
 
 
+def test_what_no_api_server_can_have_stored_is_no_old_pod() -> None:
+    old = changed(STORED, ("spec.containers.0.resources.limits.cpu", "many"))
+
+    for subresource in ("", "status"):
+        assert [problem.rule for problem in validate(STORED, old, subresource=subresource)] == ["old-object"]
+
+
 # Anything
 
 

@@ -74,6 +74,32 @@ def test_claims_of_the_pod_level_are_refused_in_the_words_of_the_release(kuberne
     assert said(problems) == [f"spec.resources.claims: {message}"]
 
 
+@pytest.mark.parametrize(
+    ("kubernetes", "field", "value", "expected"),
+    [
+        ("1.35", "workloadRef", {"name": "a", "podGroup": "b"}, []),
+        ("1.35", "workloadRef", {}, ["name", "podGroup"]),
+        (
+            "1.35",
+            "workloadRef",
+            {"name": "A", "podGroup": "a.b", "podGroupReplicaKey": "B"},
+            ["name", "podGroup", "podGroupReplicaKey"],
+        ),
+        ("1.36", "schedulingGroup", {"podGroupName": "workers"}, []),
+        ("1.36", "schedulingGroup", {"podGroupName": "Workers"}, ["podGroupName"]),
+        ("1.36", "schedulingGroup", {"podGroupName": ""}, ["podGroupName"]),
+        ("1.36", "schedulingGroup", {}, ["podGroupName"]),
+    ],
+)
+def test_a_group_of_pods_is_named(kubernetes: str, field: str, value: dict[str, str], expected: list[str]) -> None:
+    pod = {**POD, "spec": {**POD["spec"], field: value}}
+
+    problems = validate(pod, kubernetes=kubernetes, feature_gates={"GenericWorkload": True})
+
+    assert [problem.field for problem in problems] == [f"spec.{field}.{name}" for name in expected]
+    assert {problem.reason for problem in problems} <= {"FieldValueInvalid"}
+
+
 def test_claims_of_a_static_pod_are_reported_at_the_empty_path() -> None:
     pod = copy.deepcopy(POD)
     pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}

@@ -50,6 +50,7 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
     "DRAResourcePoolStatus": {36: _ALPHA},
     "DRAWorkloadResourceClaims": {36: _ALPHA},
     "GenericWorkload": {35: _ALPHA},
+    "PodLevelResources": {32: _ALPHA, 34: _BETA},
 }
 """The stage of each gate from a release on; None from the release that no longer has it."""
 

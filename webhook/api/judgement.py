@@ -20,7 +20,6 @@ from webhook.schema import (
     UNKNOWN_FIELD,
     UPDATE,
     UPDATE_STATUS,
-    WRONG_TYPE,
     CompiledStruct,
     compile_struct,
 )
@@ -91,9 +90,9 @@ def _judged(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: S
         found += _checked(struct, _without(obj, dropped))
     else:
         before = old if isinstance(old, dict) else _EMPTY
-        # The stored object may have fields of a later release; the wrong type of a field cannot have been stored.
+        # The stored object may have fields of a later release; what cannot be decoded cannot have been stored.
         stored = struct.decode(before)
-        if old is not before or any(misfit.rule == WRONG_TYPE for misfit in stored):
+        if old is not before or any(misfit.rule not in {UNKNOWN_FIELD, GATE_OFF} for misfit in stored):
             return [refused(BAD_REQUEST, Path(), "the old object is no stored object of this kind").named("old-object")]
         in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
         dropped = [misfit for misfit in dropped if misfit.gates not in in_use]

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 from webhook import formats
 from webhook.api.container import Container, EphemeralContainer, ResourceRequirements
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
-from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Struct, Text, check
+from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Struct, Text, check, exactly_one
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webhook.problem import Problem
     from webhook.schema import View
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 
 
 # What is claimed
@@ -49,17 +50,15 @@ class PodResourceClaim(Struct):
     )
 
 
-@check(ClaimSource, until=30)
-@check(PodResourceClaim, since=31)
-def one_source(claim: View) -> Iterator[Problem]:
+@exactly_one(ClaimSource, *SOURCES, until=30)
+@exactly_one(PodResourceClaim, *SOURCES, since=31)
+def one_source(claim: View, given: Sequence[str]) -> Iterator[Problem]:
     """A claim comes either from an object or from a template."""
-    from_object, from_template = "resourceClaimName" in claim, "resourceClaimTemplateName" in claim
-    if from_object and from_template:
+    if given:
         detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-        yield invalid(claim.path, claim.submitted, detail)
-    elif not from_object and not from_template:
+    else:
         detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-        yield invalid(claim.path, claim.submitted or {}, detail)
+    yield invalid(claim.path, claim.submitted, detail)
 
 
 # Where the pod may run
@@ -164,9 +163,20 @@ class PodSpec(Struct):
     initContainers = Array(Nested(Container), "The containers that run before these, and sidecars.")
     ephemeralContainers = Array(Nested(EphemeralContainer), "Containers that were added to the running pod.")
     resourceClaims = Array(Nested(PodResourceClaim), "The claims that must be allocated before the pod can start.")
-    resources = Nested(ResourceRequirements, "What all containers together may use.", pointer=True, since=32)
-    workloadRef = Nested(WorkloadReference, "The workload it is scheduled with.", pointer=True, since=35, until=35)
-    schedulingGroup = Nested(PodSchedulingGroup, "The pods it is scheduled with.", pointer=True, since=36)
+    resources = Nested(
+        ResourceRequirements, "What all containers may use.", pointer=True, since=32, gate="PodLevelResources"
+    )
+    workloadRef = Nested(
+        WorkloadReference,
+        "The workload it is scheduled with.",
+        pointer=True,
+        since=35,
+        until=35,
+        gate="GenericWorkload",
+    )
+    schedulingGroup = Nested(
+        PodSchedulingGroup, "The pods it is scheduled with.", pointer=True, since=36, gate="GenericWorkload"
+    )
     schedulingGates = Array(Nested(PodSchedulingGate), "What must be done before it is scheduled.")
     schedulerName = Text("Who schedules it.")
     nodeName = Text("The node that it was scheduled to.")

@@ -143,10 +143,17 @@ class PodStatus(Struct):
     ephemeralContainerStatuses = Array(Nested(ContainerStatus), "What became of containers that were added.")
     resourceClaimStatuses = Array(Nested(PodResourceClaimStatus), "The claims made from templates.", since=28)
     extendedResourceClaimStatus = Nested(
-        PodExtendedResourceClaimStatus, "The claim made for extended resources.", pointer=True, since=34
+        PodExtendedResourceClaimStatus,
+        "The claim made for extended resources.",
+        pointer=True,
+        since=34,
+        gate="DRAExtendedResource",
     )
     nodeAllocatableResourceClaimStatuses = Array(
-        Nested(NodeAllocatableResourceClaimStatus), "What claims take of the node's own resources.", since=36
+        Nested(NodeAllocatableResourceClaimStatus),
+        "What claims take of the node's own resources.",
+        since=36,
+        gate="DRANodeAllocatableResources",
     )
     hostIPs = Anything("The node's addresses.", since=28)
     observedGeneration = Anything("The generation that this is the status of.", since=33)
