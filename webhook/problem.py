@@ -167,6 +167,11 @@ def too_many(path: Path, count: int, limit: int, release: int) -> Problem:
     return _error("FieldValueTooMany", path, f"Too many: {count}: {detail}", "max-items")
 
 
+def null(release: int) -> str | None:
+    """Return what stands for an absent value in messages; before Kubernetes 1.34 it was quoted like a text."""
+    return None if release >= _PLAIN_NULL else "null"
+
+
 def quoted(text: str) -> str:
     r"""Quote a string as Go's ``%q`` does.
 
@@ -208,6 +213,7 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
 
 
+_PLAIN_NULL = 34
 _ONE_WORDING = 32
 _SINGULAR = 34
 

@@ -30,6 +30,9 @@ INTERFACE_NAME_MAX_BYTES = 256
 HARDWARE_ADDRESS_MAX_BYTES = 128
 IPS_MAX_ITEMS = 16
 
+CHECKED_ONCE = 32
+"""From Kubernetes 1.32 an allocation is validated when it is set, not with every update of the status."""
+
 
 # Allocation
 
@@ -133,7 +136,7 @@ class ResourceClaimConsumerReference(Struct):
 class ResourceClaimStatus(Struct):
     """Whether and for whom a claim is allocated."""
 
-    allocation = Nested(AllocationResult, "The devices, once allocated.", pointer=True, rechecked={32: NEW})
+    allocation = Nested(AllocationResult, "The devices, once allocated.", pointer=True, rechecked={CHECKED_ONCE: NEW})
     reservedFor = Array(
         Nested(ResourceClaimConsumerReference),
         "Who may use the claim.",
@@ -210,6 +213,10 @@ def _shown(identity: tuple[str, ...], release: int) -> Any:
     return dict(zip(names, identity if release >= _SPELLED_OUT else ({}, {}, {}, {}), strict=True))
 
 
+_CANONICAL = 33
+"""From Kubernetes 1.33 addresses are compared as they are written."""
+
+
 @check(NetworkDeviceData)
 def addresses(network: View) -> Iterator[Problem]:
     """Addresses are written with a prefix length, in canonical form, and each once."""
@@ -225,6 +232,3 @@ def addresses(network: View) -> Iterator[Problem]:
         if key in seen and (key or network.release >= _CANONICAL):
             yield duplicate(path, key)
         seen.add(key)
-
-
-_CANONICAL = 33

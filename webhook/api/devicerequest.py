@@ -9,7 +9,7 @@ from webhook.api.names import dns_label
 from webhook.api.selectors import selectors
 from webhook.api.taints import tolerations
 from webhook.api.values import Quantity
-from webhook.problem import invalid, not_supported, required
+from webhook.problem import invalid, not_supported, null, required
 from webhook.schema import ANY, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def exactly_or_first_available(request: View) -> Iterator[Problem]:
         yield required(request.path, "exactly one of `exactly` or `firstAvailable` is required")
     elif request.exactly and request.firstAvailable:
         detail = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"
-        yield invalid(request.path, None, detail)
+        yield invalid(request.path, null(request.release), detail)
 
 
 # v1alpha3 and v1beta1: the fields of `exactly` sit on the request itself

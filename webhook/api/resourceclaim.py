@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
-from webhook.api.claimstatus import ResourceClaimStatus
+from webhook.api.claimstatus import CHECKED_ONCE, ResourceClaimStatus
 from webhook.api.devicerequest import DeviceRequest
 from webhook.api.meta import Object, TemplateMetadata
 from webhook.api.names import driver_name, fully_qualified_name
@@ -149,7 +149,7 @@ def requests_that_exist(devices: View) -> Iterator[Problem]:
 def allocated_requests_that_exist(claim: View, old: View) -> Iterator[Problem]:
     """What was allocated was asked for by a request of the claim."""
     allocation, release = claim.status.allocation, claim.release
-    if not allocation or (old.status.allocation and release >= _SUBREQUESTS - 1):
+    if not allocation or (old.status.allocation and release >= CHECKED_ONCE):
         return
     known = _known_requests(claim.spec.devices)
     for result in _checked_items(allocation.devices.results, REQUESTS_MAX_ITEMS, release):
@@ -186,6 +186,16 @@ def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], relea
             yield invalid(path, segment, detail)
     if request not in known or (slash and alternative not in known[request]):
         yield invalid(path, name, _NO_SUBREQUEST)
+
+
+@transition(ResourceClaim, on=[UPDATE_STATUS])
+def reserved_while_going(claim: View, old: View) -> Iterator[Problem]:
+    """Nobody new may reserve a claim that is going away."""
+    status, before = claim.status, old.status.reservedFor
+    going = claim.metadata.deletionTimestamp or status.deallocationRequested
+    if going and status.allocation and any(consumer not in before for consumer in status.reservedFor):
+        detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        yield forbidden(status / "reservedFor", detail)
 
 
 # Administration

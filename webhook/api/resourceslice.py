@@ -9,7 +9,7 @@ from webhook.api.core import NodeSelector
 from webhook.api.device import CounterSet, Device, list_attributes
 from webhook.api.meta import Object
 from webhook.api.names import driver_name, pool_name
-from webhook.problem import WARNING, Problem, invalid, quoted, required, too_many
+from webhook.problem import WARNING, Problem, invalid, null, quoted, required, too_many
 from webhook.schema import Array, Bool, Int, Nested, Struct, Text, check
 from webhook.schema.collections import SIZE_ENDS_LIST
 
@@ -101,7 +101,7 @@ def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
     if not names:
         yield required(spec.path, detail)
     elif len(names) > 1 and spec.release < _FOUR_WAYS:
-        yield invalid(spec.path, None, detail)
+        yield invalid(spec.path, null(spec.release), detail)
     elif len(names) > 1:
         yield invalid(spec.path, f"{{{', '.join(names)}}}", f"{detail}, but multiple fields are set")
 
@@ -131,7 +131,7 @@ def nodes_of_each_device(spec: View) -> Iterator[Problem]:
                 "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true "
                 "in the ResourceSlice spec"
             )
-            yield invalid(device.path, None, detail)
+            yield invalid(device.path, null(device.release), detail)
 
 
 DEVICE_NODE_FIELDS = "nodeName", "nodeSelector", "allNodes"

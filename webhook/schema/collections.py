@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Key, Path, Problem, duplicate, invalid, required, too_many
 from webhook.schema.decoding import Misfit, wrong_type
-from webhook.schema.fields import NO_PROBLEMS, Compiled, Field, most
+from webhook.schema.fields import EMPTY, NO_PROBLEMS, Compiled, Field, most
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +100,7 @@ class Array(Field):
         def check(value: list[Any] | None) -> Sequence[Problem]:
             if not value:
                 if empty and value is not None:
-                    return (invalid(Path(), value, empty),)
+                    return (invalid(Path(), value, empty).named(EMPTY),)
                 return (required(Path(), detail),) if needed else NO_PROBLEMS
             found: list[Problem] = []
             if limit is not None and len(value) > limit:

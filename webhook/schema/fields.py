@@ -23,6 +23,8 @@ NO_PROBLEMS: tuple[Problem, ...] = ()
 
 IMMUTABLE = "immutable"
 
+EMPTY = "empty"
+
 CHANGED = "changed"
 """An update validates the field again only if it has changed."""
 NEW = "new"

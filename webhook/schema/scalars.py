@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from webhook.problem import Path, Problem, invalid, not_supported, required, too_long
+from webhook.problem import Path, Problem, invalid, not_supported, null, required, too_long
 from webhook.schema.decoding import Misfit, unparsable, wrong_type
-from webhook.schema.fields import NO_MISFITS, NO_PROBLEMS, Compiled, Default, Field, most, name_of
+from webhook.schema.fields import EMPTY, NO_MISFITS, NO_PROBLEMS, Compiled, Default, Field, most, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,6 +42,7 @@ class Scalar(Field):
         """Make the closures for one target."""
         go_type = self.type_name(package)
         absent = None if self.pointer else self.zero
+        shown = null(target.release) if self.pointer else self.zero
         default, zero, pointer, plain = self._constant(target), self.zero, self.pointer, self.python
 
         def decode(value: object) -> Sequence[Misfit]:
@@ -57,7 +58,7 @@ class Scalar(Field):
                 return absent if default is None else default
             return value
 
-        return Compiled(decode, self.checker(target), self._frozen(canonical, absent), canonical, view, plain)
+        return Compiled(decode, self.checker(target), self._frozen(canonical, shown), canonical, view, plain)
 
     def _constant(self, target: Target) -> Any:
         """Return the default, unless it depends on other fields: then the struct around sets it."""
@@ -85,7 +86,7 @@ class Scalar(Field):
         def check(value: Any) -> Sequence[Problem]:
             if needed and (value is None or value == missing):
                 return (required(Path()),)
-            return (invalid(Path(), value, empty),) if empty and value == zero else NO_PROBLEMS
+            return (invalid(Path(), value, empty).named(EMPTY),) if empty and value == zero else NO_PROBLEMS
 
         return check
 
@@ -153,7 +154,7 @@ class Text(Scalar):
                 if fine_if_absent if value is None else fine_if_empty:
                     return NO_PROBLEMS
                 if empty and value is not None:
-                    return (invalid(Path(), value, empty),)
+                    return (invalid(Path(), value, empty).named(EMPTY),)
                 if needed and not always:
                     return (required(Path()),)
             text = value or ""
