@@ -100,6 +100,7 @@ class TestPaths:
         folder = write(a=CLAIM.replace("claim", "CLAIM"))
         done = draguard("validate", folder / "gone.yaml", folder)
         assert done.code == 2
+        assert "\n1 document in 1 file: 2 errors" in done.out
         assert f"{folder}/gone.yaml: error unreadable: no such file or directory\n" in done.out
         assert f"{folder}/a.yaml:4:3: error object-name: " in done.out
 
@@ -316,6 +317,10 @@ class TestOld:
         (found,) = report("--old", folder / "old.yaml", folder / "new.yaml")["findings"]
         assert (found["file"], found["rule"]) == (f"{folder}/old.yaml", "unreadable")
 
+    def test_what_is_no_object_is_no_old_state(self, write: Callable[..., Path]) -> None:
+        folder = write(old=f"[1]\n---\n3\n---\n{NEW_POD.replace('apiVersion: v1', '')}", new=f"{NEW_POD}")
+        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == []
+
     def test_an_object_without_name_has_no_old_state(self, write: Callable[..., Path]) -> None:
         unnamed = CLAIM.replace("name: claim", "generateName: claim-")
         folder = write(old=unnamed, new=unnamed.replace("gpu", "other"))
@@ -423,5 +428,13 @@ def damaged(draw: st.DrawFn) -> bytes:
 )
 def test_no_file_makes_it_fail(text: bytes, options: list[str]) -> None:
     done = draguard("validate", *options, "-", stdin=text)
+    assert done.code in {0, 1}, done.err
+    assert done.err == ""
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(text=damaged())
+def test_no_old_state_makes_it_fail(text: bytes) -> None:
+    done = draguard("validate", "--old", "-", ROOT / "examples/mended", ROOT / "examples/pre-scheduled", stdin=text)
     assert done.code in {0, 1}, done.err
     assert done.err == ""

@@ -105,14 +105,10 @@ class Report:
         self.skipped: Counter[tuple[str, str]] = Counter()
         self.findings: list[Finding] = []
 
-    def count(self, level: str) -> int:
-        """Count the findings of a level."""
-        return sum(finding.problem.level == level for finding in self.findings)
-
     @property
     def errors(self) -> int:
         """How many findings are errors."""
-        return self.count(ERROR)
+        return sum(finding.problem.level == ERROR for finding in self.findings)
 
     @property
     def warnings(self) -> int:

@@ -60,7 +60,8 @@ def _judge_all(
     releases, later = _Releases(), list[_Later]()
     for document in documents:
         if isinstance(document, Unreadable):
-            report.files[document.source] = None
+            if document.line:
+                report.files[document.source] = None
             found_in.append([unread(document)])
             continue
         report.files[document.source] = None
@@ -141,22 +142,26 @@ class _OldState:
         for document in read(paths):
             if isinstance(document, Unreadable):
                 report.findings.append(unread(document))
-            elif (about := identity(document.data)).name:
-                group = about.api_version.rpartition("/")[0]
-                self._objects.setdefault((group, about.kind, about.name), {})[about.namespace] = document.data
+            elif (about := identity(document.data)).name and about.api_version:
+                self._objects.setdefault(_key(about), {})[about.namespace] = document.data
 
     def of(self, obj: dict[str, Any]) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and what is to be said of it."""
         if not self._objects:
             return None, []
         about = identity(obj)
-        states = self._objects.get((about.api_version.rpartition("/")[0], about.kind, about.name), {})
+        states = self._objects.get(_key(about), {})
         old = next(_matching(states, about.namespace), None)
         if old is None or old["apiVersion"] == about.api_version:
             return old, []
         message = f"the old state is in {old['apiVersion']}, so the two are not compared"
         hint = f"get the old state in {about.api_version}: kubectl get {_resource(about)}"
         return None, [Problem(WARNING, "old-version", "NotCompared", Path(("apiVersion",)), message, hint)]
+
+
+def _key(about: Identity) -> tuple[str, str, str]:
+    """Name an object whatever its version and namespace."""
+    return about.api_version.rpartition("/")[0], about.kind, about.name
 
 
 def _matching(states: dict[str, Any], namespace: str) -> Iterator[Any]:
