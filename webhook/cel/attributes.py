@@ -84,11 +84,16 @@ def emit(chain: Chain, *, own_cost: int) -> Closure:
     assert chain.slot is not None  # noqa: S101  # a chain starts at a slot or a closure
     if not chain.links:
         return _variable(chain.slot, chain.name, own_cost)
-    if all(type(link.key) is str and link.computed is None and not link.optional for link in chain.links):
+    if _is_plain(chain):
         return _fields(chain, chain.slot, own_cost)
     variable = _variable(chain.slot, chain.name, own_cost)
     links = chain.links
     return lambda frame: resolve(frame, variable(frame), links)
+
+
+def _is_plain(chain: Chain) -> bool:
+    """Whether all links are fields with constant names, none of them optional."""
+    return all(type(link.key) is str and link.computed is None and not link.optional for link in chain.links)
 
 
 def _variable(slot: int, name: str, own_cost: int) -> Closure:
@@ -158,11 +163,29 @@ def _fields(chain: Chain, slot: int, own_cost: int) -> Closure:
 def emit_presence(chain: Chain, field: str, *, test_cost: int, strict: bool) -> Closure:
     """The closure of `has(chain.field)`; the test itself costs `test_cost`, and `strict` is as in `Link`."""
     operand = emit(chain, own_cost=0)
-    cost = chain.own_cost + test_cost
+    own_cost = chain.own_cost + test_cost
 
     def presence(frame: Frame) -> bool:
-        frame[0] -= cost
+        frame[0] -= own_cost
         value = operand(frame)
         return field in value if type(value) is dict else operators.has(value, field, strict=strict)
 
-    return presence
+    slot = chain.slot
+    if slot is None or not _is_plain(chain):
+        return presence
+    names = [link.key for link in chain.links]
+    whole_cost = own_cost + len(names)
+
+    def presence_in_dicts(frame: Frame) -> bool:
+        value = frame[slot]
+        try:
+            for name in names:
+                value = value[name]
+        except (KeyError, TypeError):
+            return presence(frame)
+        if type(value) is not dict:
+            return presence(frame)
+        frame[0] -= whole_cost
+        return field in value
+
+    return presence_in_dicts

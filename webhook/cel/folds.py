@@ -82,10 +82,6 @@ class Loop:
         self.slot = slot
         self.slot2 = slot2
 
-    def elements(self, frame: Frame) -> Iterator[Value]:
-        """The elements, for a caller that binds its one variable itself."""
-        return _elements(self.range(frame))
-
     def run(self, frame: Frame) -> Iterator[None]:
         """Binds the variables to one element after the other."""
         value = self.range(frame)
@@ -121,14 +117,19 @@ def quantifier(loop: Loop, predicate: Closure, *, stops_at: bool) -> Closure:
     """`all`, which stops at the first false, and `exists`, at the first true; an error counts if nothing stops."""
     condition_cost = 3 if stops_at else 2
     element_cost = condition_cost + 1
-    slot = loop.slot
-    elements_of = loop.elements if loop.slot2 is None else None
+    slot, range_ = loop.slot, loop.range
+    binds_itself = loop.slot2 is None
 
     def quantify(frame: Frame) -> bool:
         failure: EvaluationError | None = None
-        elements = loop.run(frame) if elements_of is None else elements_of(frame)
+        elements: Iterator[Value]
+        if binds_itself:
+            value = range_(frame)
+            elements = iter(value) if type(value) is list else _elements(value)
+        else:
+            elements = loop.run(frame)
         for element in elements:
-            if elements_of is not None:
+            if binds_itself:
                 frame[slot] = element
             frame[0] -= element_cost
             if frame[0] < 0:
