@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.timing import interleaved
@@ -18,6 +19,8 @@ from webhook.cel.types import DYN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Engine = tuple[Callable[[str], Any], Callable[[Any], object]]
+
 LIMIT = 1_000_000
 EVALUATIONS = 300
 COMPILATIONS = 30
@@ -26,8 +29,10 @@ EXPRESSIONS = (
     'object.metadata.name == "probe"',
     '!has(object.spec.nodeName) || object.spec.nodeName.startsWith("node-")',
     'object.spec.containers.all(c, c.image.contains("/") || c.name == "c1")',
-    "object.spec.resourceClaims.all(c, object.spec.containers.exists(k, has(k.resources.claims) && "
-    'k.resources.claims.exists(x, x.name == c.name)) || c.name == "nic")',
+    (
+        "object.spec.resourceClaims.all(c, object.spec.containers.exists(k, has(k.resources.claims) && "
+        'k.resources.claims.exists(x, x.name == c.name)) || c.name == "nic")'
+    ),
 )
 # What the API server's own engine took for the same expressions on one core: compile, evaluate, in microseconds.
 API_SERVER = ((34, 3.5), (66, 4.7), (104, 7.4), (213, 19.5))
@@ -60,10 +65,8 @@ POD: dict[str, Any] = {
     },
 }
 
-Engine = "tuple[Callable[[str], Any], Callable[[Any], object]]"
 
-
-def ours() -> tuple[Callable[[str], Any], Callable[[Any], object]]:
+def ours() -> Engine:
     """This engine, with type checking and the cost counted."""
     environment = Environment(
         (OPTIONALS, TWO_VARIABLE_COMPREHENSIONS, LISTS, SETS, strings(2)),
@@ -74,7 +77,7 @@ def ours() -> tuple[Callable[[str], Any], Callable[[Any], object]]:
     return environment.compile, lambda program: program.evaluate({"object": POD}, meter=meter)
 
 
-def cel_python() -> tuple[Callable[[str], Any], Callable[[Any], object]]:
+def cel_python() -> Engine:
     """Module celpy: no type checker, no cost."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -86,20 +89,20 @@ def cel_python() -> tuple[Callable[[str], Any], Callable[[Any], object]]:
     )
 
 
-def cel_expr_python() -> tuple[Callable[[str], Any], Callable[[Any], object]]:
+def cel_expr_python() -> Engine:
     """cel-cpp in Python: a type checker, no cost."""
     engine = importlib.import_module("cel_expr_python.cel")
     environment = engine.NewEnv(variables={"object": engine.Type.DYN})
     return environment.compile, lambda program: program.eval(data={"object": POD}).value()
 
 
-def common_expression_language() -> tuple[Callable[[str], Any], Callable[[Any], object]]:
+def common_expression_language() -> Engine:
     """A Rust engine: no type checker, no cost."""
     engine = importlib.import_module("cel")
     return engine.compile, lambda program: program.execute({"object": POD})
 
 
-def available() -> dict[str, tuple[Callable[[str], Any], Callable[[Any], object]]]:
+def available() -> dict[str, Engine]:
     """The engines that can be imported, ours first."""
     engines = {}
     for make in (ours, cel_python, cel_expr_python, common_expression_language):
@@ -140,8 +143,8 @@ def main() -> None:
             program = compile_text(text)
             if bool(evaluate(program)) is not True:
                 print(f"  {name} says otherwise")
-            compilers[name] = lambda compile_text=compile_text: compile_text(text)
-            evaluators[name] = lambda evaluate=evaluate, program=program: evaluate(program)
+            compilers[name] = partial(compile_text, text)
+            evaluators[name] = partial(evaluate, program)
         compare("compile", compilers, COMPILATIONS, compile_time)
         compare("evaluate", evaluators, EVALUATIONS, evaluate_time)
 
