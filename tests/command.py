@@ -43,7 +43,7 @@ def process(*arguments: str | Path, stdin: bytes = b"", env: Mapping[str, str] |
 
 def draguard(*arguments: str | Path, stdin: bytes = b"") -> Done:
     """Run the command in this process, where it is quicker and its lines are counted."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     real = sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
     try:
@@ -53,4 +53,9 @@ def draguard(*arguments: str | Path, stdin: bytes = b"") -> Done:
         code = ended.code if isinstance(ended.code, int) else 0
     finally:
         sys.stdin = real
-    return Done(code, out.getvalue(), err.getvalue())
+    return Done(code, *(_text(stream) for stream in (out, err)))
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()

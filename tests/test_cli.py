@@ -12,6 +12,7 @@ import pytest
 
 import webhook.cli.validate
 from tests.command import ROOT, SCRIPT, draguard, process
+from webhook.cli import main
 
 COMMANDS = ("validate", "mutate", "explain", "review", "serve", "certs")
 BAD = "examples/limits/nodes.yaml"
@@ -40,7 +41,7 @@ class TestHelp:
         assert done.err.startswith("usage: draguard")
 
     def test_the_version_is_that_of_the_distribution(self) -> None:
-        assert process("--version") == (0, f"draguard {version('draguard')}\n", "")
+        assert process("--version") == draguard("--version") == (0, f"draguard {version('draguard')}\n", "")
 
     @pytest.mark.parametrize(
         "arguments",
@@ -127,12 +128,29 @@ class TestOwnFailure:
             "draguard validate: error: draguard itself failed; please report this with the lines above\n"
         )
 
-    def test_output_that_is_no_file_may_be_gone_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def gone(*_: object) -> None:
-            raise BrokenPipeError
+    @pytest.mark.parametrize(
+        ("event", "code", "told"),
+        [
+            (BrokenPipeError(), 141, ""),
+            (KeyboardInterrupt(), 130, ""),
+            (OSError(28, "No space left"), 3, "draguard validate: error: [Errno 28] No space left\n"),
+        ],
+        ids=["reader gone", "interrupted", "disk full"],
+    )
+    def test_what_comes_from_outside_is_no_failure_of_its_own(
+        self, event: BaseException, code: int, told: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def read(*_: object) -> None:
+            raise event
 
-        monkeypatch.setattr(webhook.cli.validate, "read", gone)
-        assert draguard("validate", BAD).code == 141
+        monkeypatch.setattr(webhook.cli.validate, "read", read)
+        assert draguard("validate", BAD) == (code, "", told)
+
+    @pytest.mark.parametrize("stream", ["stdin", "stdout", "stderr"])
+    def test_a_stream_that_is_not_there_is_an_empty_one(self, stream: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, stream, None)
+        assert main(["validate", "-" if stream == "stdin" else str(ROOT / BAD)]) == (0 if stream == "stdin" else 1)
+        getattr(sys, stream).close()
 
 
 def test_usage_is_told_without_loading_what_commands_need() -> None:
