@@ -7,6 +7,7 @@ object, which they need and this engine does not, belongs to their time. Each fi
 from __future__ import annotations
 
 import importlib
+import json
 import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -37,31 +38,92 @@ EXPRESSIONS = (
 # What the API server's own engine took for the same expressions on one core: compile, evaluate, in microseconds.
 API_SERVER = ((34, 3.5), (66, 4.7), (104, 7.4), (213, 19.5))
 
+
+def container(name: str, image: str, **more: Any) -> dict[str, Any]:
+    """A container as the API server hands it to admission, with its defaults."""
+    return {
+        "name": name,
+        "image": image,
+        "args": ["--config=/etc/app/config.yaml", "--listen=:8080"],
+        "env": [{"name": f"SETTING_{number}", "value": f"value-{number}"} for number in range(6)],
+        "resources": {"limits": {"memory": "1Gi", "cpu": "500m"}, "requests": {"memory": "512Mi", "cpu": "250m"}},
+        "ports": [{"containerPort": 8080, "name": "http", "protocol": "TCP"}],
+        "livenessProbe": {
+            "httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"},
+            "timeoutSeconds": 1,
+            "periodSeconds": 10,
+            "successThreshold": 1,
+            "failureThreshold": 3,
+        },
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True},
+        "volumeMounts": [
+            {"name": "config", "mountPath": "/etc/app", "readOnly": True},
+            {"name": "token", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": True},
+        ],
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+        "imagePullPolicy": "IfNotPresent",
+        **more,
+    }
+
+
+CLAIMED = {"claims": [{"name": "gpu"}], "limits": {"memory": "1Gi", "cpu": "500m"}}
 POD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",
-    "metadata": {"name": "probe", "namespace": "cel", "labels": {"app": "inference", "tier": "gpu"}},
+    "metadata": {
+        "name": "probe",
+        "generateName": "probe-",
+        "namespace": "cel",
+        "labels": {"app": "inference", "tier": "gpu", "pod-template-hash": "5d8c6b9f7c"},
+        "annotations": {"example.com/owner": "team-a", "example.com/description": "serves a model to other teams"},
+        "ownerReferences": [
+            {
+                "apiVersion": "apps/v1",
+                "kind": "ReplicaSet",
+                "name": "probe",
+                "uid": "0a2c1e7e-3e2f-4b5a-9a52-0d7a2d3a8f11",
+                "controller": True,
+            }
+        ],
+    },
     "spec": {
         "nodeName": "node-1",
-        "restartPolicy": "Never",
+        "restartPolicy": "Always",
+        "dnsPolicy": "ClusterFirst",
+        "schedulerName": "default-scheduler",
+        "serviceAccountName": "default",
+        "enableServiceLinks": True,
+        "priority": 0,
+        "preemptionPolicy": "PreemptLowerPriority",
         "terminationGracePeriodSeconds": 30,
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
         "nodeSelector": {"kubernetes.io/hostname": "node-1", "zone": "a"},
         "containers": [
-            {
-                "name": "c0",
-                "image": "registry.example.com/team/app:1.2.3",
-                "args": ["--x", "--y=1"],
-                "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
-                "resources": {"claims": [{"name": "gpu"}], "limits": {"memory": "1Gi", "cpu": "500m"}},
-                "ports": [{"containerPort": 8080, "name": "http", "protocol": "TCP"}],
-            },
-            {"name": "c1", "image": "busybox", "resources": {}},
+            container("c0", "registry.example.com/team/app:1.2.3", resources=CLAIMED),
+            container("c1", "sidecar"),
         ],
         "resourceClaims": [
             {"name": "gpu", "resourceClaimTemplateName": "gpu"},
             {"name": "nic", "resourceClaimName": "nic"},
         ],
-        "tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule"}],
+        "tolerations": [
+            {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+            for key in ("not-ready", "unreachable")
+        ],
+        "volumes": [
+            {"name": "config", "configMap": {"name": "app", "defaultMode": 420}},
+            {
+                "name": "token",
+                "projected": {
+                    "defaultMode": 420,
+                    "sources": [
+                        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+                        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+                    ],
+                },
+            },
+        ],
     },
 }
 
@@ -135,6 +197,7 @@ def compare(title: str, functions: dict[str, Callable[[], object]], times: int, 
 def main() -> None:
     """Print the figures."""
     engines = available()
+    print(f"a pod of {len(json.dumps(POD))} bytes")
     for text, (compile_time, evaluate_time) in zip(EXPRESSIONS, API_SERVER, strict=True):
         print(text)
         compilers: dict[str, Callable[[], object]] = {}
