@@ -76,7 +76,9 @@ MUTATING: dict[str, Any] = {
         "mutations": [
             {
                 "patchType": "ApplyConfiguration",
-                "applyConfiguration": {"expression": "Object{metadata: Object.metadata{labels: {'x': variables.host}}}"},
+                "applyConfiguration": {
+                    "expression": "Object{metadata: Object.metadata{labels: {'x': variables.host}}}"
+                },
             },
             {
                 "patchType": "JSONPatch",

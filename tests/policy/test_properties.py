@@ -152,7 +152,8 @@ def test_authorizers_of_any_shape_are_read_or_refused(document: Any) -> None:
 operations = st.fixed_dictionaries(
     {
         "op": st.sampled_from(["add", "remove", "replace", "move", "copy", "test", "other"]),
-        "path": st.sampled_from(["", "/", "/a", "/a/0", "/a/-", "/a/-1", "/a/9", "/b/c", "/b~1/x", "c"]) | st.text(max_size=4),
+        "path": st.sampled_from(["", "/", "/a", "/a/0", "/a/-", "/a/-1", "/a/9", "/b/c", "/b~1/x", "c"])
+        | st.text(max_size=4),
     },
     optional={"from": st.sampled_from(["", "/a", "/a/0", "/b"]), "value": json_values},
 )

@@ -94,7 +94,7 @@ class _Patcher:
     def _add(self, operation: JSONObject) -> None:
         path = operation["path"]
         container, key = self._found(path, f'add operation does not apply: doc is missing path: "{path}"')
-        _guarded(f"error in add for path: '{path}'", lambda: _insert(container, key, operation.get("value")))
+        _guarded(f"error in add for path: '{path}'", lambda: _insert(container, key, _value(operation)))
 
     def _remove(self, operation: JSONObject) -> None:
         path = operation["path"]
@@ -104,14 +104,18 @@ class _Patcher:
     def _replace(self, operation: JSONObject) -> None:
         path = operation["path"]
         if not path:
-            self.document = operation.get("value")
+            value = _value(operation)
+            if not isinstance(value, dict | list):
+                msg = "replace operation value must be object or array"
+                raise PatchError(msg)
+            self.document = value
             return
         container, key = self._found(path, f"replace operation does not apply: doc is missing path: {path}")
         try:
             _get(container, key)
         except PatchError:
             _fail(f"replace operation does not apply: doc is missing key: {path}", _MISSING)
-        _guarded(f"error in remove for path: '{path}'", lambda: _set(container, key, operation.get("value")))
+        _guarded(f"error in remove for path: '{path}'", lambda: _set(container, key, _value(operation)))
 
     def _move(self, operation: JSONObject) -> None:
         origin, path = operation.get("from"), operation["path"]
@@ -162,6 +166,11 @@ def _guarded(message: str, run: Callable[[], Any]) -> Any:
         return run()
     except PatchError as error:
         _fail(message, str(error))
+
+
+def _value(operation: JSONObject) -> Any:
+    """Return an operation's value, so that later operations do not change it."""
+    return copy.deepcopy(operation.get("value"))
 
 
 def _decoded(part: str) -> str:

@@ -185,7 +185,7 @@ def _judge(
     if patch is not None and obj is not None:
         obj = apply_patch(obj, _operations(patch, f"{where}.patch"))
     operation = fields.get("operation") or ""
-    if operation and operation not in OPERATIONS:
+    if operation and (not isinstance(operation, str) or operation not in OPERATIONS):
         msg = f"{where}.operation: must be one of {', '.join(sorted(OPERATIONS))}"
         raise SuiteError(msg)
     user = fields.get("user")
