@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conformance.recorded import FILES, Case
+from webhook.cel import EvaluationError
+from webhook.cel.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, Refusal, Selector, compile_selector
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALL = frozenset({CONSUMABLE_CAPACITY, LIST_ATTRIBUTES})
+NONE: frozenset[str] = frozenset()
+UNDECLARED = "compilation failed: ERROR: <input>:1:1: undeclared reference to"
+TOO_COMPLEX = "too complex"
+SELECTORS = ("/selector", "/cel/expression")
+
+
+def judged(expression: str, release: int, gates: frozenset[str] = ALL, *, stored: bool = False) -> str:
+    selector = compile_selector(expression, release, gates, stored=stored)
+    if isinstance(selector, Refusal):
+        return selector.detail.partition("\n")[0]
+    return TOO_COMPLEX if selector.is_too_complex else ""
+
+
+@pytest.mark.parametrize("release", range(31, 37))
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'device.driver == "gpu.example.com"',
+        'device.attributes["gpu.example.com"].model == "a100"',
+        'device.attributes["gpu.example.com"].exclusive',
+        'device.attributes["gpu.example.com"].version.isGreaterThan(semver("1.0.0"))',
+        'device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0',
+        'cel.bind(gpu, device.attributes["gpu.example.com"], gpu.a && gpu.b)',
+        'device.attributes["gpu.example.com"].?model.orValue("") == "a100"',
+        '"gpu.example.com" in device.attributes',
+        "device.attributes.exists(domain, device.attributes[domain].size() > 1)",
+    ],
+)
+def test_selectors_that_every_release_takes(expression: str, release: int) -> None:
+    assert judged(expression, release) == ""
+
+
+@pytest.mark.parametrize("release", range(31, 37))
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("1 + 1", "must evaluate to bool or the unknown type, not int"),
+        ("device", "must evaluate to bool or the unknown type, not kubernetes.DRADevice"),
+        ('device.attributes["a"]', "must evaluate to bool or the unknown type, not map(string, "),
+        ("", "compilation failed: ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>' expecting {"),
+        ("device.nope == 1", "compilation failed: ERROR: <input>:1:7: undefined field 'nope'"),
+        ("device.driver == 1", "compilation failed: ERROR: <input>:1:15: found no matching overload for '_==_'"),
+        ("authorizer.path('/')", "compilation failed: ERROR: <input>:1:1: undeclared reference to 'authorizer'"),
+        ("int('x') == 1", "program instantiation failed: type conversion error from 'string' to 'int'"),
+    ],
+)
+def test_selectors_that_no_release_takes(expression: str, reason: str, release: int) -> None:
+    assert judged(expression, release).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("expression", "releases", "gates"),
+    [
+        ("device.allowMultipleAllocations", range(34, 37), ALL),
+        ("device.allowMultipleAllocations", range(0), NONE),
+        ('device.attributes["a"].b.includes("c")', range(36, 37), ALL),
+        ('device.attributes["a"].b.includes("c")', range(0), NONE),
+        ('device.attributes["a"].b.exists(x, x == "c")', range(36, 37), ALL),
+        ('semver("v1", true) == semver("1.0.0")', range(34, 37), NONE),
+        ("[1].all(i, v, true)", range(33, 37), NONE),
+    ],
+)
+def test_what_came_with_a_release_or_gate(expression: str, releases: range, gates: frozenset[str]) -> None:
+    assert [release for release in range(31, 37) if not judged(expression, release, gates)] == list(releases)
+
+
+def test_a_stored_selector_may_use_what_a_gate_brought_though_it_is_off_now() -> None:
+    expression = 'device.attributes["a"].b.includes("c") && device.allowMultipleAllocations'
+    assert judged(expression, 36, NONE, stored=True) == ""
+
+
+@pytest.mark.parametrize(("depth", "reason"), [(3, ""), (5, TOO_COMPLEX)])
+def test_a_selector_costs_no_more_than_a_million(depth: int, reason: str) -> None:
+    names = "abcde"[:depth]
+    expression = "".join(f"device.attributes.all({name}, " for name in names) + "a == a" + ")" * depth
+    assert judged(expression, 32) == judged(expression, 36) == reason
+    assert judged(expression, 31) == ""
+    selector = compile_selector(expression, 36)
+    assert isinstance(selector, Selector)
+    assert selector.max_cost is not None
+    assert (selector.max_cost > MAX_COST) is bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("expression", "cost"),
+    [
+        ('device.driver == "a"', 3),
+        ('device.attributes["a"].b', 4),
+        ('device.attributes["a"].b == "0123456789012345678901234567890123456789012345678901234567890123456789"', 11),
+        ('device.attributes["a"].b.includes("x")', 52),
+        ('device.capacity["a"].b.isLessThan(quantity("1"))', 6),
+        ("device.allowMultipleAllocations", 2),
+        ("device.attributes.all(d, d == d)", 387),
+        ("device.nope", None),
+    ],
+)
+def test_costs_follow_the_sizes_that_devices_may_have(expression: str, cost: int | None) -> None:
+    selector = compile_selector(expression, 36, ALL)
+    assert (selector.max_cost if isinstance(selector, Selector) else None) == cost
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("c", True),
+        ("d", False),
+        (["a", "c"], True),
+        (["a"], False),
+        ([], False),
+        (["a"] * 48, False),
+        (["c"] * 49, True),
+    ],
+)
+def test_includes_finds_a_value_in_a_list_or_alone(value: object, expected: bool) -> None:  # noqa: FBT001  # a parameter
+    assert evaluated(value) is expected
+
+
+def test_includes_refuses_lists_longer_than_attributes_may_be() -> None:
+    assert evaluated(["a"] * 49) == "'includes' function cannot be applied to lists longer than 48 values"
+
+
+def evaluated(value: object) -> object:
+    selector = compile_selector('device.attributes["a"].b.includes("c")', 36, ALL)
+    assert isinstance(selector, Selector)
+    try:
+        return selector.program.evaluate({"device": {"attributes": {"a": {"b": value}}}})
+    except EvaluationError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ('attributes.string["model"] == "a100" && attributes.quantity["m"].isGreaterThan(quantity("1Gi"))', ""),
+        ('attributes.bool["a"] && attributes.int["b"] > 0 && "x" in attributes.stringslice["c"]', ""),
+        ('attributes.version["v"].isLessThan(semver("2.0.0")) || 1 in attributes.intslice["d"]', ""),
+        ("123", "must evaluate to bool"),
+        ('attributes.string["model"]', "must evaluate to bool"),
+        ("device.driver == ''", f"{UNDECLARED} 'device' (in container '')"),
+        ("attributes.nope['a']", f"{UNDECLARED} 'attributes' (in container '')"),
+    ],
+)
+def test_named_resources_of_1_30(expression: str, reason: str) -> None:
+    assert judged(expression, 30) == reason
+
+
+def test_a_selector_is_compiled_once() -> None:
+    assert compile_selector("true", 36) is compile_selector("true", 36)
+
+
+# -- what real API servers said
+
+
+@cache
+def recorded(file: Path) -> list[Case]:
+    bases: dict[str, Any] = {}
+    found = []
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        for line in map(json.loads, lines):
+            if "op" not in line:
+                bases[line["base"]] = line
+            elif any(step["path"].endswith(SELECTORS) for step in line["patch"]):
+                found.append(Case(file.name.removesuffix(".jsonl.gz"), line, bases[line["base"]]))
+    return found
+
+
+@pytest.mark.parametrize(
+    "file", [file for file in FILES if not file.name.startswith(("v1alpha2-1.27", "v1alpha3"))], ids=lambda f: f.name
+)
+def test_recorded_selectors_are_judged_as_recorded(file: Path) -> None:
+    cases = recorded(file)
+    assert cases
+    assert [case.id for case in cases if not case.agrees] == []
+    assert [text for case in cases for text, is_same in case.texts if not is_same] == []

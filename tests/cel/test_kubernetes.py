@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cel.judging import NEWEST, outcome
+from webhook.cel import types
+from webhook.cel.kubernetes import admission_environment, environment, variable_type, with_variables
+from webhook.cel.libraries.quantity import QUANTITY
+
+REFUSED = "refused: ERROR: <input>:1"
+RELEASES = range(25, NEWEST + 1)
+
+
+def compiles(expression: str, release: int, *, stored: bool = False) -> bool:
+    return not str(outcome(expression, {}, environment(release, stored=stored))).startswith("refused: ")
+
+
+@pytest.mark.parametrize(
+    ("expression", "first"),
+    [
+        ("isURL('/')", 25),
+        ("'a'.find('a') == 'a'", 25),
+        ("[1].sum() == 1", 25),
+        ("'a'.charAt(0) == 'a'", 25),
+        ("1 < 2.0", 28),
+        ("optional.none().hasValue()", 28),
+        ("isQuantity('1')", 28),
+        ("'%d'.format([1]) == '1'", 29),
+        ("sets.contains([1], [1])", 29),
+        ("isIP('::1')", 30),
+        ("isCIDR('::/0')", 30),
+        ("format.named('uuid').hasValue()", 31),
+        ("[1].all(i, v, true)", 32),
+        ("isSemver('1.0.0')", 33),
+        ("isSemver('1.0.0', true)", 33),
+        ("[2, 1].sort() == [1, 2]", 34),
+        ("[[1]].flatten() == [1]", 34),
+    ],
+)
+def test_a_library_comes_with_its_release_and_serves_new_expressions_one_later(expression: str, first: int) -> None:
+    stored = [release for release in RELEASES if compiles(expression, release, stored=True)]
+    new = [release for release in RELEASES if compiles(expression, release)]
+    assert stored == list(range(first, NEWEST + 1))
+    assert new == list(range(first + 1 if first >= 28 else first, NEWEST + 1))
+
+
+def test_what_a_later_version_of_a_library_has_is_not_there() -> None:
+    assert not compiles("'abc'.reverse() == 'cba'", NEWEST, stored=True)
+    assert not compiles("math.abs(1) == 1", NEWEST, stored=True)
+    assert not compiles("cel.bind(x, 1, x) == 1", NEWEST, stored=True)
+
+
+@pytest.mark.parametrize("release", [27, 28, 29, 30, NEWEST])
+def test_lists_hold_one_type(release: int) -> None:
+    known = environment(release)
+    assert outcome("[1, 'a']", {}, known) == "refused: ERROR: <input>:1:5: expected type 'int' but found 'string'"
+
+
+@pytest.mark.parametrize(("release", "refused"), [(29, False), (30, True)])
+def test_constants_are_checked_beforehand_from_1_30_on(release: int, refused: bool) -> None:  # noqa: FBT001  # a parameter
+    found = outcome("duration('x') == duration('1s')", {}, environment(release))
+    assert found.startswith("refused: ERROR: <input>:1:10: invalid duration argument") is refused
+
+
+def test_authorizer_came_with_1_27_and_its_selectors_with_1_31() -> None:
+    def knows(expression: str, release: int, *, stored: bool = False) -> bool:
+        known = admission_environment(release, stored=stored)
+        return not outcome(expression, {}, known).startswith("refused: ")
+
+    assert not knows("authorizer.group('')", 26)
+    assert knows("authorizer.group('')", 27)
+    selector = "authorizer.group('').resource('x').labelSelector('a=b')"
+    assert not knows(selector, 31)
+    assert knows(selector, 31, stored=True)
+    assert knows(selector, 32)
+
+
+@pytest.mark.parametrize(
+    ("expression", "type_"),
+    [
+        ("object", types.DYN),
+        ("oldObject.metadata", types.DYN),
+        ("request.kind.group", types.STRING),
+        ("request.requestResource.resource", types.STRING),
+        ("request.userInfo.extra", types.map_of(types.STRING, types.list_of(types.STRING))),
+        ("request.namespace", types.STRING),
+        ("request.options", types.DYN),
+        ("namespaceObject.metadata.labels", types.map_of(types.STRING, types.STRING)),
+        ("namespaceObject.metadata.creationTimestamp", types.TIMESTAMP),
+        ("namespaceObject.status.conditions[0].reason", types.STRING),
+        ("params.data", types.DYN),
+    ],
+)
+def test_variables_are_typed(expression: str, type_: types.Type) -> None:
+    assert admission_environment(NEWEST, params=True).check(expression).type == type_
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("params", "undeclared reference to 'params'"),
+        ("authorizer", "undeclared reference to 'authorizer'"),
+        ("Object{}", "undeclared reference to 'Object'"),
+        ("request.uid", "undefined field 'uid'"),
+        ("namespaceObject.metadata.uid", "undefined field 'uid'"),
+    ],
+)
+def test_what_is_not_declared_is_refused(expression: str, message: str) -> None:
+    assert message in outcome(expression, {}, admission_environment(NEWEST, authorizer=False))
+
+
+def test_early_releases_have_no_namespace_object() -> None:
+    assert "undeclared reference" in outcome("namespaceObject", {}, admission_environment(27))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("Object{spec: Object.spec{replicas: 1}}.spec.replicas", 1),
+        ("has(Object{spec: Object.spec{a: 1}}.spec)", True),
+        ("has(Object{}.spec)", False),
+        ("type(Object.spec{}) == Object.spec", True),
+        ("Object{spec: 1} == Object{spec: 1}", True),
+        ("JSONPatch{op: 'add', path: '/a', value: {'b': 1}}.value.b", 1),
+        ("JSONPatch{op: 1}", f"{REFUSED}:13: expected type of field 'op' is 'string' but provided type is 'int'"),
+        ("JSONPatch{nope: 1}", "refused: ERROR: <input>:1:15: undefined field 'nope'"),
+        ("Objects{}", "refused: ERROR: <input>:1:8: undeclared reference to 'Objects' (in container '')"),
+    ],
+)
+def test_mutations_are_written_as_objects_and_patches(expression: str, expected: object) -> None:
+    assert outcome(expression) == expected
+
+
+def test_variables_of_a_policy_are_known_as_they_are_added() -> None:
+    variables: dict[str, types.Type] = {}
+    known = with_variables(admission_environment(NEWEST), variables)
+    assert outcome("variables.x", {}, known) == "refused: ERROR: <input>:1:10: undefined field 'x'"
+    variables["x"] = types.INT
+    assert known.check("variables.x").type == types.INT
+
+
+@pytest.mark.parametrize(
+    ("type_", "known_as"),
+    [
+        (None, types.DYN),
+        (types.STRING, types.STRING),
+        (types.list_of(QUANTITY), types.list_of(types.DYN)),
+        (types.map_of(types.STRING, types.list_of(types.INT)), types.map_of(types.STRING, types.list_of(types.INT))),
+        (QUANTITY, types.DYN),
+        (types.optional_of(types.INT), types.DYN),
+    ],
+)
+def test_a_variable_keeps_only_types_that_the_api_server_can_declare(
+    type_: types.Type | None, known_as: types.Type
+) -> None:
+    assert variable_type(type_) == known_as

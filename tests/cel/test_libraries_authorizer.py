@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.cel.judging import outcome
+from webhook.cel.libraries.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
+
+ADMIN = User("admin", ("system:masters",))
+
+
+def authorize(question: PathCheck | ResourceCheck) -> Decision:
+    if question.verb == "broken":
+        return Decision(allowed=False, error="out of order")
+    if isinstance(question, PathCheck):
+        return Decision(question.path == "/healthz", "by path")
+    return Decision(question.authorizer.user.name == "admin" and question.resource == "pods", "by resource")
+
+
+AUTHORIZER = AuthorizerValue(ADMIN, authorize)
+BINDINGS: dict[str, Any] = {
+    "authorizer": AUTHORIZER,
+    "authorizer.requestResource": ResourceCheck(AUTHORIZER, "", "pods", namespace="team"),
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ('authorizer.path("/healthz").check("get").allowed()', True),
+        ('authorizer.path("/healthz").check("get").reason()', "by path"),
+        ('authorizer.path(" ")', "error: path must not be empty"),
+        ('authorizer.group("").resource("pods").check("get").allowed()', True),
+        ('authorizer.group("").resource("secrets").check("get").allowed()', False),
+        ('authorizer.group("").resource("")', "error: resource must not be empty"),
+        ('authorizer.requestResource.check("get").allowed()', True),
+        ('authorizer.serviceAccount("ns", "sa").group("").resource("pods").check("get").allowed()', False),
+        ('authorizer.serviceAccount("ns", "not@valid")', "error: Invalid service account name"),
+        ('authorizer.serviceAccount("not.valid", "sa")', "error: Invalid service account namespace"),
+        ('authorizer.requestResource.check("broken").errored()', True),
+        ('authorizer.requestResource.check("broken").error()', "out of order"),
+        ('authorizer.requestResource.check("get").errored()', False),
+        ('authorizer.requestResource.check("get").error()', ""),
+        ('authorizer == authorizer.serviceAccount("ns", "sa")', False),
+    ],
+)
+def test_questions_come_to(expression: str, expected: object) -> None:
+    assert outcome(expression, BINDINGS) == expected
+
+
+def test_a_question_says_all_that_it_was_given() -> None:
+    asked: list[PathCheck | ResourceCheck] = []
+
+    def remember(question: PathCheck | ResourceCheck) -> Decision:
+        asked.append(question)
+        return Decision(allowed=True)
+
+    authorizer = AuthorizerValue(ADMIN, remember)
+    expression = (
+        'authorizer.serviceAccount("ns", "sa").group("apps").resource("deployments").subresource("scale")'
+        '.namespace("n").name("x").fieldSelector("a=b").labelSelector("c=d").check("list").allowed()'
+    )
+    assert outcome(expression, {"authorizer": authorizer}) is True
+    account = User("system:serviceaccount:ns:sa", ("system:serviceaccounts", "system:serviceaccounts:ns"))
+    assert asked == [
+        ResourceCheck(replace(authorizer, user=account), "apps", "deployments", "scale", "n", "x", "a=b", "c=d", "list")
+    ]
