@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import sys
 import time
 from typing import Any
 
@@ -225,6 +227,44 @@ def test_deep_nesting_is_refused_or_works(before: str, core: str, after: str, de
         with contextlib.suppress(EvaluationError):
             program.evaluate({"o": {"a": 1}})
     assert time.perf_counter() - started < 2
+
+
+def test_little_stack_left_is_no_python_error() -> None:
+    text = "[" * 200 + "o" + "]" * 200
+    program = ENVIRONMENT.compile(text)
+
+    def sink(levels: int) -> list[str]:
+        if levels:
+            return sink(levels - 1)
+        errors = []
+        for attempt in (
+            lambda: ENVIRONMENT.parse(text),
+            lambda: ENVIRONMENT.check(text),
+            lambda: ENVIRONMENT.program(ENVIRONMENT.parse("o")) and ENVIRONMENT.compile(text),
+            lambda: program.evaluate({"o": 1}),
+        ):
+            try:
+                attempt()
+            except CelError as error:
+                errors.append(str(error))
+        return errors
+
+    depth = sys.getrecursionlimit() - len(inspect.stack(0)) - 150
+    expected = "ERROR: <input>:-1:0: expression is nested too deeply"
+    assert sink(depth) == [expected, expected, expected, "the values are nested too deeply"]
+
+
+@pytest.mark.parametrize(
+    ("start", "grown"),
+    [("'0123456789'", "x + x"), ("'01'", "x.replace('', x)"), ("'01'", "[x, x, x].join()"), ("[1, 2]", "x + x"),
+     ("[1, 2]", "[x, x].flatten()"), ("b'01'", "x + x")],
+)  # fmt: skip
+def test_what_grows_without_end_is_stopped(start: str, grown: str) -> None:
+    built = start
+    for _ in range(40):
+        built = f"cel.bind(x, {built}, {grown})"
+    with pytest.raises(EvaluationError, match="is larger than 10000000"):
+        ENVIRONMENT.compile(built).evaluate({})
 
 
 def test_deep_data_can_be_compared() -> None:

@@ -36,14 +36,14 @@ Extend the language with a `Library` (see `webhook.cel.declarations` for all of 
         structs=(StructType(struct("Object"), {"spec": DYN}),),   # typed fields, `Object{spec: …}`
         call_costs={"quantity": …},              # costs by function name, before those of overloads
         call_estimates={"quantity": …},          # the same for estimates
-        validators=(…),                          # look at checked expressions and report
+        validators=(Validator(check, "quantity"),),  # look at calls once types are known, and report
     )
 
 Parametrised types take part as `list_of(parameter("T"))`; cost functions for common shapes are in `webhook.cel.cost`,
 estimates in `webhook.cel.estimate`. Extensions of cel-go itself are in `webhook.cel.ext`.
 """
 
-from webhook.cel.declarations import Function, Library, Options, Overload, StructType
+from webhook.cel.declarations import Function, Library, Options, Overload, StructType, Validator
 from webhook.cel.environment import Checked, Environment
 from webhook.cel.errors import (
     CelError,
@@ -71,4 +71,5 @@ __all__ = [
     "Program",
     "ProgramError",
     "StructType",
+    "Validator",
 ]

@@ -9,7 +9,7 @@ from webhook.cel import limits, types
 from webhook.cel.checker import check
 from webhook.cel.compiler import compile_program
 from webhook.cel.declarations import Library, Options, Overload, StructType
-from webhook.cel.errors import Issues
+from webhook.cel.errors import NOWHERE, CompileError, Issue, Issues
 from webhook.cel.parser import parse
 from webhook.cel.standard import STANDARD
 
@@ -38,6 +38,11 @@ class Checked:
     root: Expression
     type: Type
     is_checked: bool
+
+
+def _too_deep(text: str) -> CompileError:
+    """The error of a text for which Python's stack did not suffice, its caller having used most of it."""
+    return CompileError(text, [Issue("expression is nested too deeply", NOWHERE, -1, -1)])
 
 
 class Environment:
@@ -146,7 +151,10 @@ class Environment:
         Raises:
             CompileError: The text is no expression.
         """
-        root = parse(text, self.macros, optional_syntax=self.optional_syntax)
+        try:
+            root = parse(text, self.macros, optional_syntax=self.optional_syntax)
+        except RecursionError:
+            raise _too_deep(text) from None
         return Checked(text, root, types.DYN, is_checked=False)
 
     def check(self, text: str) -> Checked:
@@ -155,9 +163,12 @@ class Environment:
         Raises:
             CompileError: The text is no expression, or not a well-typed one; every error is listed.
         """
-        root = parse(text, self.macros, optional_syntax=self.optional_syntax)
         issues = Issues(text)
-        watched = check(root, self, issues)
+        try:
+            root = parse(text, self.macros, optional_syntax=self.optional_syntax)
+            watched = check(root, self, issues)
+        except RecursionError:
+            raise _too_deep(text) from None
         issues.raise_if_any()
         for function, node in watched:
             for validator in self.validators[function]:
@@ -171,7 +182,10 @@ class Environment:
         Raises:
             ProgramError: A constant part of it always fails.
         """
-        return compile_program(checked, self)
+        try:
+            return compile_program(checked, self)
+        except RecursionError:
+            raise _too_deep(checked.text) from None
 
     def compile(self, text: str) -> Program:
         """Parses and checks an expression and makes it ready to be evaluated.

@@ -11,8 +11,10 @@ MAX_ERRORS: Final = 100
 MAX_RECOVERIES: Final = 30
 MAX_COPIED_NODES: Final = 100_000
 """Macros such as `optMap` use an argument twice; nested, that would grow without end. This bound is our own."""
-RECURSION_LIMIT: Final = 10_000
-"""Python frames that the deepest expression may need: about thirty for each of the 250 levels."""
+MAX_ELEMENTS: Final = 10_000_000
+"""The longest list or text that an expression may build; cel-go has no such bound, but joins lists without copying."""
+RECURSION_LIMIT: Final = 5_000
+"""Python frames that the deepest expression may need: about a dozen for each of 250 levels, and those of the caller."""
 
 
 def ensure_recursion() -> None:

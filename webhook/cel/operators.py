@@ -7,6 +7,7 @@ from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
+from webhook.cel.limits import MAX_ELEMENTS
 from webhook.cel.types import Type
 from webhook.cel.values import (
     INT_MAX,
@@ -73,7 +74,7 @@ def equal(first: Value, second: Value) -> bool:  # noqa: PLR0911  # one return f
     if cls in _PLAIN:
         return cls is other and bool(first == second)
     if cls is list:
-        return other is list and len(first) == len(second) and all(map(equal, first, second))
+        return other is list and _equal_lists(first, second)
     if isinstance(first, dict):
         return isinstance(second, dict) and _equal_maps(first, second)
     if cls is Optional:
@@ -85,6 +86,15 @@ def equal(first: Value, second: Value) -> bool:  # noqa: PLR0911  # one return f
     if cls is Type:
         return other is Type and first.name == second.name
     return bool(first == second)
+
+
+def _equal_lists(first: list[Value], second: list[Value]) -> bool:
+    if len(first) != len(second):
+        return False
+    for one, other in zip(first, second, strict=True):  # noqa: SIM110  # `all` would need C stack for every level
+        if not equal(one, other):
+            return False
+    return True
 
 
 def _equal_maps(first: dict[Value, Value], second: dict[Value, Value]) -> bool:
@@ -130,13 +140,27 @@ def _uint(value: int) -> UInt:
     raise EvaluationError(msg)
 
 
+def must_fit(size: int) -> None:
+    """Refuses to build a list or text of this size if it is beyond all bounds.
+
+    Raises:
+        EvaluationError: It is.
+    """
+    if size > MAX_ELEMENTS:
+        msg = f"a list or text of {size} elements is larger than {MAX_ELEMENTS}"
+        raise EvaluationError(msg)
+
+
 def add(first: Value, second: Value) -> Value:
     """`first + second`."""
     cls, other = type(first), type(second)
     if cls is other:
         if cls is int:
             return _int(first + second)
-        if cls is str or cls is list or cls is float or cls is bytes:
+        if cls is float:
+            return first + second
+        if cls is str or cls is list or cls is bytes:
+            must_fit(len(first) + len(second))
             return first + second
         if cls is UInt:
             return _uint(int(first) + int(second))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cel.cost import UNLIMITED
-from webhook.cel.errors import CostLimitExceededError
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.frame import BINDINGS, BUDGET, FIRST_SLOT, UNSET
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ class Program:
             frame[slot] = bindings.get(name, UNSET)
         try:
             value = self._run(frame)
+        except RecursionError:
+            msg = "the values are nested too deeply"
+            raise EvaluationError(msg) from None
         finally:
             if meter is not None:
                 meter.cost = limit - frame[BUDGET]

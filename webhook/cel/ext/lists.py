@@ -15,7 +15,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.estimate import MOST, ONE, Bounds, CallEstimate, fixed
 from webhook.cel.ext.bindings import binding
 from webhook.cel.macros import Builder, Macro, MacroError, collect, variable
-from webhook.cel.operators import equal, less
+from webhook.cel.operators import equal, less, must_fit
 from webhook.cel.types import (
     BOOL,
     BYTES,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 _LIST: Final = list_of(parameter("T"))
 _COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
 _INPUT: Final = "@__sortBy_input__"
-_MAX_RANGE: Final = 10_000_000
 
 
 def _slice(values: list[Value], start: int, end: int) -> list[Value]:
@@ -63,6 +62,7 @@ def _flatten(values: list[Value], depth: int = 1) -> list[Value]:
         raise EvaluationError(msg)
     flat = values
     while depth > 0 and any(type(each) is list for each in flat):
+        must_fit(sum(len(each) if type(each) is list else 1 for each in flat))
         flat = [inner for each in flat for inner in (each if type(each) is list else (each,))]
         depth -= 1
     return flat
@@ -102,9 +102,7 @@ def _precedes(one: Value, other: Value) -> bool:
 
 
 def _range(count: int) -> list[int]:
-    if count > _MAX_RANGE:
-        msg = f"lists.range({count}) is larger than {_MAX_RANGE}"
-        raise EvaluationError(msg)
+    must_fit(count)
     return list(range(count))
 
 

@@ -10,6 +10,7 @@ from webhook.cel import cost, estimate
 from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.formatting import PLAIN, WITH_LOCALE, format_validator
+from webhook.cel.operators import must_fit
 from webhook.cel.types import INT, STRING, list_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def _upper(text: str) -> str:
 
 
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
+    replaced = text.count(old) if count < 0 else min(count, text.count(old))
+    must_fit(len(text) + replaced * (len(new) - len(old)))
     return text.replace(old, new, count if count >= 0 else -1)
 
 
@@ -113,6 +116,7 @@ def _join(parts: list[Value], separator: str = "") -> str:
         if type(part) is not str:
             msg = f"join: invalid input: {part}"
             raise EvaluationError(msg)
+    must_fit(sum(map(len, parts)) + len(separator) * len(parts))
     return separator.join(parts)
 
 
