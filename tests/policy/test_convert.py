@@ -1,0 +1,80 @@
+"""DRA objects in other versions of their API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.policy.examples import CLAIM, POD
+from webhook.policy.convert import convert
+from webhook.policy.kinds import Kind
+from webhook.policy.params import ConfigurationError
+
+GROUP = "resource.k8s.io"
+SLICE: dict[str, Any] = {
+    "apiVersion": f"{GROUP}/v1",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "s"},
+    "spec": {"driver": "d", "devices": [{"name": "a", "attributes": {"x": {"int": 1}}, "capacity": {}}, {"name": "b"}]},
+}
+TEMPLATE = {
+    "apiVersion": f"{GROUP}/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "t"},
+    "spec": {"spec": CLAIM["spec"]},
+}
+
+
+def to(obj: dict[str, Any] | None, version: str) -> Any:
+    kind = str(obj["kind"]) if obj else "ResourceClaim"
+    return convert(obj, Kind(GROUP, version, kind))
+
+
+def test_nothing_stays_nothing() -> None:
+    assert to(None, "v1") is None
+
+
+def test_a_request_has_its_fields_in_exactly_or_not() -> None:
+    beta = to(CLAIM, "v1beta1")
+    request = {"name": "gpu", "deviceClassName": "gpu.example.com", "count": 2}
+    assert beta == CLAIM | {"apiVersion": f"{GROUP}/v1beta1", "spec": {"devices": {"requests": [request]}}}
+    assert to(beta, "v1") == CLAIM
+    assert to(beta, "v1beta2") == CLAIM | {"apiVersion": f"{GROUP}/v1beta2"}
+
+
+def test_alternatives_stay_where_they_are() -> None:
+    requests = [{"name": "any", "firstAvailable": [{"name": "a", "deviceClassName": "x"}]}]
+    claim = CLAIM | {"spec": {"devices": {"requests": requests}}}
+    assert to(to(claim, "v1beta1"), "v1") == claim
+
+
+def test_templates_and_slices_too() -> None:
+    for obj in (TEMPLATE, SLICE):
+        beta = to(obj, "v1beta1")
+        assert beta != obj | {"apiVersion": f"{GROUP}/v1beta1"}
+        back = to(beta, "v1")
+        assert back == obj
+
+
+def test_other_kinds_are_alike() -> None:
+    device_class = {"apiVersion": f"{GROUP}/v1", "kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}}
+    assert to(device_class, "v1beta1")["apiVersion"] == f"{GROUP}/v1beta1"
+
+
+def test_the_options_of_a_subresource_are_no_object_to_convert() -> None:
+    assert convert(POD, Kind("", "v1", "Eviction")) == POD
+
+
+@pytest.mark.parametrize("obj", [CLAIM | {"apiVersion": f"{GROUP}/v1alpha2"}, POD | {"kind": "ResourceClaim"}])
+def test_what_is_not_known_is_said(obj: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="draguard cannot convert"):
+        to(obj, "v1")
+
+
+@pytest.mark.parametrize(
+    "spec", [None, [], {"devices": 1}, {"devices": {"requests": {}}}, {"devices": {"requests": [1, {"exactly": 1}]}}]
+)
+def test_what_is_malformed_stays_as_it_is(spec: Any) -> None:
+    claim = CLAIM | {"spec": spec}
+    assert to(to(claim, "v1beta1"), "v1")["apiVersion"] == f"{GROUP}/v1"

@@ -1,0 +1,217 @@
+"""What mutating policies make of objects."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
+from webhook.policy.kinds import Kinds
+from webhook.policy.load import load
+from webhook.policy.mutate import admit, mutate
+from webhook.policy.request import request_of
+from webhook.policy.verdict import Verdict
+
+
+def label(key: str, value: str) -> str:
+    return f"Object{{metadata: Object.metadata{{labels: {{'{key}': {value}}}}}}}"
+
+
+def made(*manifests: list[dict[str, Any]], obj: dict[str, Any] = POD, **options: Any) -> Verdict:
+    policies = load([each for group in manifests for each in group])
+    assert not policies.errors, [str(each.problem) for each in policies.errors]
+    before = copy.deepcopy(obj)
+    verdict = mutate(request_of(obj, kinds=Kinds(), **options), policies)
+    assert obj == before
+    return verdict
+
+
+def labels(verdict: Verdict) -> dict[str, str]:
+    found: dict[str, str] = verdict.object["metadata"]["labels"]
+    return found
+
+
+def test_mutations_are_made_in_order() -> None:
+    verdict = made(
+        mutating("m", label("a", "'1'"), label("b", "object.metadata.labels.a + '2'")),
+        mutating("n", "[JSONPatch{op: 'move', from: '/metadata/labels/b', path: '/metadata/labels/c'}]"),
+    )
+    assert labels(verdict) == {"app": "a", "a": "1", "c": "12"}
+
+
+def test_match_conditions_and_variables_are_used() -> None:
+    variables = [{"name": "v", "expression": "object.metadata.name + '-v'"}]
+    never = [{"name": "c", "expression": "object.metadata.name == 'other'"}]
+    verdict = made(
+        mutating("m", label("x", "variables.v"), variables=variables),
+        mutating("n", label("y", "'1'"), matchConditions=never),
+    )
+    assert labels(verdict) == {"app": "a", "x": "p-v"}
+
+
+def test_nothing_is_changed_in_a_delete() -> None:
+    policies = load(mutating("m", label("a", "'1'"), matchConstraints={"resourceRules": [PODS]}))
+    verdict = mutate(request_of(None, POD, kinds=Kinds()), policies)
+    assert (verdict.allowed, verdict.object, verdict.decisions) == (True, None, ())
+
+
+@pytest.mark.parametrize(
+    ("mutation", "text"),
+    [
+        (label("x", "object.spec.nope"), "expression '{}' resulted in error: no such key: nope"),
+        (
+            "Object{spec: Object.metadata{name: 'a'}}",
+            'type mismatch: unexpected type name "Object.metadata", expected "Object.spec", which matches field name path '
+            "from root Object type",
+        ),
+        (
+            "Object{spec: Object.spec{tolerations: []}}",
+            "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "
+            ".spec.tolerations",
+        ),
+        (
+            "[JSONPatch{op: 'remove', path: '/spec/nope'}]",
+            "JSON Patch: error in remove for path: '/spec/nope': Unable to remove nonexistent key: nope: missing value",
+        ),
+        (
+            "[JSONPatch{op: 'add', path: '/spec/x', value: Object.spec.y{z: Object.spec.z{}}}]",
+            'type mismatch: unexpected type name "Object.spec.z", expected "Object.spec.y.z", which matches field name '
+            "path from root Object type",
+        ),
+        ("[JSONPatch{op: 'add', path: '/spec/x', value: type(1)}]", "unsupported conversion to JSON: Type"),
+    ],
+)
+def test_an_error_is_what_the_failure_policy_says(mutation: str, text: str) -> None:
+    text = text.replace("{}", mutation) if "expression" in text else text
+    verdict = made(mutating("m", mutation, label("after", "'1'")))
+    assert (verdict.allowed, verdict.code, verdict.reason) == (False, 403, "Invalid")
+    assert verdict.message == f"policy 'm' with binding 'm' denied request: {text}"
+    ignored = made(mutating("m", mutation, label("after", "'1'"), failurePolicy="Ignore"))
+    assert ignored.allowed
+    assert labels(ignored) == {"app": "a", "after": "1"}
+
+
+def test_every_error_is_a_cause() -> None:
+    broken = label("x", "object.nope")
+    verdict = made(mutating("m", broken, broken), mutating("n", broken))
+    assert len(verdict.causes) == 3
+    assert verdict.message == verdict.causes[0]
+
+
+def test_a_failed_test_leaves_the_object_as_it_was() -> None:
+    patch = "[JSONPatch{op: 'add', path: '/metadata/labels/a', value: '1'}, JSONPatch{op: 'test', path: '/kind', value: 'x'}]"
+    verdict = made(mutating("m", patch))
+    assert verdict.allowed
+    assert verdict.object == POD
+
+
+def test_values_of_patches_become_json() -> None:
+    value = "{'i': 9007199254740993, 'b': b'xy', 'd': duration('90s'), 't': timestamp('2026-01-01T00:00:00Z')}"
+    values = [f"JSONPatch{{op: 'add', path: '/metadata/annotations', value: {{'a': string({value}.size())}}}}"]
+    for key, each in (("i", "9007199254740993"), ("b", "b'xy'"), ("d", "duration('90s')"), ("o", "optional.of(1.5)")):
+        values.append(f"JSONPatch{{op: 'add', path: '/metadata/annotations/{key}', value: {each}}}")
+    values.append("JSONPatch{op: 'add', path: '/metadata/annotations/t', value: timestamp('2026-01-01T00:00:00Z')}")
+    values.append("JSONPatch{op: 'add', path: '/metadata/annotations/l', value: [1, 2]}")
+    values.append("JSONPatch{op: 'add', path: '/metadata/annotations/m', value: {true: null}}")
+    values = [each for each in values if "size()" not in each]
+    start = "JSONPatch{op: 'add', path: '/metadata/annotations', value: {}}"
+    verdict = made(mutating("m", f"[{', '.join([start, *values])}]"))
+    assert verdict.object["metadata"]["annotations"] == {
+        "i": "9007199254740993",
+        "b": "eHk=",
+        "d": "90s",
+        "o": 1.5,
+        "t": "2026-01-01T00:00:00Z",
+        "l": [1, 2],
+        "m": {},
+    }
+
+
+def test_null_is_no_value() -> None:
+    assert (
+        "nodeName"
+        not in made(mutating("m", "[JSONPatch{op: 'add', path: '/spec/nodeName', value: null}]")).object["spec"]
+    )
+
+
+def counting(key: str) -> str:
+    return label(key, f"has(object.metadata.labels.{key}) ? string(object.metadata.labels.{key}) + '1' : '1'")
+
+
+def test_a_policy_that_wants_to_know_is_asked_again_after_changes() -> None:
+    verdict = made(
+        mutating("m", counting("a"), reinvocationPolicy="IfNeeded"),
+        mutating("n", counting("b")),
+    )
+    assert labels(verdict) == {"app": "a", "a": "11", "b": "1"}
+
+
+def test_a_policy_that_did_not_apply_is_not_asked_again() -> None:
+    late = [{"name": "c", "expression": "has(object.metadata.labels.b)"}]
+    verdict = made(
+        mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late), mutating("n", counting("b"))
+    )
+    assert labels(verdict) == {"app": "a", "b": "1"}
+
+
+def test_nothing_is_asked_again_after_an_error() -> None:
+    verdict = made(
+        mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", label("x", "object.nope"))
+    )
+    assert not verdict.allowed
+    assert labels(verdict)["a"] == "1"
+
+
+def test_an_unknown_param_kind_is_an_error_of_the_policy() -> None:
+    verdict = made(mutating("m", label("a", "'1'"), paramKind={"apiVersion": "example.com/v1", "kind": "Quota"}))
+    text = "failed to find resource referenced by paramKind: 'example.com/v1, Kind=Quota'"
+    assert verdict.message == f'policy "m" denied request: {text}'
+
+
+def test_what_draguard_cannot_merge_it_says() -> None:
+    rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}]
+    other = {"apiVersion": "example.com/v1", "kind": "Quota", "metadata": {"name": "q"}}
+    verdict = made(mutating("m", label("a", "'1'"), matchConstraints={"resourceRules": rules}), obj=other)
+    assert verdict.message.endswith(
+        "draguard does not know how Quota of example.com/v1 is made, and cannot merge into it"
+    )
+    patch = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': '1'}}]"
+    patched = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=other)
+    assert labels(patched) == {"a": "1"}
+
+
+BETA = CLAIM | {
+    "apiVersion": "resource.k8s.io/v1beta1",
+    "spec": {"devices": {"requests": [{"name": "gpu", "deviceClassName": "gpu.example.com", "count": 2}]}},
+}
+CLAIMS = [
+    {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
+]
+
+
+def test_an_object_is_changed_in_the_version_of_the_policy_and_stays_in_its_own() -> None:
+    rules = [CLAIMS[0] | {"operations": ["CREATE"]}]
+    patch = "[JSONPatch{op: 'replace', path: '/spec/devices/requests/0/exactly/count', value: 4}]"
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=BETA)
+    assert verdict.object["apiVersion"] == "resource.k8s.io/v1beta1"
+    assert verdict.object["spec"]["devices"]["requests"][0]["count"] == 4
+
+
+def test_validating_policies_see_what_mutating_ones_made() -> None:
+    seen = policy(validations=[{"expression": "object.metadata.labels.ok == 'yes'"}])
+    policies = load([*mutating("m", label("ok", "'yes'")), seen, binding()])
+    verdict = admit(request_of(POD, kinds=Kinds()), policies)
+    assert verdict.allowed
+    assert [decision.policy.name for decision in verdict.decisions] == ["m", "p"]
+    assert not admit(request_of(POD, kinds=Kinds()), load([seen, binding()])).allowed
+
+
+def test_validating_policies_are_not_asked_after_a_refusal() -> None:
+    policies = load(
+        [*mutating("m", label("x", "object.nope")), policy(validations=[{"expression": "false"}]), binding()]
+    )
+    verdict = admit(request_of(POD, kinds=Kinds()), policies)
+    assert verdict.code == 403
+    assert [decision.policy.name for decision in verdict.decisions] == ["m"]
