@@ -12,13 +12,13 @@ from webhook import formats
 from webhook.api.conditions import conditions
 from webhook.api.meta import Object
 from webhook.problem import Path, invalid, too_long
-from webhook.schema import MAIN, NEW, STATUS, Array, Int, Nested, Struct, Text
+from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, transition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.problem import Problem
-    from webhook.schema import Target
+    from webhook.schema import Target, View
 
 POOLS_MAX_ITEMS = 1000
 CONDITIONS_MAX_ITEMS = 10
@@ -106,3 +106,10 @@ class ResourcePoolStatusRequest(Object):
         subresource=MAIN,
     )
     status = Nested(ResourcePoolStatusRequestStatus, "The answer.", pointer=True, subresource=STATUS)
+
+
+@transition(ResourcePoolStatusRequest, on=[UPDATE_STATUS])
+def answer_changed(request: View, old: View) -> Iterator[Problem]:
+    """An answer is given once."""
+    if old.status and request.status != old.status:
+        yield invalid(request / "status", request.status.submitted, "field is immutable")

@@ -1,0 +1,141 @@
+"""Feature gates: what is dropped without them, and who says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.structured import REQUEST, allocated, changed, claim, errors, of_kind, resource_slice, warnings
+from webhook import validate
+from webhook.api.gates import GATES, Stage, enabled, on_since, stage
+
+FIRST_AVAILABLE = {"name": "any", "firstAvailable": [{"name": "a", "deviceClassName": "gpu.example.com"}]}
+
+
+def test_gates_have_the_defaults_of_their_release() -> None:
+    assert "DRAPrioritizedList" not in enabled(33)
+    assert "DRAPrioritizedList" in enabled(34)
+    assert "DRADeviceTaints" not in enabled(35)
+    assert "DRADeviceTaints" in enabled(36)
+    assert "DRAControlPlaneController" not in enabled(32, {"AllAlpha": True})
+
+
+def test_all_gates_of_a_stage_are_switched_at_once_but_for_those_that_are_named() -> None:
+    assert "DRAListTypeAttributes" in enabled(36, {"AllAlpha": True})
+    assert "DRAListTypeAttributes" not in enabled(36, {"AllAlpha": True, "DRAListTypeAttributes": False})
+    assert "DRADeviceTaints" not in enabled(36, {"AllBeta": False})
+    assert "DRADeviceTaintRules" in enabled(36, {"AllBeta": True})
+    assert "DRAPrioritizedList" in enabled(36, {"AllBeta": False})
+
+
+def test_dra_itself_counts_as_on() -> None:
+    assert "DynamicResourceAllocation" in enabled(31)
+    assert "DynamicResourceAllocation" in enabled(33, {"DynamicResourceAllocation": False})
+
+
+@pytest.mark.parametrize(
+    ("gates", "message"),
+    [
+        ({"DRADeviceTaint": True}, "unrecognized feature gate: DRADeviceTaint; did you mean DRADeviceTaints?"),
+        ({"x": True}, "unrecognized feature gate: x; known are"),
+        ({"DRAAdminAccess": False}, "cannot set feature gate DRAAdminAccess to false, feature is locked to true"),
+    ],
+)
+def test_gates_that_cannot_be_set_are_refused(gates: dict[str, bool], message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
+        validate(claim(), kubernetes="1.36", feature_gates=gates)
+
+
+def test_every_gate_says_when_it_is_on() -> None:
+    assert on_since("DRAPrioritizedList") == 34
+    assert on_since("DRAListTypeAttributes") is None
+    assert stage("DRAAdminAccess", 31) is None
+    assert {gate for gate in GATES if on_since(gate) and stage(gate, on_since(gate) or 0) is Stage.ALPHA} == set()
+
+
+def test_a_field_without_its_gate_is_dropped_before_anything_is_checked() -> None:
+    problems = validate(claim(FIRST_AVAILABLE, version="v1beta1"), kubernetes="1.33")
+    assert warnings(problems) == [("gate-off", "spec.devices.requests[0].firstAvailable")]
+    assert problems[0].message == (
+        "dropped: this field needs the feature gate DRAPrioritizedList "
+        "(alpha and off in Kubernetes 1.33, on by default from 1.34)"
+    )
+    assert errors(problems) == [
+        ("spec.devices.requests[0]", "Required value: exactly one of `exactly` or `firstAvailable` is required")
+    ]
+    on = validate(claim(FIRST_AVAILABLE, version="v1beta1"), kubernetes="1.33", feature_gates={"AllAlpha": True})
+    assert on == []
+
+
+def test_what_is_dropped_must_still_have_its_type() -> None:
+    obj = claim({**FIRST_AVAILABLE, "firstAvailable": "a"}, version="v1beta1")
+    assert [problem.rule for problem in validate(obj, kubernetes="1.33")] == ["wrong-type"]
+
+
+def test_what_is_empty_is_dropped_without_a_word() -> None:
+    assert validate(claim(REQUEST | {"firstAvailable": []}, version="v1beta2"), kubernetes="1.33") == []
+
+
+def test_a_field_that_the_stored_object_uses_is_kept() -> None:
+    stored = claim(FIRST_AVAILABLE, version="v1beta1")
+    assert validate(stored, stored, kubernetes="1.33") == []
+    other = claim({**FIRST_AVAILABLE, "name": "other"}, version="v1beta1")
+    assert errors(validate(other, stored, kubernetes="1.33"))[0][0] == "spec"
+
+
+def test_an_attribute_that_is_emptied_has_no_value() -> None:
+    obj = resource_slice({"name": "a", "attributes": {"ports": {"ints": [1]}, "model": {"string": "x"}}})
+    problems = validate(obj, kubernetes="1.36")
+    assert warnings(problems) == [("gate-off", "spec.devices[0].attributes[ports].ints")]
+    assert "on by default in no release so far" in problems[0].message
+    assert errors(problems) == [
+        ("spec.devices[0].attributes[ports]", 'Invalid value: "": exactly one value must be specified')
+    ]
+    assert obj["spec"]["devices"][0]["attributes"]["ports"] == {"ints": [1]}
+
+
+def test_a_field_may_need_two_gates() -> None:
+    device = {"name": "a", "bindsToNode": True, "bindingConditions": ["x"], "bindingFailureConditions": ["y"]}
+    gates = {"DRADeviceBindingConditions": True, "DRAResourceClaimDeviceStatus": False}
+    problems = validate(resource_slice(device), kubernetes="1.36", feature_gates=gates)
+    assert {rule for rule, _ in warnings(problems)} == {"gate-off"}
+    assert "DRAResourceClaimDeviceStatus" in problems[0].message
+    assert "DRADeviceBindingConditions" not in problems[0].message
+    assert validate(resource_slice(device), kubernetes="1.36") == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "kubernetes", "path"),
+    [
+        ({"tolerations": [{"operator": "Exists"}]}, "1.35", "tolerations"),
+        ({"capacity": {"requests": {"memory": "1Gi"}}}, "1.35", "capacity"),
+        ({"adminAccess": False}, "1.33", "adminAccess"),
+    ],
+)
+def test_fields_of_flat_requests_are_dropped_too(fields: dict[str, Any], kubernetes: str, path: str) -> None:
+    obj = claim({"name": "gpu", "deviceClassName": "gpu.example.com", **fields}, version="v1beta1")
+    found = [each for each in warnings(validate(obj, kubernetes=kubernetes)) if each[0] == "gate-off"]
+    assert found == [("gate-off", f"spec.devices.requests[0].{path}")]
+
+
+def test_device_status_is_dropped_in_1_32() -> None:
+    base = claim({"name": "gpu", "deviceClassName": "gpu.example.com"}, version="v1beta1")
+    obj = allocated(base, devices=[{"driver": "not allocated"}])
+    problems = validate(obj, base, kubernetes="1.32", subresource="status")
+    assert (warnings(problems), errors(problems)) == ([("gate-off", "status.devices")], [])
+
+
+def test_a_constraint_asks_for_what_its_release_has() -> None:
+    obj = changed(claim(), spec__devices__constraints=[{"requests": ["gpu"]}])
+    (off,) = errors(validate(obj, kubernetes="1.35"))
+    assert off == ("spec.devices.constraints[0].matchAttribute", "Required value")
+    (on,) = errors(validate(obj, kubernetes="1.36"))
+    assert on[0] == "spec.devices.constraints[0]"
+
+
+def test_a_kind_that_is_served_only_with_a_gate_says_so() -> None:
+    rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "None"}}, "v1beta2")
+    assert ("gate-off", "apiVersion") in warnings(validate(rule, kubernetes="1.36"))
+    on = validate(rule, kubernetes="1.36", feature_gates={"DRADeviceTaintRules": True})
+    assert warnings(on) == [("deprecated", "apiVersion")]

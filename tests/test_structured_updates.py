@@ -1,0 +1,326 @@
+"""Updates of structured objects: what may change, what is validated again, what a status may say."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.structured import (
+    LABELLED,
+    REQUEST,
+    RESULT,
+    allocated,
+    changed,
+    claim,
+    errors,
+    of_kind,
+    resource_slice,
+    warnings,
+)
+from webhook import validate
+
+POD = {"resource": "pods", "name": "pod", "uid": "1"}
+DEVICE = {name: value for name, value in RESULT.items() if name != "request"}
+LONG = {"parameters": {"a": "x" * 11000}, "driver": "gpu.example.com"}
+
+
+def test_defaults_are_no_change() -> None:
+    plain, full = (
+        claim(),
+        claim(REQUEST | {"exactly": {**REQUEST["exactly"], "allocationMode": "ExactCount", "count": 1}}),
+    )
+    assert validate(full, plain) == []
+    assert validate(plain, full) == []
+    tolerant = claim(REQUEST | {"exactly": {**REQUEST["exactly"], "tolerations": [{"key": "a"}]}})
+    equal = claim(REQUEST | {"exactly": {**REQUEST["exactly"], "tolerations": [{"key": "a", "operator": "Equal"}]}})
+    assert validate(tolerant, equal) == []
+
+
+def test_all_has_no_count_to_default() -> None:
+    every = {**REQUEST["exactly"], "allocationMode": "All"}
+    old, new = claim(REQUEST | {"exactly": every}), claim(REQUEST | {"exactly": {**every, "count": 1}})
+    assert [field for field, _ in errors(validate(new, old))] == ["spec"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"capacity": {"requests": {"memory": "1Gi"}}}, {"capacity": {"requests": {"memory": "1024Mi"}}}),
+        ({"selectors": []}, {}),
+        ({"count": 0}, {"count": 1}),
+    ],
+)
+def test_what_means_the_same_is_no_change(one: dict[str, Any], other: dict[str, Any]) -> None:
+    old, new = (claim(REQUEST | {"exactly": {**REQUEST["exactly"], **each}}) for each in (one, other))
+    assert validate(new, old) == []
+
+
+def test_a_claim_is_validated_again_up_to_1_34() -> None:
+    new = claim(REQUEST | {"exactly": {"deviceClassName": "Bad"}})
+    assert [field for field, _ in errors(validate(new, claim(), kubernetes="1.35"))] == ["spec"]
+    assert [field for field, _ in errors(validate(new, claim(), kubernetes="1.34"))] == [
+        "spec.devices.requests[0].exactly.deviceClassName",
+        "spec",
+    ]
+
+
+def test_parameters_of_a_driver_are_compared_as_json() -> None:
+    old, new = (
+        claim(REQUEST, config=[{"opaque": {"driver": "gpu.example.com", "parameters": parameters}}])
+        for parameters in ({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    )
+    assert validate(new, old) == []
+    assert [field for field, _ in errors(validate(changed(new, spec__devices__config=[]), old))] == ["spec"]
+
+
+class TestDeviceClass:
+    """What is unchanged is not checked again from 1.35."""
+
+    OLD: ClassVar[dict[str, Any]] = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "gpu"},
+        "spec": {"config": [{"opaque": LONG}]},
+    }
+
+    def test_unchanged_configuration_may_be_longer_than_new_one(self) -> None:
+        new = changed(self.OLD, spec__extendedResourceName="example.com/gpu")
+        assert errors(validate(new, self.OLD, kubernetes="1.36")) == []
+        assert errors(validate(new, self.OLD, kubernetes="1.34", feature_gates={"AllAlpha": True})) == [
+            ("spec.config[0].opaque.parameters", "Too long: may not be more than 10240 bytes")
+        ]
+
+    def test_changed_configuration_is_checked(self) -> None:
+        new = changed(self.OLD, spec__config=[{"opaque": LONG}, {"opaque": LONG}])
+        assert len(errors(validate(new, self.OLD, kubernetes="1.36"))) == 2
+
+    def test_a_spec_may_change(self) -> None:
+        assert validate(changed(self.OLD, spec={}), self.OLD) == []
+
+
+class TestResourceSlice:
+    """Driver, pool and node of a slice stay; taints that stay are not checked again."""
+
+    TAINTED: ClassVar[dict[str, Any]] = {"name": "a", "taints": [{"key": "k", "effect": "Whatever"}]}
+
+    def test_driver_pool_and_node_stay(self) -> None:
+        old = resource_slice({"name": "a"})
+        new = changed(old, spec__driver="other", spec__pool__name="other", spec__nodeName=...)
+        assert [field for field, message in errors(validate(new, old)) if "immutable" in message] == [
+            "spec.driver",
+            "spec.pool.name",
+            "spec.nodeName",
+        ]
+
+    @pytest.mark.parametrize("version", ["v1", "v1beta1"])
+    def test_taints_that_stay_are_not_checked_again(self, version: str) -> None:
+        device = self.TAINTED
+        if version == "v1beta1":
+            device = {"name": "a", "basic": {"taints": self.TAINTED["taints"]}}
+        old = resource_slice(device, version=version)
+        new = resource_slice({"name": "b"}, device, version=version)
+        assert errors(validate(new, old, kubernetes="1.36")) == []
+
+    @pytest.mark.parametrize("version", ["v1", "v1beta1"])
+    def test_taints_of_another_device_are_checked(self, version: str) -> None:
+        old, new = (
+            resource_slice(
+                {"name": name, **({"basic": taints} if version == "v1beta1" else taints)},
+                version=version,
+            )
+            for name, taints in (("b", {}), ("a", {"taints": self.TAINTED["taints"]}))
+        )
+        assert [field for field, _ in errors(validate(new, old, kubernetes="1.36"))] == [
+            "spec.devices[0].taints[0].effect"
+        ]
+
+    def test_a_rule_that_keeps_its_effect_is_not_checked_again(self) -> None:
+        old = of_kind("DeviceTaintRule", {"taint": {"key": "k", "effect": "Whatever"}})
+        new = changed(old, spec__taint__key="other")
+        assert errors(validate(new, old, kubernetes="1.36")) == []
+        assert errors(validate(new, old, kubernetes="1.34"))[0][0] == "spec.taint.effect"
+
+
+class TestStatus:
+    """The status of a claim."""
+
+    def test_a_status_is_dropped_from_a_new_claim(self) -> None:
+        assert warnings(validate(allocated())) == [("status-dropped", "status")]
+
+    def test_an_update_of_one_part_does_not_touch_the_other(self) -> None:
+        assert warnings(validate(allocated(), claim())) == [("status-ignored", "status")]
+        problems = validate(changed(allocated(), spec__devices={}), allocated(), subresource="status")
+        assert [(problem.rule, problem.level) for problem in problems] == [("spec-ignored", "warning")]
+
+    def test_an_allocation_is_set_once(self) -> None:
+        other = allocated(None, RESULT | {"device": "gpu-1"})
+        assert validate(allocated(), claim(), subresource="status") == []
+        assert [field for field, _ in errors(validate(other, allocated(), subresource="status"))] == [
+            "status.allocation"
+        ]
+        assert validate(claim(), allocated(), subresource="status") == []
+
+    def test_an_allocation_that_is_set_is_validated(self) -> None:
+        new = allocated(None, RESULT | {"request": "other", "pool": "a//b", "shareID": "x"})
+        assert [field for field, _ in errors(validate(new, claim(), subresource="status"))] == [
+            "status.allocation.devices.results[0].pool",
+            "status.allocation.devices.results[0].shareID",
+            "status.allocation.devices.results[0].request",
+        ]
+
+    def test_an_allocation_that_stays_is_validated_only_in_1_31(self) -> None:
+        base = claim({"name": "gpu", "deviceClassName": "gpu.example.com"}, version="v1alpha3")
+        bad = allocated(base, RESULT | {"device": "Bad"})
+        new = changed(bad, status__reservedFor=[POD])
+        assert errors(validate(new, bad, kubernetes="1.32", subresource="status")) == []
+        assert [field for field, _ in errors(validate(new, bad, kubernetes="1.31", subresource="status"))] == [
+            "status.allocation.devices.results[0].device"
+        ]
+
+    def test_requests_of_results_exist(self) -> None:
+        base = claim({"name": "any", "firstAvailable": [{"name": "a", "deviceClassName": "a"}]})
+        for request, count in (("any", 0), ("any/a", 0), ("any/b", 1), ("any/a/b", 1), ("other", 1), ("any/", 2)):
+            new = allocated(base, RESULT | {"request": request})
+            assert len(errors(validate(new, base, subresource="status"))) == count, request
+
+    def test_only_an_allocated_claim_is_reserved(self) -> None:
+        new = claim() | {"status": {"reservedFor": [POD]}}
+        assert errors(validate(new, claim(), subresource="status")) == [
+            ("status.reservedFor", "Forbidden: may not be specified when `allocated` is not set")
+        ]
+
+    def test_nobody_new_reserves_a_claim_that_goes(self) -> None:
+        old = changed(allocated(reservedFor=[POD]), metadata__deletionTimestamp="2026-01-01T00:00:00Z")
+        new = changed(old, status__reservedFor=[POD, POD | {"uid": "2"}])
+        assert errors(validate(new, old, subresource="status")) == [
+            (
+                "status.reservedFor",
+                "Forbidden: new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set",
+            )
+        ]
+        assert errors(validate(changed(old, status__reservedFor=[]), old, subresource="status")) == []
+
+    def test_a_consumer_is_reserved_once(self) -> None:
+        for kubernetes, field in (("1.34", "status.reservedFor[1].uid"), ("1.35", "status.reservedFor[1]")):
+            new = allocated(reservedFor=[POD, POD])
+            assert errors(validate(new, claim(), kubernetes=kubernetes, subresource="status")) == [
+                (field, 'Duplicate value: "1"')
+            ]
+
+    def test_the_status_of_a_device_is_for_an_allocated_device(self) -> None:
+        new = allocated(devices=[DEVICE, DEVICE, DEVICE | {"device": "other"}])
+        assert [field for field, _ in errors(validate(new, claim(), subresource="status"))] == [
+            "status.devices[1]",
+            "status.devices[2]",
+        ]
+
+    def test_what_is_said_of_devices_that_go_is_dropped(self) -> None:
+        old = allocated(None, RESULT, RESULT | {"device": "gpu-1"}, devices=[DEVICE])
+        new = changed(claim(), status={"devices": [DEVICE]})
+        assert errors(validate(new, old, subresource="status")) == []
+
+    @pytest.mark.parametrize(
+        ("ips", "kubernetes", "found"),
+        [
+            (["10.0.0.1/24"], "1.36", []),
+            (["10.0.0.1"], "1.36", ["status.devices[0].networkData.ips[0]"]),
+            (["10.0.0.1/24", "10.0.0.1/24"], "1.36", ["status.devices[0].networkData.ips[1]"]),
+            (["::1/64", "0::1/64"], "1.32", ["status.devices[0].networkData.ips[1]"]),
+            ([f"10.0.0.{number}/24" for number in range(17)] * 2, "1.36", ["status.devices[0].networkData.ips"]),
+        ],
+    )
+    def test_addresses_are_told_apart(self, ips: list[str], kubernetes: str, found: list[str]) -> None:
+        base = claim({"name": "gpu", "deviceClassName": "gpu.example.com"}, version="v1beta1")
+        new = allocated(base, devices=[DEVICE | {"networkData": {"ips": ips}}])
+        gates = {"DRAResourceClaimDeviceStatus": True}
+        problems = validate(new, base, kubernetes=kubernetes, subresource="status", feature_gates=gates)
+        assert [field for field, _ in errors(problems)] == found
+
+    def test_conditions_say_since_when_and_why(self) -> None:
+        conditions = [{"type": "Ready", "status": "True"}] * 9
+        new = allocated(devices=[DEVICE | {"conditions": conditions}])
+        found = errors(validate(new, claim(), subresource="status"))
+        assert ("status.devices[0].conditions", "Too many: 9: must have at most 8 items") in found
+        assert ("status.devices[0].conditions[0].lastTransitionTime", "Required value") in found
+        assert ("status.devices[0].conditions[8].reason", "Required value") in found
+        assert ("status.devices[0].conditions[1].type", 'Duplicate value: "Ready"') in found
+
+
+class TestAdminAccess:
+    """Administration needs a namespace that is labelled for it."""
+
+    CLAIM = claim(REQUEST | {"exactly": {**REQUEST["exactly"], "adminAccess": True}})
+    FIELD = "spec.devices.requests[0].adminAccess"
+
+    @pytest.mark.parametrize(
+        ("kubernetes", "label"),
+        [("1.33", "resource.k8s.io/admin-access"), ("1.34", "resource.kubernetes.io/admin-access")],
+    )
+    def test_the_label_is_that_of_the_release(self, kubernetes: str, label: str) -> None:
+        obj = self.CLAIM | {"apiVersion": "resource.k8s.io/v1beta2"}
+        gates = {"DRAAdminAccess": True}
+        problems = validate(obj, kubernetes=kubernetes, namespace_labels={}, feature_gates=gates)
+        detail = f"admin access to devices requires the `{label}: true` label on the containing namespace"
+        assert errors(problems) == [(self.FIELD, f"Forbidden: {detail}")]
+        assert str(problems[0].path) == "spec.devices.requests[0].exactly.adminAccess"
+        labelled = validate(obj, kubernetes=kubernetes, namespace_labels={label: "true"}, feature_gates=gates)
+        assert errors(labelled) == []
+
+    def test_without_the_namespace_nobody_knows(self) -> None:
+        assert warnings(validate(self.CLAIM)) == [("admin-access", "spec.devices.requests[0].exactly.adminAccess")]
+
+    def test_templates_need_it_too(self) -> None:
+        template = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": "t", "namespace": "default"},
+            "spec": {"spec": self.CLAIM["spec"]},
+        }
+        assert [field for field, _ in errors(validate(template, namespace_labels={}))] == [self.FIELD]
+        assert validate(template, namespace_labels=LABELLED) == []
+
+    def test_it_is_allocated_only_where_it_may_be(self) -> None:
+        new = allocated(self.CLAIM, RESULT | {"adminAccess": True})
+        found = errors(validate(new, self.CLAIM, subresource="status", namespace_labels={}))
+        assert [field for field, _ in found] == ["status.allocation.devices.results[0].adminAccess"]
+        assert validate(new, self.CLAIM, subresource="status", namespace_labels=LABELLED) == []
+
+    def test_a_flat_request_has_one_path_for_it(self) -> None:
+        obj = claim({"name": "gpu", "deviceClassName": "a", "adminAccess": True}, version="v1beta1")
+        (problem,) = [each for each in validate(obj, namespace_labels={}) if each.level == "error"]
+        assert (problem.field, str(problem.path)) == (self.FIELD, self.FIELD)
+
+
+class TestPoolStatusRequest:
+    """A question about pools is asked once and answered once."""
+
+    OLD = of_kind("ResourcePoolStatusRequest", {"driver": "gpu.example.com"})
+
+    def test_the_question_stays(self) -> None:
+        problems = validate(changed(self.OLD, spec__limit=7, spec__poolName="a//b"), self.OLD)
+        assert [field for field, _ in errors(problems)] == ["spec"]
+        assert errors(validate(changed(self.OLD, spec__limit=100), self.OLD)) == []
+
+    def test_a_stored_one_is_updated_only_as_it_is_known(self) -> None:
+        stored = changed(self.OLD, metadata__resourceVersion="7")
+        assert errors(validate(self.OLD, stored)) == [
+            ("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
+        ]
+        assert errors(validate(stored, stored)) == []
+
+    def test_the_answer_has_its_limits(self) -> None:
+        pool = {"driver": "Gpu.Example.com", "poolName": "a/b", "generation": 0, "totalDevices": -1}
+        new = self.OLD | {"status": {"pools": [pool], "poolCount": None}}
+        assert [field for field, _ in errors(validate(new, self.OLD, subresource="status"))] == [
+            "status.poolCount",
+            "status.pools[0].generation",
+            "status.pools[0].totalDevices",
+        ]
+
+    def test_the_answer_is_given_once(self) -> None:
+        answered = self.OLD | {"status": {"poolCount": 0}}
+        assert errors(validate(answered, self.OLD, subresource="status")) == []
+        other = self.OLD | {"status": {"poolCount": 1}}
+        assert [field for field, _ in errors(validate(other, answered, subresource="status"))] == ["status"]
+        assert errors(validate(answered, answered, subresource="status")) == []
