@@ -335,9 +335,9 @@ class Compiler:
             self._accumulators = (accumulators | {node.accumulator}) - slots.keys()
             self._locals = {**around, **slots}
             loop = folds.Loop(range_, slots[node.variable], slots.get(node.variable2))
-            specialised = self._shapes().get(node.shape) if self._specialised else None
+            specialised = self._loop(node, loop) if self._specialised else None
             if specialised is not None:
-                closure = specialised(node, loop)
+                closure = specialised
             else:
                 condition, step = self.compile(node.condition), self.compile(node.step)
                 self._locals, self._accumulators = around, accumulators | {node.accumulator}
@@ -345,15 +345,17 @@ class Compiler:
         self._locals, self._accumulators = outer, accumulators
         return closure
 
-    def _shapes(self) -> dict[str, Callable[[ast.Comprehension, folds.Loop], Closure]]:
-        return {
-            "all": lambda node, loop: folds.quantifier(loop, self.compile(node.parts[0]), stops_at=False),
-            "exists": lambda node, loop: folds.quantifier(loop, self.compile(node.parts[0]), stops_at=True),
-            "exists_one": lambda node, loop: folds.exactly_one(loop, self.compile(node.parts[0])),
-            "map": self._collector,
-            "transformMap": self._transform,
-            "transformMapEntry": self._transform,
-        }
+    def _loop(self, node: ast.Comprehension, loop: folds.Loop) -> Closure | None:
+        """The loop made for a macro; None for a comprehension of which only the parts are known."""
+        if node.shape in {"all", "exists"}:
+            return folds.quantifier(loop, self.compile(node.parts[0]), stops_at=node.shape == "exists")
+        if node.shape == "exists_one":
+            return folds.exactly_one(loop, self.compile(node.parts[0]))
+        if node.shape == "map":
+            return self._collector(node, loop)
+        if node.shape in {"transformMap", "transformMapEntry"}:
+            return self._transform(node, loop)
+        return None
 
     def _collector(self, node: ast.Comprehension, loop: folds.Loop) -> Closure:
         element = node.parts[0]

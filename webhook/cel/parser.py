@@ -8,7 +8,7 @@ from webhook.cel import ast, limits, literals
 from webhook.cel.errors import NOWHERE, Issues
 from webhook.cel.lexer import END, tokenize
 from webhook.cel.macros import ANY_ARITY, Builder, MacroError, TooManyCopiesError
-from webhook.cel.tokens import StopParsingError, Token, TokenStream
+from webhook.cel.tokens import StopParsingError, TokenStream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +27,7 @@ _NUMBERS: Final = frozenset({"NUM_INT", "NUM_FLOAT"})
 _OPERAND: Final = frozenset(
     {"[", "{", "(", ".", "-", "!", *_CONSTANTS, *_NUMBERS, "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"}
 )
+_OPENING: Final = frozenset({"(", "[", "{"})
 _FIELD: Final = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
 _RELATIONS: Final = {
     "<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in",
@@ -205,7 +206,7 @@ class _Parser:
 
     # -- operands
 
-    def _primary(self) -> Expression:  # noqa: PLR0911  # one return for each kind of operand
+    def _primary(self) -> Expression:  # one return for each kind of operand
         kind = self._tokens.kind
         if kind in {"IDENTIFIER", "."}:
             return self._name()
@@ -213,16 +214,14 @@ class _Parser:
             return self._number()
         if kind not in _OPERAND or kind in {"-", "!"}:
             return self._no_operand()
-        token = self._tokens.take()
+        if kind not in _OPENING:
+            return self._constant()
+        offset = self._tokens.advance()
         if kind == "(":
             node = self._within(frozenset({")"}))
             self._tokens.expect(")")
             return node
-        if kind == "[":
-            return self._list(token.offset)
-        if kind == "{":
-            return self._map(token.offset)
-        return self._constant(token)
+        return self._list(offset) if kind == "[" else self._map(offset)
 
     def _no_operand(self) -> Expression:
         at, also = self._opening
@@ -234,24 +233,24 @@ class _Parser:
 
     def _number(self) -> Expression:
         offset = self._tokens.offset
-        sign = self._tokens.take().text if self._tokens.kind == "-" else ""
-        token = self._tokens.take()
-        if token.kind == "NUM_FLOAT":
-            double = literals.parse_double(sign + token.text)
+        sign = self._tokens.take() if self._tokens.kind == "-" else ""
+        if self._tokens.kind == "NUM_FLOAT":
+            double = literals.parse_double(sign + self._tokens.take())
             return self._report(offset, "invalid double literal") if double is None else ast.Literal(offset, double)
-        number = literals.parse_int(sign + token.text)
+        number = literals.parse_int(sign + self._tokens.take())
         return self._report(offset, "invalid int literal") if number is None else ast.Literal(offset, number)
 
-    def _constant(self, token: Token) -> Expression:
-        offset = token.offset
-        if token.kind in _CONSTANTS:
-            return ast.Literal(offset, _CONSTANTS[token.kind])
-        if token.kind == "NUM_UINT":
-            number = literals.parse_uint(token.text)
+    def _constant(self) -> Expression:
+        kind, offset = self._tokens.kind, self._tokens.offset
+        text = self._tokens.take()
+        if kind in _CONSTANTS:
+            return ast.Literal(offset, _CONSTANTS[kind])
+        if kind == "NUM_UINT":
+            number = literals.parse_uint(text)
             return self._report(offset, "invalid uint literal") if number is None else ast.Literal(offset, number)
         try:
-            decode = literals.parse_string if token.kind == "STRING" else literals.parse_bytes
-            return ast.Literal(offset, decode(token.text))
+            decode = literals.parse_string if kind == "STRING" else literals.parse_bytes
+            return ast.Literal(offset, decode(text))
         except ValueError as error:
             return self._report(offset, str(error))
 
@@ -264,22 +263,22 @@ class _Parser:
             if self._tokens.kind != "IDENTIFIER":
                 self._tokens.no_field()
                 return ast.Failed(start)
-        token = self._tokens.take()
-        name = dot + token.text
+        offset = self._tokens.offset
+        text = self._tokens.take()
+        name = dot + text
         if self._tokens.has_braces:
             struct = self._struct(name)
             if struct is not None:
                 return struct
         is_call = self._tokens.kind == "("
-        if token.text in RESERVED:
+        if text in RESERVED:
             if is_call:
                 self._tokens.advance()
                 self._arguments()
-            return self._report(start, f"reserved identifier: {token.text}")
+            return self._report(start, f"reserved identifier: {text}")
         if not is_call:
-            return ast.Ident(token.offset, name)
-        offset = self._tokens.advance()
-        return self._call(offset, name, self._arguments())
+            return ast.Ident(offset, name)
+        return self._call(self._tokens.advance(), name, self._arguments())
 
     def _struct(self, name: str) -> Expression | None:
         """`a.b.C{…}`, if a brace ends this chain of names."""
@@ -290,7 +289,7 @@ class _Parser:
             return None
         while self._tokens.kind == ".":
             self._tokens.advance()
-            name += f".{self._tokens.take().text}"
+            name += f".{self._tokens.take()}"
         offset = self._tokens.advance()
         entries = []
         while self._tokens.kind != "}":
@@ -312,7 +311,7 @@ class _Parser:
                 self._tokens.mismatched(expected)
             if self._tokens.kind not in _FIELD:
                 return None
-        field = self._tokens.take().text.strip("`")
+        field = self._tokens.take().strip("`")
         colon = self._tokens.expect(":")
         value = self._within(_IN_MAP)
         return ast.Entry(value.offset if colon is None else colon, field, value, optional=optional)
@@ -401,13 +400,15 @@ class _Parser:
         if self._tokens.kind not in _FIELD:
             self._tokens.no_field()
             return ast.Failed(dot)
-        token = self._tokens.take()
-        field = token.text.strip("`")
+        kind, at = self._tokens.kind, self._tokens.offset
+        field = self._tokens.take()
+        if kind == "ESC_IDENTIFIER":
+            field = field[1:-1]
         if optional:
             if not self._optional_syntax:
                 return self._report(dot, "unsupported syntax '.?'")
-            return self._raised(ast.Call(dot, "_?._", [operand, ast.Literal(token.offset, field)]), operand)
-        if self._tokens.kind == "(" and token.kind == "IDENTIFIER":
+            return self._raised(ast.Call(dot, "_?._", [operand, ast.Literal(at, field)]), operand)
+        if self._tokens.kind == "(" and kind == "IDENTIFIER":
             offset = self._tokens.advance()
             arguments = self._arguments()
             return self._raised(self._call(offset, field, arguments, operand), operand, *arguments)

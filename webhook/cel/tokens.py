@@ -7,7 +7,7 @@ input"), and stay silent until a token fits again. This does the same by hand.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.cel import limits
 from webhook.cel.lexer import END, escape
@@ -28,14 +28,6 @@ _AFTER_OPERAND: Final = frozenset(
 
 class StopParsingError(Exception):
     """Nothing more can be said about this text."""
-
-
-class Token(NamedTuple):
-    """A token that was taken: its kind, its text and where it starts."""
-
-    kind: str
-    text: str
-    offset: int
 
 
 class TokenStream:
@@ -80,12 +72,11 @@ class TokenStream:
             self.kind = self._kinds[at + 1]
         return self._offsets[at]
 
-    def take(self) -> Token:
-        """Takes the next token and gives all of it."""
+    def take(self) -> str:
+        """Takes the next token and gives its text."""
         at = self.at
-        kind = self.kind
-        offset = self.advance()
-        return Token(kind, self._texts[at], offset)
+        self.advance()
+        return self._texts[at]
 
     def _step(self) -> None:
         if self.kind != END:
