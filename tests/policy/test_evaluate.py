@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,7 +13,9 @@ from webhook.policy.evaluate import FAILURES, validate
 from webhook.policy.kinds import Kinds
 from webhook.policy.load import load
 from webhook.policy.request import request_of
-from webhook.policy.verdict import Verdict
+
+if TYPE_CHECKING:
+    from webhook.policy.verdict import Verdict
 
 
 def nested(depth: int) -> str:

@@ -133,13 +133,17 @@ def test_what_would_be_replaced_as_a_whole_is_refused(configuration: dict[str, A
         ({"metadata": {"finalizers": ["a", "a"]}}, '.metadata.finalizers: duplicate entries for key [="a"]'),
         (
             {"spec": {"tolerations": [{"key": 1}], "priority": "x"}},
-            "errors:\n  .spec.tolerations[0].key: expected string, got 1\n"
-            "  .spec.priority: expected numeric (int or float), got string",
+            (
+                "errors:\n  .spec.tolerations[0].key: expected string, got 1\n"
+                "  .spec.priority: expected numeric (int or float), got string"
+            ),
         ),
         (
             {"spec": {"containers": [{"name": "a", "ports": [{"containerPort": "x"}]}]}},
-            '.spec.containers[name="a"].ports[containerPort="x",protocol="TCP"].containerPort: expected numeric (int or '
-            "float), got string",
+            (
+                '.spec.containers[name="a"].ports[containerPort="x",protocol="TCP"].containerPort: expected '
+                "numeric (int or float), got string"
+            ),
         ),
     ],
 )
@@ -150,7 +154,7 @@ def test_what_is_not_of_the_objects_type_is_refused(configuration: dict[str, Any
 
 
 def test_an_object_that_is_malformed_itself_is_refused() -> None:
-    with pytest.raises(MergeError, match="failed to convert original object to typed object: .spec.nope"):
+    with pytest.raises(MergeError, match="failed to convert original object to typed object"):
         merged(POD | {"spec": {"nope": 1}}, {"spec": {"priority": 1}})
 
 
@@ -158,7 +162,7 @@ def test_claims_are_known_in_each_version() -> None:
     changed = merged(CLAIM, {"metadata": {"labels": {"a": "b"}}})
     assert changed["metadata"]["labels"] == {"a": "b"}
     old = CLAIM | {"apiVersion": "resource.k8s.io/v1beta1"}
-    with pytest.raises(MergeError, match="exactly: field not declared in schema"):
+    with pytest.raises(MergeError, match="field not declared in schema"):
         merged(old, {"metadata": {"labels": {"a": "b"}}})
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.policy.examples import POD, PODS, binding, policy
 from webhook.policy.evaluate import validate
 from webhook.policy.kinds import Kinds
 from webhook.policy.load import load
 from webhook.policy.request import request_of
-from webhook.policy.verdict import Verdict
+
+if TYPE_CHECKING:
+    from webhook.policy.verdict import Verdict
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
 
@@ -80,8 +82,9 @@ def test_without_a_reference_there_are_no_parameters() -> None:
 
 
 def test_objects_of_the_cluster_need_a_namespace_for_their_parameters() -> None:
-    text = "failed to configure binding: cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
-    assert message(judged(refused(name="c"), config("c", "yes"), obj=NODE)) == text
+    text = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+    refusal = message(judged(refused(name="c"), config("c", "yes"), obj=NODE))
+    assert refusal == f"failed to configure binding: {text}"
     assert judged(refused(name="c", namespace="default"), config("c", "yes"), obj=NODE).allowed
 
 

@@ -57,8 +57,10 @@ def test_operations(operation: dict[str, Any], changed: dict[str, Any]) -> None:
         ),
         (
             {"op": "add", "path": "/a/x", "value": 1},
-            "error in add for path: '/a/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid "
-            "syntax",
+            (
+                "error in add for path: '/a/x': value was not a proper array index: 'x': strconv.Atoi: "
+                'parsing "x": invalid syntax'
+            ),
         ),
         (
             {"op": "remove", "path": "/b"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -134,19 +135,15 @@ SUITE = {
 @fuzz
 @given(mutilated(SUITE) | json_values)
 def test_suites_of_any_shape_run_or_are_refused(suite: Any) -> None:
-    try:
+    with suppress(SuiteError):
         run_suite(suite, [POLICY, BINDING])
-    except SuiteError as error:
-        assert str(error)
 
 
 @fuzz
 @given(mutilated({"rules": [{"users": ["a"], "verbs": ["*"], "resources": ["pods"], "apiGroups": [""]}]}) | json_values)
 def test_authorizers_of_any_shape_are_read_or_refused(document: Any) -> None:
-    try:
+    with suppress(AuthorizerError):
         authorizer_of(document)
-    except AuthorizerError as error:
-        assert str(error)
 
 
 operations = st.fixed_dictionaries(
@@ -164,8 +161,6 @@ operations = st.fixed_dictionaries(
 def test_patches_of_any_shape_are_applied_or_refused(patch: list[dict[str, Any]]) -> None:
     document = {"a": [1, {"x": None}], "b": {"c": 1}}
     before = copy.deepcopy(document)
-    try:
+    with suppress(PatchError):
         assert isinstance(apply_patch(document, patch), dict)
-    except PatchError as error:
-        assert str(error)
     assert document == before

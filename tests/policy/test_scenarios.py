@@ -24,7 +24,7 @@ SCENARIOS: list[dict[str, Any]] = [json.loads(line) for line in LINES[1:]]
 ADMIN = {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
 
 
-def of(*fields: str) -> Any:
+def of(*fields: str) -> pytest.MarkDecorator:
     chosen = [each for each in SCENARIOS if all(field in each for field in fields)]
     return pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in chosen])
 

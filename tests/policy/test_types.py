@@ -47,7 +47,10 @@ SPECS = [
     ),
     (
         rules(operations=["GET"]),
-        f'{RULE}.operations[0]: Unsupported value: "GET": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"',
+        (
+            f'{RULE}.operations[0]: Unsupported value: "GET": supported values: "*", "CONNECT", "CREATE", '
+            f'"DELETE", "UPDATE"'
+        ),
     ),
     (rules(apiGroups=None), f"{RULE}.apiGroups: Required value"),
     (
@@ -75,8 +78,10 @@ SPECS = [
     ),
     (
         rules(resources=["*", "pods"]),
-        f'{RULE}.resources: Invalid value: ["*","pods"]: if \'*\' is present, must not specify other resources '
-        "without subresources",
+        (
+            f'{RULE}.resources: Invalid value: ["*","pods"]: if \'*\' is present, must not specify other resources '
+            "without subresources"
+        ),
     ),
     (rules(scope="World"), f'{RULE}.scope: Unsupported value: "World": supported values: "*", "Cluster", "Namespaced"'),
     (rules(resourceNames=["a", "a"]), f'{RULE}.resourceNames[1]: Duplicate value: "a"'),
@@ -84,21 +89,27 @@ SPECS = [
     (rules(resourceNames=[".."]), f"{RULE}.resourceNames[0]: Invalid value: \"..\": may not be '..'"),
     (
         {"matchConstraints": RULES | {"objectSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}},
-        "spec.matchConstraints.objectSelector.matchExpressions[0].values: Required value: must be specified when "
-        "`operator` is 'In' or 'NotIn'",
+        (
+            "spec.matchConstraints.objectSelector.matchExpressions[0].values: Required value: must be specified when "
+            "`operator` is 'In' or 'NotIn'"
+        ),
     ),
     (
         {
             "matchConstraints": RULES
             | {"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]}}
         },
-        "spec.matchConstraints.objectSelector.matchExpressions[0].values: Forbidden: may not be specified when "
-        "`operator` is 'Exists' or 'DoesNotExist'",
+        (
+            "spec.matchConstraints.objectSelector.matchExpressions[0].values: Forbidden: may not be specified when "
+            "`operator` is 'Exists' or 'DoesNotExist'"
+        ),
     ),
     (
         {"matchConstraints": RULES | {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}},
-        'spec.matchConstraints.namespaceSelector.matchExpressions[0].operator: Invalid value: "Is": not a valid selector '
-        "operator",
+        (
+            'spec.matchConstraints.namespaceSelector.matchExpressions[0].operator: Invalid value: "Is": not '
+            "a valid selector operator"
+        ),
     ),
     ({"paramKind": {"kind": "ConfigMap"}}, "spec.paramKind.apiVersion: Required value"),
     ({"paramKind": {"apiVersion": "v1"}}, "spec.paramKind.kind: Required value"),
@@ -151,8 +162,10 @@ SPECS = [
     ),
     (
         {"variables": [{"name": "a", "expression": "variables.b"}, {"name": "b", "expression": "1"}]},
-        'spec.variables[0].expression: Invalid value: "variables.b": compilation failed: ERROR: <input>:1:10: undefined '
-        "field 'b'\n | variables.b\n | .........^",
+        (
+            'spec.variables[0].expression: Invalid value: "variables.b": compilation failed: ERROR: '
+            "<input>:1:10: undefined field 'b'\n | variables.b\n | .........^"
+        ),
     ),
     (
         {"auditAnnotations": [{"key": "k"}]},
@@ -221,8 +234,10 @@ BINDINGS = [
     ({"validationActions": ["Audit", "Audit"]}, 'spec.validationActions[1]: Duplicate value: "Audit"'),
     (
         {"validationActions": ["Deny", "Warn"]},
-        'spec.validationActions: Invalid value: ["Deny","Warn"]: must not contain both Deny and Warn (repeating the same '
-        "validation failure information in the API response and headers serves no purpose)",
+        (
+            'spec.validationActions: Invalid value: ["Deny","Warn"]: must not contain both Deny and Warn '
+            "(repeating the same validation failure information in the API response and headers serves no purpose)"
+        ),
     ),
     (
         {"paramRef": {"parameterNotFoundAction": "Deny"}},
@@ -275,8 +290,10 @@ MUTATIONS = [
                 {"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{}]"}, "applyConfiguration": {}}
             ]
         },
-        'spec.mutations[0].applyConfiguration: Invalid value: "{applyConfiguration}": must not be specified when patchType '
-        "is JSONPatch",
+        (
+            'spec.mutations[0].applyConfiguration: Invalid value: "{applyConfiguration}": must not be '
+            "specified when patchType is JSONPatch"
+        ),
     ),
     ({"reinvocationPolicy": None}, "spec.reinvocationPolicy: Required value"),
     (
@@ -285,8 +302,10 @@ MUTATIONS = [
     ),
     (
         {"matchConstraints": {"resourceRules": [PODS | {"operations": ["DELETE"]}]}},
-        'spec.matchConstraints.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", '
-        '"CREATE", "UPDATE"',
+        (
+            'spec.matchConstraints.resourceRules.operations: Unsupported value: "DELETE": supported values: '
+            '"*", "CONNECT", "CREATE", "UPDATE"'
+        ),
     ),
 ]
 

@@ -1,0 +1,81 @@
+"""What users may do, as a list of rules tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.cel.libraries.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
+from webhook.policy.authorizer import AuthorizerError, Rule, authorizer_of
+
+
+def nobody(question: PathCheck | ResourceCheck) -> Decision:
+    del question
+    return Decision(allowed=False)
+
+
+JANE = AuthorizerValue(User("jane", ("dev",)), nobody)
+GET_POD = ResourceCheck(JANE, "", "pods", namespace="default", name="p", verb="get")
+RULE: dict[str, Any] = {"api_groups": [""], "resources": ["pods"], "verbs": ["get"]}
+
+
+def allows(question: PathCheck | ResourceCheck = GET_POD, **fields: Any) -> bool:
+    return Rule(**{name: frozenset(values) for name, values in (RULE | fields).items()}).allows(question)
+
+
+@pytest.mark.parametrize(
+    ("fields", "allowed"),
+    [
+        ({}, True),
+        ({"users": ["jane"]}, True),
+        ({"users": ["john"]}, False),
+        ({"groups": ["dev"]}, True),
+        ({"users": ["john"], "groups": ["dev"]}, True),
+        ({"groups": ["ops"]}, False),
+        ({"verbs": ["*"]}, True),
+        ({"verbs": ["list"]}, False),
+        ({"api_groups": ["*"]}, True),
+        ({"api_groups": ["apps"]}, False),
+        ({"resources": ["*"]}, True),
+        ({"resources": ["pods/log"]}, False),
+        ({"namespaces": ["default"]}, True),
+        ({"namespaces": ["other"]}, False),
+        ({"names": ["p"]}, True),
+        ({"names": ["q"]}, False),
+    ],
+)
+def test_rules_allow_what_they_name(fields: dict[str, Any], allowed: bool) -> None:  # noqa: FBT001 - a table's column
+    assert allows(**fields) is allowed
+
+
+def test_subresources_are_named_with_their_resource() -> None:
+    question = ResourceCheck(JANE, "", "pods", "log", "default", "p", verb="get")
+    assert not allows(question)
+    assert allows(question, resources=["pods/log"])
+    assert allows(question, resources=["*/log"])
+    assert allows(question, resources=["*"])
+
+
+def test_paths_are_named_whole_or_by_their_start() -> None:
+    question = PathCheck(JANE, "/healthz/ready", "get")
+    assert not allows(question)
+    assert allows(question, paths=["/healthz/ready"])
+    assert allows(question, paths=["/healthz/*"])
+    assert not allows(question, paths=["/healthz"])
+
+
+@pytest.mark.parametrize(
+    ("document", "text"),
+    [
+        ([], "an authorizer's file has a list of rules: {rules: "),
+        ({"rules": [1]}, "rules[0]: a rule is a map with users, groups, "),
+        ({"rules": [{"verb": ["get"]}]}, "rules[0].verb: there is no such field; a rule has users, "),
+        ({"rules": [{"resources": ["pods"]}]}, "rules[0].verbs: a rule names the verbs that it allows, or *"),
+        ({"rules": [{"verbs": "get"}]}, "rules[0].verbs: must be a list of texts"),
+    ],
+)
+def test_a_malformed_list_is_refused(document: object, text: str) -> None:
+    with pytest.raises(AuthorizerError) as caught:
+        authorizer_of(document)
+    assert str(caught.value).startswith(text)

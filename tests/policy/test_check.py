@@ -1,0 +1,177 @@
+"""``policy check``: what is wrong with policies before they meet an object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, binding, policy
+from webhook.cel.kubernetes import CALL_LIMIT
+from webhook.policy.check import check_policies
+
+CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
+
+
+def found(*validations: str, rules: list[dict[str, Any]] | None = None, **fields: Any) -> list[tuple[str, str, str]]:
+    listed = [{"expression": each} for each in validations or ("object.metadata.name == 'p'",)]
+    result = check_policies([policy(rules=rules, validations=listed, **fields), binding()])
+    assert result.passed, [str(each.problem) for each in result.findings]
+    return [(each.problem.rule, each.problem.field, each.problem.message) for each in result.findings]
+
+
+def test_good_policies_have_no_findings() -> None:
+    result = check_policies([POLICY, BINDING, MUTATING, MUTATING_BINDING])
+    assert result.passed
+    assert result.findings == ()
+
+
+def test_what_the_api_server_refuses_does_not_pass() -> None:
+    result = check_policies([policy(validations=[{"expression": "object."}]), binding()])
+    assert not result.passed
+    assert "Syntax error" in result.findings[0].problem.message
+
+
+RULE = "spec.matchConstraints.resourceRules[0]"
+
+
+@pytest.mark.parametrize(
+    ("rule", "finding"),
+    [
+        (
+            {"resources": ["pods", "podz"]},
+            (
+                "unknown-resource",
+                f"{RULE}.resources[1]",
+                'there is no resource "podz" in the core group: the rule matches nothing',
+            ),
+        ),
+        (
+            {"apiGroups": ["apps", ""], "resources": ["claims/status"]},
+            (
+                "unknown-resource",
+                f"{RULE}.resources[0]",
+                'there is no resource "claims" in apps, the core group: the rule matches nothing',
+            ),
+        ),
+        (
+            {"apiVersions": ["v2", "v3"]},
+            (
+                "unserved-version",
+                f"{RULE}.apiVersions",
+                "Kubernetes 1.36 does not serve pods in v2, v3: the rule matches nothing",
+            ),
+        ),
+    ],
+)
+def test_rules_that_match_nothing_are_found(rule: dict[str, Any], finding: tuple[str, str, str]) -> None:
+    assert found(rules=[PODS | rule]) == [finding]
+
+
+@pytest.mark.parametrize(
+    "rule", [{"apiGroups": ["*"]}, {"apiGroups": ["example.com"], "resources": ["quotas"]}, {"resources": ["*"]}]
+)
+def test_rules_of_unknown_groups_are_left_alone(rule: dict[str, Any]) -> None:
+    assert found(rules=[PODS | rule]) == []
+
+
+def test_conditions_that_never_change_are_found() -> None:
+    conditions = [{"name": "a", "expression": "1 == 2"}, {"name": "b", "expression": "true"}]
+    assert [each[:2] for each in found(matchConditions=conditions)] == [
+        ("never-applies", "spec.matchConditions[0].expression"),
+        ("no-condition", "spec.matchConditions[1].expression"),
+    ]
+
+
+def test_validations_that_are_always_true_are_found_and_others_not() -> None:
+    expressions = ("true", "false", "object.metadata.name == 'p'", "1 / 0 == 1")
+    assert [each[:2] for each in found(*expressions)] == [("never-refuses", "spec.validations[0].expression")]
+
+
+def test_variables_that_nobody_uses_are_found() -> None:
+    variables = [
+        {"name": "a", "expression": "1"},
+        {"name": "b", "expression": "variables.a"},
+        {"name": "c", "expression": "2"},
+    ]
+    assert [each[:2] for each in found("variables.b == 1", variables=variables)] == [
+        ("unused-variable", "spec.variables[2].expression")
+    ]
+
+
+def test_what_always_costs_too_much_is_found() -> None:
+    text = "true"
+    for name in "abcdef":
+        text = f"[1,2,3,4,5,6,7,8,9,10].map({name}, {text}).size() > 0"
+    result = check_policies([policy(validations=[{"expression": text}]), binding()])
+    assert [each.problem.rule for each in result.findings] == ["over-cost"]
+    assert result.costs[0].least > CALL_LIMIT
+
+
+def test_costs_are_estimated_for_every_expression() -> None:
+    result = check_policies([POLICY, BINDING, MUTATING, MUTATING_BINDING])
+    assert [str(each.path) for each in result.costs] == [
+        "spec.matchConditions[0].expression",
+        "spec.variables[0].expression",
+        "spec.validations[0].expression",
+        "spec.auditAnnotations[0].valueExpression",
+        "spec.matchConditions[0].expression",
+        "spec.variables[0].expression",
+        "spec.mutations[0].applyConfiguration.expression",
+        "spec.mutations[1].jsonPatch.expression",
+    ]
+    assert all(each.least <= each.most for each in result.costs)
+
+
+def test_a_misspelt_field_is_found_by_its_type() -> None:
+    ((rule, path, message),) = found("object.spec.nodename == 'a'")
+    assert (rule, path) == ("type-check", "spec.validations[0].expression")
+    assert message == (
+        "/v1, Kind=Pod: ERROR: <input>:1:12: undefined field 'nodename'\n | object.spec.nodename == 'a'\n | "
+        "...........^"
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "rules", "fields"),
+    [
+        ("object.spec.priority == 'high'", [PODS], {}),
+        ("object.spec.devices.requests.all(r, r.exactly.count == '1')", [CLAIMS], {}),
+        ("variables.n == 1", [PODS], {"variables": [{"name": "n", "expression": "object.spec.nodeName"}]}),
+        (
+            "params.data.a == 1",
+            [PODS],
+            {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}},
+        ),
+        ("object.spec.devices.requests.all(r, r.count == 1)", [CLAIMS], {}),
+    ],
+)
+def test_types_are_checked(expression: str, rules: list[dict[str, Any]], fields: dict[str, Any]) -> None:
+    kinds = [rule for rule, _, _ in found(expression, rules=rules, **fields)]
+    assert "type-check" in kinds
+
+
+@pytest.mark.parametrize(
+    ("expression", "rules", "fields"),
+    [
+        ("object.spec.containers.all(c, c.resources.limits.memory == '1Gi')", [PODS], {}),
+        ("object.spec.nodename == 'a'", [PODS | {"apiVersions": ["*"]}], {}),
+        ("object.spec.nodename == 'a'", [PODS | {"resources": ["pods/status"]}], {}),
+        ("params.data.a == 1", [PODS], {"paramKind": {"apiVersion": "example.com/v1", "kind": "Quota"}}),
+        ("variables.n == 1", [PODS], {"variables": [{"name": "n", "expression": "object.spec.priority"}]}),
+        ("object.metadata.creationTimestamp < timestamp('2026-01-01T00:00:00Z')", [PODS], {}),
+    ],
+)
+def test_what_may_be_right_is_not_found(expression: str, rules: list[dict[str, Any]], fields: dict[str, Any]) -> None:
+    assert "type-check" not in [rule for rule, _, _ in found(expression, rules=rules, **fields)]
+
+
+def test_a_variable_that_does_not_fit_is_any_type() -> None:
+    variables = [{"name": "n", "expression": "object.spec.nodename"}]
+    assert found("variables.n == 1", variables=variables) == []
+
+
+def test_claims_are_checked_in_each_version() -> None:
+    rules = [CLAIMS | {"apiVersions": ["v1", "v1beta1"]}]
+    ((_, _, message),) = found("object.spec.devices.requests.all(r, has(r.exactly))", rules=rules)
+    assert message.startswith("resource.k8s.io/v1beta1, Kind=ResourceClaim: ERROR")

@@ -1,0 +1,102 @@
+"""From manifests to a set of policies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POD, POLICY, binding, policy, spec
+from webhook.policy.load import Given, PolicySet, load
+
+
+def rules(policies: PolicySet) -> list[tuple[str, str]]:
+    return [(each.problem.rule, each.problem.message) for each in policies.findings]
+
+
+def test_policies_and_their_bindings_are_found() -> None:
+    policies = load([BINDING, POLICY, MUTATING, MUTATING_BINDING, POD])
+    assert policies.findings == ()
+    (hook,), (mutating,) = policies.validating, policies.mutating
+    assert (hook.policy.name, [each.name for each in hook.bindings]) == ("p.example.com", ["b"])
+    assert (mutating.policy.name, [each.name for each in mutating.bindings]) == ("m.example.com", ["m"])
+
+
+def test_findings_say_where_the_manifest_stands() -> None:
+    (finding,) = load([Given(spec(POLICY, failurePolicy="No"), "policy.yaml")]).errors
+    assert finding.given.manifest == "policy.yaml"
+    assert finding.problem.field == "spec.failurePolicy"
+
+
+def test_a_policy_without_a_binding_applies_to_nothing() -> None:
+    policies = load([POLICY])
+    assert rules(policies) == [("policy-without-binding", "no binding names this policy: it applies to nothing")]
+    assert policies.validating == ()
+    assert [each.name for each in policies.policies] == ["p.example.com"]
+
+
+def test_a_binding_without_its_policy_does_nothing() -> None:
+    text = 'there is no ValidatingAdmissionPolicy with the name "p": the binding does nothing'
+    assert rules(load([binding()])) == [("binding-without-policy", text)]
+
+
+def test_a_binding_of_one_kind_is_none_of_the_other() -> None:
+    named = MUTATING_BINDING | {"spec": {"policyName": "p.example.com"}}
+    assert [rule for rule, _ in rules(load([POLICY, named]))] == ["policy-without-binding", "binding-without-policy"]
+
+
+def test_what_is_refused_is_not_found_missing_as_well() -> None:
+    assert [each.problem.level for each in load([spec(POLICY, failurePolicy="No"), BINDING]).findings] == ["error"]
+    assert [each.problem.level for each in load([POLICY, spec(BINDING, validationActions=[])]).findings] == ["error"]
+    assert len(load([POLICY, BINDING | {"spec": 1}]).findings) == 2
+
+
+def test_the_first_of_two_policies_with_one_name_is_used() -> None:
+    again = policy("p.example.com", validations=[{"expression": "false"}])
+    policies = load([POLICY, BINDING, again, BINDING])
+    assert rules(policies) == [
+        (
+            "duplicate-policy",
+            'there is another ValidatingAdmissionPolicy with the name "p.example.com"; this one is not used',
+        ),
+        (
+            "duplicate-policy",
+            'there is another ValidatingAdmissionPolicyBinding with the name "b"; this one is not used',
+        ),
+    ]
+    assert policies.policies[0].validations[0].reason == "Forbidden"
+
+
+def test_parameters_are_expected_on_both_sides() -> None:
+    without_kind = spec(POLICY, paramKind=None)
+    assert [rule for rule, _ in rules(load([without_kind, BINDING]))] == ["param-without-kind"]
+    without_ref = spec(BINDING, paramRef=None)
+    assert [rule for rule, _ in rules(load([POLICY, without_ref]))] == ["binding-without-params"]
+
+
+def test_defaults_are_the_api_servers() -> None:
+    (made,) = load([policy(validations=[{"expression": "true"}])]).policies
+    assert not made.fails_open
+    assert not made.match.is_exact
+    assert made.match.namespaces.is_empty
+    assert made.match.rules[0].scope == "*"
+    assert made.validations[0].reason == "Invalid"
+
+
+def test_a_policy_may_be_named_by_a_prefix() -> None:
+    prefixed = policy(validations=[{"expression": "true"}]) | {"metadata": {"generateName": "p-"}}
+    assert [each.name for each in load([prefixed]).policies] == ["p-"]
+
+
+def test_namespaces_carry_their_name_as_a_label() -> None:
+    namespace: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "a", "labels": {"b": "c"}},
+    }
+    policies = load([namespace, {"apiVersion": "v1", "kind": "Namespace"}])
+    assert policies.namespace_labels("a") == {"b": "c", "kubernetes.io/metadata.name": "a"}
+    assert policies.namespace_labels("z") == {"kubernetes.io/metadata.name": "z"}
+    assert namespace["metadata"]["labels"] == {"b": "c"}
+
+
+def test_what_is_no_object_is_left_alone() -> None:
+    assert load([None, 1, [], {}, {"kind": []}]).findings == ()  # type: ignore[list-item] # as files may have it

@@ -1,0 +1,189 @@
+"""``policy test``: suites of cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.policy.examples import POD, binding, mutating, policy
+from webhook.policy.testing import SuiteError, SuiteResult, run_suite
+
+NAMED = policy(
+    validations=[
+        {"expression": "object.metadata.name != 'bad'", "message": "bad name", "reason": "Forbidden"},
+        {"expression": "has(object.spec.nodeName)"},
+    ],
+    auditAnnotations=[{"key": "k", "valueExpression": "object.metadata.name == 'p' ? 'v' : ''"}],
+)
+RENAME = [{"op": "replace", "path": "/metadata/name", "value": "bad"}]
+
+
+def run(*cases: dict[str, Any], manifests: list[dict[str, Any]] | None = None, **fields: Any) -> SuiteResult:
+    suite = {"objects": {"pod": POD}, "cases": [{"object": "pod"} | each for each in cases]} | fields
+    return run_suite(suite, manifests or [NAMED, binding()])
+
+
+def failures(expect: dict[str, Any], **case: Any) -> tuple[str, ...]:
+    return run({"expect": expect, **case}).cases[0].failures
+
+
+REFUSAL = "pods \"bad\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: bad name"
+
+
+@pytest.mark.parametrize(
+    ("expect", "patch"),
+    [
+        ({"allowed": True}, []),
+        ({"allowed": True, "warnings": [], "auditAnnotations": {"p/k": "v"}, "object": POD, "changes": []}, []),
+        ({"allowed": False}, RENAME),
+        ({"allowed": False, "message": "bad name", "reason": "Forbidden"}, RENAME),
+        ({"allowed": False, "message": REFUSAL}, RENAME),
+    ],
+)
+def test_what_is_as_expected_passes(expect: dict[str, Any], patch: list[dict[str, Any]]) -> None:
+    assert failures(expect, patch=patch) == ()
+
+
+@pytest.mark.parametrize(
+    ("expect", "patch", "failure"),
+    [
+        ({"allowed": False}, [], "was allowed"),
+        ({"allowed": True}, RENAME, f"was refused: {REFUSAL}"),
+        ({"allowed": False, "message": "other"}, RENAME, "message: expected 'other', got 'bad name'"),
+        ({"allowed": False, "message": ["x"]}, RENAME, "message: expected ['x'], got 'bad name'"),
+        ({"allowed": False, "reason": "Invalid"}, RENAME, "reason: expected 'Invalid', got 'Forbidden'"),
+        ({"allowed": True, "warnings": ["w"]}, [], "warnings: expected ['w'], got []"),
+        ({"allowed": True, "warnings": "w"}, [], "warnings: expected 'w', got []"),
+        ({"allowed": True, "auditAnnotations": {}}, [], "auditAnnotations: expected {}, got {'p/k': 'v'}"),
+        ({"allowed": True, "object": {}}, [], f"object: expected {{}}, got {POD!r}"),
+        ({}, [], "cases[0].expect.allowed: must be true or false"),
+        ({"alowed": True}, [], "cases[0].expect: there is no field 'alowed'; there are allowed, message, reason, "),
+    ],
+)
+def test_what_is_not_fails_and_says_so(expect: dict[str, Any], patch: list[dict[str, Any]], failure: str) -> None:
+    (text,) = failures(expect, patch=patch)
+    assert text.startswith(failure)
+
+
+def test_changes_of_mutating_policies_are_compared() -> None:
+    manifests = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/nodeName'}]")
+    case = {"expect": {"allowed": True, "changes": [{"op": "remove", "path": "/spec/nodeName"}]}}
+    assert run(case, manifests=manifests).passed
+    wrong = {"expect": {"allowed": True, "changes": []}}
+    assert run(wrong, manifests=manifests).cases[0].failures[0].startswith("changes: expected {")
+
+
+def test_warnings_are_told_by_the_policys_words_or_the_api_servers() -> None:
+    manifests = [NAMED, binding(validationActions=["Warn"])]
+    for text in ("bad name", "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': bad name"):
+        assert run({"patch": RENAME, "expect": {"allowed": True, "warnings": [text]}}, manifests=manifests).passed
+
+
+def test_cases_have_context_users_and_authorizers() -> None:
+    asking = policy(
+        paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
+        validations=[
+            {"expression": "params.data.a == 'b' && request.userInfo.username == 'jane'"},
+            {"expression": "authorizer.path('/x').check('get').allowed() && namespaceObject.metadata.labels.t == 'u'"},
+        ],
+    )
+    bound = binding(paramRef={"name": "c", "parameterNotFoundAction": "Deny"})
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"t": "u"}}}
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
+    case = {
+        "user": {"username": "jane"},
+        "context": [config],
+        "authorizer": {"rules": [{"nonResourceURLs": ["/*"], "verbs": ["get"]}]},
+        "expect": {"allowed": True},
+    }
+    assert run(case, manifests=[asking, bound], context=[namespace]).passed
+
+
+def test_operations_follow_from_the_objects_or_are_named() -> None:
+    told = policy(validations=[{"expression": "false", "messageExpression": "request.operation + request.subResource"}])
+    told["spec"]["validations"][0]["messageExpression"] = "string(request.operation)"
+    manifests = [told, binding()]
+
+    def refused(message: str, **case: Any) -> dict[str, Any]:
+        return case | {"expect": {"allowed": False, "message": message}}
+
+    cases = [
+        refused("CREATE"),
+        refused("UPDATE", oldObject="pod"),
+        refused("DELETE", object=None, oldObject="pod"),
+        refused("DELETE", operation="DELETE"),
+        refused("CONNECT", operation="CONNECT"),
+    ]
+    assert run(*cases, manifests=manifests).passed
+
+
+def test_the_release_is_the_suites_or_the_callers() -> None:
+    suite = {"kubernetes": "1.29", "cases": [{"object": POD, "expect": {"allowed": True}}]}
+    assert [each.problem.rule for each in run_suite(suite, [NAMED, binding()]).findings] == ["not-served"] * 2
+    assert not run_suite(suite, [NAMED, binding()]).passed
+    assert run_suite(suite, [NAMED, binding()], 36).passed
+
+
+def test_coverage_lists_what_no_case_has_seen() -> None:
+    result = run({"expect": {"allowed": True}})
+    assert [(str(each.path), each.missing) for each in result.uncovered] == [
+        ("spec.validations[0].expression", ("false",)),
+        ("spec.validations[1].expression", ("false",)),
+    ]
+    without_node = [{"op": "remove", "path": "/spec/nodeName"}]
+    both = run({"expect": {"allowed": True}}, {"patch": RENAME + without_node, "expect": {"allowed": False}})
+    assert both.uncovered == ()
+
+
+def test_coverage_of_mutations_is_a_change() -> None:
+    manifests = mutating("m", "[JSONPatch{op: 'replace', path: '/metadata/labels/app', value: 'a'}]")
+    result = run({"expect": {"allowed": True}}, manifests=manifests)
+    assert [each.missing for each in result.uncovered] == [("changing an object",)]
+    changed = [{"op": "replace", "path": "/metadata/labels/app", "value": "b"}]
+    assert run({"patch": changed, "expect": {"allowed": True}}, manifests=manifests).uncovered == ()
+
+
+@pytest.mark.parametrize(
+    ("case", "failure"),
+    [
+        ({"object": "other"}, "cases[0].object: the suite's objects have no 'other'; they have pod"),
+        ({"object": []}, "cases[0].object: must be an object, or the name of one of the suite's objects"),
+        ({"object": None}, "cases[0].object: a case has an object, or an oldObject to delete"),
+        ({"patch": {}}, "cases[0].patch: must be a list of operations, as a JSON Patch is"),
+        ({"patch": [{"op": "add"}]}, "cases[0].patch[0]: an operation has op, path, and value or from"),
+        ({"patch": [{"op": "remove", "path": "/x"}]}, "error in remove for path: '/x': "),
+        ({"operation": "GET"}, "cases[0].operation: must be one of CONNECT, CREATE, DELETE, UPDATE"),
+        ({"user": "jane"}, "cases[0].user: must be a map with username and groups"),
+        ({"context": {}}, "context: must be a list of objects"),
+        ({"authorizer": {}}, "an authorizer's file has a list of rules: "),
+        ({"nam": "x"}, "cases[0]: there is no field 'nam'; there are name, object, "),
+        ({"expect": []}, "cases[0].expect: must be a map with allowed, "),
+    ],
+)
+def test_a_malformed_case_fails_alone(case: dict[str, Any], failure: str) -> None:
+    result = run({"expect": {"allowed": True}} | case, {"name": "good", "expect": {"allowed": True}})
+    assert [each.passed for each in result.cases] == [False, True]
+    assert result.cases[0].failures[0].startswith(failure)
+    assert result.cases[1].name == "good"
+
+
+@pytest.mark.parametrize(
+    ("suite", "text"),
+    [
+        ([], "the suite: must be a map with kubernetes, context, objects, cases"),
+        ({"tests": []}, "the suite: there is no field 'tests'"),
+        ({"cases": []}, "cases: a suite has a list of cases"),
+        ({"cases": [{}], "objects": []}, "cases"),
+        ({"cases": [{}], "objects": [1]}, "objects: must be a map from names to objects"),
+        ({"cases": [{}], "context": 1}, "context: must be a list of objects"),
+        ({"cases": [{}], "kubernetes": "2"}, "kubernetes: '2' is no Kubernetes version"),
+    ],
+)
+def test_a_malformed_suite_is_refused(suite: Any, text: str) -> None:
+    if text == "cases":
+        assert not run_suite(suite, []).passed
+        return
+    with pytest.raises(SuiteError) as caught:
+        run_suite(suite, [])
+    assert str(caught.value).startswith(text)
