@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conformance.recorded import FILES, Case
+from webhook.api.selectors import cel_selector
 from webhook.cel import EvaluationError
 from webhook.cel.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, Refusal, Selector, compile_selector
+from webhook.schema import Target
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,6 +165,22 @@ def test_named_resources_of_1_30(expression: str, reason: str) -> None:
 
 def test_a_selector_is_compiled_once() -> None:
     assert compile_selector("true", 36) is compile_selector("true", 36)
+
+
+@pytest.mark.parametrize(
+    ("expression", "release", "reason", "message"),
+    [
+        ("true", 36, "", ""),
+        ("1", 36, "FieldValueInvalid", 'Invalid value: "1": must evaluate to bool or the unknown type, not int'),
+        ("int('x') == 1", 36, "InternalError", "Internal error: program instantiation failed: type conversion error"),
+        ("true || " * 1500 + "true", 32, "FieldValueTooLong", "Too long: may not be more than 10240 bytes"),
+        ("true || " * 1500 + "true", 31, "", ""),
+    ],
+)
+def test_problems_are_the_api_servers(expression: str, release: int, reason: str, message: str) -> None:
+    found = list(cel_selector(expression, Target("v1", release, "create")))
+    assert [problem.reason for problem in found] == ([reason] if reason else [])
+    assert all(problem.message.startswith(message) for problem in found)
 
 
 # -- what real API servers said

@@ -20,7 +20,7 @@ ENVIRONMENT = admission_environment(NEWEST, patch_types=True)
 
 def spent(expression: str) -> int:
     meter = Meter()
-    ENVIRONMENT.compile(expression).evaluate(BINDINGS, meter=meter)
+    ENVIRONMENT.compile(expression).evaluate(BINDINGS | {"object": {"text": "a,b,c"}}, meter=meter)
     return meter.cost
 
 
@@ -51,6 +51,13 @@ def estimated(expression: str) -> Bounds:
         ("['aa', 'bb', 'cc', 'd', 'e', 'f', 'g', 'h', 'i', 'j'].join(' ')", 11, 23, 5),
         ("'abc 123 def 123'.substring(5)", 2, 2, 2),
         ("'  abc 123 def 123 '.trim()", 2, 2, 2),
+        ("'a'.replace('', 'bb') == ''", 1, 1, 1),
+        ("'aaaa'.replace('aa', 'bbbb') == object.text", 3, 3, 4),
+        ("object.text.split(',').size() > 0", 3, 3689348814741910531, 5),
+        ("[b'abcdefghij', b'b'].isSorted() || [{'k': 1}] == [{'k': 2}]", 12, 97, 1),
+        ("dyn('a').indexOf('a') == 0", 3, 3, 1),
+        ("dyn(format.uuid()).validate('a')", 34, 34, 20),
+        ("dyn([{'abcdefghij': 1}]).indexOf({'abcdefghij': 1})", 72, 72, 2),
         ("isIP('2001:db8::68')", 2, 2, 2),
         ("ip('2001:db8::68').family()", 3, 3, 3),
         ("ip.isCanonical('2001:db8::68')", 3, 3, 3),

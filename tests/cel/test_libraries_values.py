@@ -37,6 +37,8 @@ WRONG_QUANTITY = "error: quantities must match the regular expression '^([+-]?[0
         ('quantity("1.5").asInteger()', "error: cannot convert value to integer"),
         ('quantity("abc")', WRONG_QUANTITY),
         ('isQuantity("1.5Gi") && !isQuantity("x")', True),
+        ('quantity("1").compareTo(quantity("2")) + quantity("3").compareTo(quantity("2"))', 0),
+        ('quantity("10000000000000000000000000000000000000000000").isInteger()', False),
         ('type(quantity("1")) == type(quantity("2"))', True),
         ('quantity("1").value', "refused: ERROR: <input>:1:14: unexpected failed resolution of 'kubernetes.Quantity'"),
     ],
@@ -79,6 +81,23 @@ def test_versions_come_to(expression: str, expected: object) -> None:
     assert outcome(expression) == expected
 
 
+def test_values_of_libraries_can_be_keys_of_python() -> None:
+    """What is equal hashes alike, so that a set of them is one."""
+    for expression in (
+        'quantity("1k")',
+        'semver("1.0.0")',
+        'ip("::1")',
+        'cidr("::/0")',
+        'url("/a")',
+        "format.uuid()",
+    ):
+        assert len({outcome(expression), outcome(expression)}) == 1
+
+
+def test_quantities_are_written_in_json_as_the_api_server_writes_them() -> None:
+    assert outcome('quantity("1000Mi").add(quantity("24Mi"))').cel_json() == "1Gi"
+
+
 @given(st.tuples(*[st.integers(0, 3)] * 3, st.lists(st.sampled_from(["0", "1", "a", "b-"]), max_size=2)))
 def test_a_version_equals_itself_and_nothing_less(parts: tuple[int, int, int, list[str]]) -> None:
     *numbers, pre = parts
@@ -99,6 +118,7 @@ def test_a_version_equals_itself_and_nothing_less(parts: tuple[int, int, int, li
         ("[3, 1, 2].min() == 1 && [3, 1, 2].max() == 3", True),
         ('["b", "a"].min()', "a"),
         ("[].min()", "error: min called on empty list"),
+        ("[1, 2, 0].min() + [1, 2, 0].max()", 2),
         ("[].max()", "error: max called on empty list"),
         ("[1, 2, 2].isSorted() && [].isSorted() && !([2, 1].isSorted())", True),
         ('[dyn(1), dyn("a"), dyn(0)].isSorted()', True),

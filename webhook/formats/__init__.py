@@ -25,6 +25,7 @@ from webhook.formats.names import (
 )
 from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity, quantity, whole_quantity
 from webhook.formats.timestamps import parse_timestamp, timestamp
+from webhook.problem import quoted
 
 __all__ = [
     "Messages",
@@ -48,6 +49,7 @@ __all__ = [
     "parse_quantity",
     "parse_timestamp",
     "quantity",
+    "quoted",
     "semver",
     "short_name",
     "timestamp",

@@ -9,13 +9,15 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.libraries import ip, netip
 from webhook.cel.libraries.ip import IP, IP_TYPE
 from webhook.cel.types import BOOL, INT, STRING, Type, opaque
-from webhook.problem import quoted
+from webhook.cel.values import only_class
+from webhook.formats import quoted
 
 CIDR_TYPE: Final = opaque("net.CIDR")
 _FAILED: Final = "network address parse error during conversion from string: "
 _BITS_A_BYTE: Final = 8
 
 
+@only_class
 class CIDR:
     """A network as expressions hold it."""
 

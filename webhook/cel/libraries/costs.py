@@ -20,7 +20,7 @@ from webhook.cel.types import Kind
 from webhook.cel.values import size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webhook.cel.declarations import CallCost, CallEstimateFunction
     from webhook.cel.estimate import SizeOf
@@ -45,7 +45,7 @@ _CHEAP: Final = (
     *("major", "minor", "patch"),
     *("getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"),
 )
-_SCANNING: Final = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes")
+_SCANNING: Final = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
 _READING: Final = ("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver")
 _REWRITING: Final = ("lowerAscii", "upperAscii", "substring", "trim")
 
@@ -138,22 +138,29 @@ def _fixed_estimate(number: int) -> CallEstimateFunction:
 
 
 def _of_argument(factor: float, *, is_result: bool = False) -> CallEstimateFunction:
-    def estimate(
-        size_of: SizeOf, _: str, __: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-    ) -> CallEstimate | None:
-        if not arguments:
-            return None
+    def estimate(size_of: SizeOf, _: str, __: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
         size = size_of(arguments[0])
         return CallEstimate(size.scaled(factor), size if is_result else None)
 
     return estimate
 
 
-def _rewrite_estimate(
-    size_of: SizeOf, _: str, target: EstimatedNode | None, __: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    if target is None:
-        return None
+def _on_target(
+    estimate: Callable[[SizeOf, EstimatedNode, Sequence[EstimatedNode]], CallEstimate],
+) -> CallEstimateFunction:
+    """The estimate of a function that is always called on a target."""
+
+    def with_target(
+        size_of: SizeOf, _: str, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
+    ) -> CallEstimate:
+        assert target is not None  # noqa: S101  # see above
+        return estimate(size_of, target, arguments)
+
+    return with_target
+
+
+@_on_target
+def _rewrite_estimate(size_of: SizeOf, target: EstimatedNode, _: Sequence[EstimatedNode]) -> CallEstimate:
     size = size_of(target)
     return CallEstimate(size.scaled(STRING_FACTOR), size)
 
@@ -163,10 +170,9 @@ def _selector(size: Bounds) -> Bounds:
     return fixed(LIST_COST).plus(size.scaled(STRING_FACTOR)).plus(requirements)
 
 
-def _selector_estimate(
-    size_of: SizeOf, _: str, __: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    return CallEstimate(_selector(size_of(arguments[0]))) if len(arguments) == 1 else None
+@_on_target
+def _selector_estimate(size_of: SizeOf, _: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    return CallEstimate(_selector(size_of(arguments[0])))
 
 
 def _element(node: EstimatedNode) -> EstimatedNode | None:
@@ -175,26 +181,18 @@ def _element(node: EstimatedNode) -> EstimatedNode | None:
     return EstimatedNode(node.type.parameters[0], (*node.path, _ITEMS) if node.path else ())
 
 
-def _scan_estimate(
-    size_of: SizeOf, id_: str, target: EstimatedNode | None, _: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    if target is None:
-        return None
+@_on_target
+def _scan_estimate(size_of: SizeOf, target: EstimatedNode, _: Sequence[EstimatedNode]) -> CallEstimate:
     size = size_of(target)
     element = _element(target)
     if element is not None:
         each = ONE.plus(size_of(element).scaled(STRING_FACTOR)) if element.type.kind in _TEXTS else ONE
         return CallEstimate(size.times(each))
-    if id_ == "dra_includes_dyn_dyn":
-        return CallEstimate(size)
     return CallEstimate(size.scaled(STRING_FACTOR))
 
 
-def _replace_estimate(
-    size_of: SizeOf, _: str, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    if target is None or len(arguments) < 2:  # noqa: PLR2004  # old and new
-        return None
+@_on_target
+def _replace_estimate(size_of: SizeOf, target: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     size, old, new = size_of(target), size_of(arguments[0]), size_of(arguments[1])
     most, kept_most = _replacements(size.high, old.low, is_no_change=new.high <= old.low)
     least, kept_least = _replacements(size.low, old.high, is_no_change=old.high <= new.low)
@@ -212,11 +210,8 @@ def _replacements(size: int, old: int, *, is_no_change: bool) -> tuple[int, int]
     return math.ceil(size / old), 0
 
 
-def _split_estimate(
-    size_of: SizeOf, _: str, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    if target is None:
-        return None
+@_on_target
+def _split_estimate(size_of: SizeOf, target: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     size = size_of(target)
     most = size.high
     limit = arguments[1].node if len(arguments) > 1 else None
@@ -225,11 +220,8 @@ def _split_estimate(
     return CallEstimate(size.scaled(2 * STRING_FACTOR), Bounds(0, most))
 
 
-def _join_estimate(
-    size_of: SizeOf, _: str, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    if target is None:
-        return None
+@_on_target
+def _join_estimate(size_of: SizeOf, target: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     count = size_of(target)
     element = _element(target)
     size = fixed(0) if element is None else count.times(size_of(element))
@@ -239,35 +231,29 @@ def _join_estimate(
     return CallEstimate(size.scaled(STRING_FACTOR), size)
 
 
-def _find_estimate(
-    size_of: SizeOf, _: str, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    if target is None or not arguments:
-        return None
+@_on_target
+def _find_estimate(size_of: SizeOf, target: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     size = size_of(target)
     pattern = size_of(arguments[0]).scaled(REGEX_FACTOR)
     return CallEstimate(size.plus(ONE).scaled(STRING_FACTOR).times(pattern), Bounds(0, size.high))
 
 
-def _validate_estimate(
-    size_of: SizeOf, _: str, __: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate | None:
+@_on_target
+def _validate_estimate(size_of: SizeOf, _: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     text = size_of(arguments[0]).scaled(STRING_FACTOR)
     return CallEstimate(text.scaled(_MAX_FORMAT_REGEX * REGEX_FACTOR))
 
 
 def _ip_estimate(
     size_of: SizeOf, id_: str, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    if id_ == "cidr_ip":
-        return CallEstimate(ONE)
-    return CallEstimate(size_of(arguments[0]).scaled(STRING_FACTOR)) if arguments else None
+) -> CallEstimate:
+    return CallEstimate(ONE if id_ == "cidr_ip" else size_of(arguments[0]).scaled(STRING_FACTOR))
 
 
 def _containment_estimate(base: Bounds, text_overload: str) -> CallEstimateFunction:
     def estimate(
         size_of: SizeOf, id_: str, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-    ) -> CallEstimate | None:
+    ) -> CallEstimate:
         if id_ != text_overload:
             return CallEstimate(base)
         return CallEstimate(base.plus(size_of(arguments[0]).scaled(STRING_FACTOR)))

@@ -11,7 +11,7 @@ from webhook import formats
 from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.libraries import gourl
 from webhook.cel.types import STRING, Type, list_of, optional_of, struct
-from webhook.cel.values import NONE, Optional
+from webhook.cel.values import NONE, Optional, only_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +38,7 @@ _LEAP_YEAR: Final = 2000
 _SHORTEST_DATETIME: Final = 4
 
 
+@only_class
 class Format:
     """A format as expressions hold it.
 

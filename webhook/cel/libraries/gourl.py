@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from webhook.cel.libraries import netip
-from webhook.problem import quoted
+from webhook.formats import quoted
 
 
 def _bytes(text: str) -> frozenset[int]:

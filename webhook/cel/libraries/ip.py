@@ -8,7 +8,8 @@ from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
 from webhook.cel.libraries import netip
 from webhook.cel.types import BOOL, INT, STRING, Type, opaque
-from webhook.problem import quoted
+from webhook.cel.values import only_class
+from webhook.formats import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +19,7 @@ _FAMILIES: Final = {32: 4, 128: 6}
 _BITS_A_BYTE: Final = 8
 
 
+@only_class
 class IP:
     """An address as expressions hold it."""
 

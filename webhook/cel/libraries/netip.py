@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, NoReturn
 
-from webhook.problem import quoted
+from webhook.formats import quoted
 
 _V4_BITS: Final = 32
 _V6_BITS: Final = 128

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook import formats
 from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
 from webhook.cel.types import BOOL, DOUBLE, INT, STRING, Type, struct
+from webhook.cel.values import only_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 QUANTITY: Final = struct("kubernetes.Quantity")
 
 
+@only_class
 class Quantity:
     """A quantity as expressions hold it.
 
@@ -53,10 +56,21 @@ def parse(text: str) -> Quantity:
     Raises:
         EvaluationError: There is none.
     """
+    if len(text) <= _SHORT:
+        return _parse_short(text)
+    return _parse(text)
+
+
+def _parse(text: str) -> Quantity:
     try:
         return Quantity(formats.parse_quantity(text))
     except ValueError as error:
         raise EvaluationError(str(error)) from None
+
+
+_SHORT: Final = 32
+_parse_short = lru_cache(maxsize=1024)(_parse)
+"""Quantities recur, not least the constants of policies."""
 
 
 def _is_quantity(text: str) -> bool:

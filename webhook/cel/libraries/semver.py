@@ -9,8 +9,8 @@ from typing import ClassVar, Final, NamedTuple
 from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
 from webhook.cel.types import BOOL, INT, STRING, Type, struct
-from webhook.cel.values import INT_MAX, UINT_MAX
-from webhook.problem import quoted
+from webhook.cel.values import INT_MAX, UINT_MAX, only_class
+from webhook.formats import quoted
 
 SEMVER: Final = struct("kubernetes.Semver")
 _PARTS: Final = 3
@@ -36,6 +36,7 @@ class Version(NamedTuple):
     pre_release: tuple[tuple[bool, int, str], ...]
 
 
+@only_class
 class Semver:
     """A version as expressions hold it."""
 

@@ -8,6 +8,7 @@ from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
 from webhook.cel.libraries import gourl
 from webhook.cel.types import BOOL, STRING, Type, list_of, map_of, struct
+from webhook.cel.values import only_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 URL_TYPE: Final = struct("kubernetes.URL")
 
 
+@only_class
 class URL:
     """A URL as expressions hold it."""
 
