@@ -189,6 +189,7 @@ def test_recovery_is_given_up_after_many_attempts() -> None:
         ("(" * 251 + "1" + ")" * 251, "expression recursion limit exceeded: 250"),
         ("f(" * 251 + ")" * 251, "expression recursion limit exceeded: 250"),
         ("1+1*(" * 100 + "1" + ")" * 100, "expression recursion limit exceeded: 250"),
+        ("1 < (" * 126 + "1" + ")" * 126, "expression recursion limit exceeded: 250"),
         ("1" + "+1" * 251, "max recursion depth exceeded"),
         ("a" + ".b" * 251, "max recursion depth exceeded"),
         ("a" + "[0]" * 251, "max recursion depth exceeded"),

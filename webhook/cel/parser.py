@@ -163,17 +163,22 @@ class _Parser:
         return self._raised(ast.Call(offset, "_&&_", terms), *terms, by=0)
 
     def _relation(self) -> Expression:
-        self._relation_depth += 1
-        if self._relation_depth > limits.MAX_DEPTH:
-            raise self._too_deep()
+        self._enter_relation()
         node = self._calculation(1)
         while self._tokens.kind in _RELATIONS:
             function = _RELATIONS[self._tokens.kind]
             offset = self._tokens.advance()
+            self._enter_relation()
             right = self._calculation(1)
+            self._relation_depth -= 1
             node = self._raised(ast.Call(offset, function, [node, right]), node, right)
         self._relation_depth -= 1
         return node
+
+    def _enter_relation(self) -> None:
+        self._relation_depth += 1
+        if self._relation_depth > limits.MAX_DEPTH:
+            raise self._too_deep()
 
     def _calculation(self, level: int) -> Expression:
         self._calculation_depth += 1
