@@ -1,7 +1,8 @@
 """Every ``#!`` comment in cases/ is a finding expected on its line, and there are no others.
 
 A case is a YAML stream. ``#! text`` at the end of a line states the message of a finding there, or its beginning
-where the text ends in ``…``; several are separated by `` #! ``. A first line ``# kubernetes: 1.30`` names the release.
+where the text ends in ``…``; several are separated by `` #! ``. A first line ``# kubernetes: 1.30`` names the release,
+with the feature gates that are switched on: ``# kubernetes: 1.36 AllAlpha``.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ def expectations(text: str) -> list[tuple[int, str]]:
 
 def findings(text: str) -> list[tuple[int, str]]:
     """Find what draguard says of a case's documents: line and message."""
-    stated = re.match(r"# kubernetes: (\S+)", text)
+    stated = re.match(r"# kubernetes: (\S+)(.*)", text)
+    gates = dict.fromkeys(stated[2].split(), True) if stated else {}
     found = []
     for document in parse(text):
         assert isinstance(document, Document), document
-        problems = validate(document.data, kubernetes=stated[1] if stated else None)
+        problems = validate(document.data, kubernetes=stated[1] if stated else None, feature_gates=gates)
         found += [(document.position(problem.path).line, problem.message) for problem in problems]
     return found
 

@@ -550,3 +550,13 @@ def test_one_of_exactly_and_first_available_is_all_that_is_said_from_1_35() -> N
     found = said(obj, "1.33")
     assert len(found) == 4
     assert found[-1][1].startswith('Invalid value: "null": exactly one of')
+
+
+def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
+    (problem,) = validate(claim({"name": "a", "count": 1}))
+    assert problem.hint.startswith("in this version, deviceClassName, selectors, ")
+    assert problem.hint.endswith("sit under `exactly` of the request")
+    (problem,) = validate(claim(REQUEST, version="v1beta1"), kubernetes="1.34")
+    assert problem.hint.endswith("sit on the request itself")
+    (problem,) = validate(resource_slice({"name": "a", "basic": {}}))
+    assert problem.hint == "in this version, attributes, capacity and all else sit on the device itself"

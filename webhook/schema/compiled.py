@@ -73,7 +73,7 @@ class CompiledStruct:
                 if name in self.gated and each not in (None, [], {}, ""):
                     found.append(gated_field(name, self.gated[name]))
             elif name not in self.type.opaque:
-                found.append(unknown_field(name, (*wire, *self.type.opaque)))
+                found.append(unknown_field(name, (*wire, *self.type.opaque), self.type.moved))
         return found
 
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:

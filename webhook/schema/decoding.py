@@ -54,12 +54,18 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "") -> tuple[
     return (Misfit(Path(), WRONG_TYPE, describe),)
 
 
-def unknown_field(name: str, known: Iterable[str]) -> Misfit:
-    """Say that a struct has no field of this name, and name the one that was probably meant."""
+def unknown_field(name: str, known: Iterable[str], moved: str = "") -> Misfit:
+    """Say that a struct has no field of this name, and name the one that was probably meant.
+
+    Args:
+        name: The field that was submitted.
+        known: The fields that there are.
+        moved: What sits in another place than in other versions.
+    """
 
     def suggest() -> str:
         nearest = _nearest(name, known)
-        return f'did you mean "{nearest}"?' if nearest else ""
+        return f'did you mean "{nearest}"?' if nearest else moved and f"in this version, {moved}"
 
     return Misfit(Path((name,)), UNKNOWN_FIELD, lambda path: f'strict decoding error: unknown field "{path}"', suggest)
 
