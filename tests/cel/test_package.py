@@ -1,0 +1,46 @@
+"""The engine stands on its own: it could be a package apart."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import webhook.cel
+
+FOLDER = Path(webhook.cel.__file__).parent
+KUBERNETES = {"kubernetes.py", "devices.py"}
+MODULES = [path for path in (*FOLDER.glob("*.py"), *FOLDER.glob("ext/*.py")) if path.name not in KUBERNETES]
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_modules_import_the_standard_library_and_each_other(path: Path) -> None:
+    foreign = {
+        name
+        for name in imports(path)
+        if name.partition(".")[0] not in sys.stdlib_module_names and not name.startswith("webhook.cel")
+    }
+    assert foreign <= {"re2"}
+    assert not {name for name in imports(path) if name.startswith(("webhook.cel.libraries", "webhook.cel.kubernetes"))}
+
+
+def test_the_regular_expression_engine_is_loaded_when_it_is_needed() -> None:
+    code = (
+        "import sys; import webhook.cel, webhook.cel.ext; from webhook.cel import Environment; "
+        "program = Environment().compile('1 + 1'); assert program.evaluate({}) == 2; assert 're2' not in sys.modules; "
+        "assert Environment().compile(\"'a'.matches('a')\").evaluate({}); assert 're2' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=FOLDER.parents[1])
