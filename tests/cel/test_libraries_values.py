@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cel.judging import outcome
+from tests.cel.judging import NEWEST, outcome
+from webhook.cel import EvaluationError
+from webhook.cel.kubernetes import admission_environment
 from webhook.cel.libraries import semver
 
 UNREADABLE = "strconv.ParseUint: parsing"
@@ -216,3 +218,33 @@ def test_formats_take(name: str, text: str) -> None:
 def test_there_is_no_format_of_another_name() -> None:
     assert outcome('format.named("nope").hasValue()') is False
     assert outcome("format.date() == format.uuid()") is False
+
+
+PROGRAMS = [
+    admission_environment(NEWEST, patch_types=True).compile(expression)
+    for expression in (
+        "quantity(object).add(1).sub(quantity(object)).asApproximateFloat() > 0.0",
+        "quantity(object).isInteger() && quantity(object).asInteger() > 0",
+        "semver(object, true).major() > 0 || isSemver(object)",
+        "ip(object).isGlobalUnicast() || string(ip(object)) == object || ip.isCanonical(object)",
+        "string(cidr(object).masked()) == object || cidr(object).containsCIDR(object) || isCIDR(object)",
+        "url(object).getQuery().size() > 0 || url(object).getEscapedPath() == object || isURL(object)",
+        "['uri', 'uuid', 'byte', 'date', 'datetime'].all(n, format.named(n).value().validate(object).hasValue())",
+        "['labelValue', 'qualifiedName', 'dns1035Label'].all(n, format.named(n).value().validate(object).hasValue())",
+        "object.find(object) == object || object.findAll(object).size() > 0 || jsonpatch.escapeKey(object) == object",
+    )
+]
+
+
+@given(
+    st.text(st.characters(exclude_categories=()), max_size=40)
+    | st.text("0123456789abcdefgimktpevxEMKGTPi.+-/:%#?[]@_", max_size=40)
+)
+def test_no_text_makes_a_function_raise_anything_but_its_own_error(text: str) -> None:
+    for program in PROGRAMS:
+        try:
+            value = program.evaluate({"object": text})
+        except EvaluationError as error:
+            assert str(error)  # noqa: PT017  # both outcomes are right
+        else:
+            assert type(value) is bool

@@ -41,6 +41,10 @@ Extend the language with a `Library` (see `webhook.cel.declarations` for all of 
 
 Parametrised types take part as `list_of(parameter("T"))`; cost functions for common shapes are in `webhook.cel.cost`,
 estimates in `webhook.cel.estimate`. Extensions of cel-go itself are in `webhook.cel.ext`.
+
+Kubernetes' libraries are in `webhook.cel.libraries`, its environments in `webhook.cel.kubernetes` (admission policies)
+and `webhook.cel.devices` (selectors of devices). They alone import from outside of this package: `webhook.formats`,
+which reads quantities and names and knows nothing of objects.
 """
 
 from webhook.cel.declarations import Function, Library, Options, Overload, StructType, Validator
