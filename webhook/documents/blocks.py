@@ -30,7 +30,7 @@ _LINE: Final = re.compile(
 _BARE: Final = rf"(?:[!-9;-~{_BEYOND_ASCII}]|:(?=[!-~{_BEYOND_ASCII}])| +(?=[!\"$-~{_BEYOND_ASCII}]))*"
 """Goes on with a plain scalar, which ends before a comment and is none if it holds a colon and a space."""
 _VALUE: Final = re.compile(
-    rf" *(?:((?:[A-Za-z0-9_/.+~=<(]|-(?=[0-9])){_BARE})"
+    rf" *(?:((?:[A-Za-z0-9_/.+~=<({_BEYOND_ASCII}]|-(?=[0-9])){_BARE})"
     r"|(\"[^\"\\]*(?:\\.[^\"\\]*)*\")|'([^']*(?:''[^']*)*)'|([\[{].*[\]}])|([|>]-?))?(?: *|( +#.*))"
 )
 _MORE_OF_IT: Final = re.compile(rf"[!\"$-9;-~{_BEYOND_ASCII}]{_BARE}")
@@ -180,14 +180,11 @@ def _read_line(text: str) -> _Line:
     return line
 
 
-def _key(text: str) -> str:
+def _key(text: str) -> str | None:
     try:
-        key = plain_key(text)
+        return plain_key(text)
     except ScalarError:
         raise _GiveUpError from None
-    if key is None:
-        raise _GiveUpError
-    return key
 
 
 def _value(text: str) -> tuple[int, Any]:

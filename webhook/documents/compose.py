@@ -169,7 +169,7 @@ class _Composer:
             if type(event) is MappingEndEvent:
                 break
             if in_flow:
-                _refuse_question_mark(event)
+                _refuse_question_mark(event, "}")
             key = key_of(event) if type(event) is ScalarEvent and event.anchor is None else self._rare_key(event)
             event = next_event()
             if key is None:
@@ -181,7 +181,7 @@ class _Composer:
             elif own is not into:
                 own.add(key)
             if in_flow:
-                _refuse_question_mark(event)
+                _refuse_question_mark(event, "}")
             into[key] = self._node(event, depth)
         self._seen += 2 * len(into)
         return into
@@ -194,7 +194,7 @@ class _Composer:
             if type(event) is SequenceEndEvent:
                 break
             if in_flow:
-                _refuse_question_mark(event)
+                _refuse_question_mark(event, "]")
             into.append(self._node(event, depth))
         self._seen += len(into)
         return into
@@ -256,10 +256,10 @@ def _excessive_aliasing(event: Any) -> Fault:
     return _fault_at(event, "document contains excessive aliasing", "write out what the aliases stand for")
 
 
-def _refuse_question_mark(event: Any) -> None:
+def _refuse_question_mark(event: Any, closing: str) -> None:
     """Refuse ``[a?b]``, which go-yaml v2 (``yaml_parser_scan_plain_scalar``) does not read, but libyaml does."""
     if type(event) is ScalarEvent and not event.style and "?" in event.value:
-        raise _fault_at(event, "did not find expected ',' or ']'", "quote a text that holds ? inside [] or {}")
+        raise _fault_at(event, f"did not find expected ',' or '{closing}'", "quote a text that holds ? in [] or {}")
 
 
 def _refuse_escaped_slash(text: str) -> None:

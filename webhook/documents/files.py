@@ -99,7 +99,7 @@ def _walk(directory: str) -> Iterator[str | Unreadable]:
 def _is_wanted(entry: os.DirEntry[str]) -> bool:
     if entry.is_dir(follow_symlinks=False):
         return not entry.name.startswith(".")
-    return entry.name.endswith(SUFFIXES) and (entry.is_file() or entry.is_symlink())
+    return entry.name.endswith(SUFFIXES) and (entry.is_symlink() or entry.is_file())
 
 
 def _glob(pattern: str) -> Iterator[str | Unreadable]:

@@ -263,10 +263,7 @@ def _is_timestamp(text: str) -> bool:
 
 def _float32(value: float) -> str:
     """Spell a float as Go's ``FormatFloat(v, 'g', -1, 32)`` does: shortest digits that single precision tells apart."""
-    try:
-        single: float = struct.unpack("f", struct.pack("f", value))[0]
-    except OverflowError:
-        single = math.copysign(math.inf, value)
+    single: float = struct.unpack("f", struct.pack("f", value))[0]
     if not math.isfinite(single):
         return {math.inf: ".inf", -math.inf: "-.inf"}.get(single, ".nan")
     shortest = next(

@@ -1,0 +1,170 @@
+"""Which files are read, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from webhook.documents import Document, Unreadable, read
+from webhook.documents.limits import MAX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+def write(root: Path, *names: str) -> None:
+    for name in names:
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"file: '%s'\n" % os.fsencode(file.name).replace(b"\xff", b"?"))
+
+
+def found(paths: Iterable[str | Path]) -> list[Any]:
+    """List the files that were read, and what was said of others."""
+    return [
+        each.data["file"] if isinstance(each, Document) else (each.source, each.line, each.column, each.message)
+        for each in read([os.fspath(path) for path in paths])
+    ]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_files_are_read_in_the_order_given_whatever_their_suffix(here: Path) -> None:
+    write(here, "b.txt", "a.yaml", ".hidden")
+    assert found(["b.txt", "a.yaml", ".hidden"]) == ["b.txt", "a.yaml", ".hidden"]
+
+
+def test_a_directory_is_read_with_all_below_it_in_order_of_name(here: Path) -> None:
+    write(here, "d/b/2.yml", "d/b/1.json", "d/c.yaml", "d/a.yaml", "d/.git/x.yaml", "d/README.md", "d/b/.e/x.yaml")
+    assert found(["d"]) == ["a.yaml", "1.json", "2.yml", "c.yaml"]
+    assert found(["."]) == ["a.yaml", "1.json", "2.yml", "c.yaml"]
+
+
+def test_a_hidden_directory_is_read_if_it_is_named(here: Path) -> None:
+    write(here, ".kube/a.yaml")
+    assert found([".kube"]) == ["a.yaml"]
+
+
+def test_links_to_files_are_read_and_links_to_directories_are_not(here: Path) -> None:
+    write(here, "real/a.yaml", "d/b.yaml")
+    (here / "d" / "link.yaml").symlink_to(here / "real" / "a.yaml")
+    (here / "d" / "around").symlink_to(here / "d")
+    (here / "d" / "broken.yaml").symlink_to(here / "nothing")
+    assert found(["d"]) == ["b.yaml", (f"d{os.sep}broken.yaml", 0, 0, "no such file or directory"), "a.yaml"]
+
+
+def test_what_is_no_file_is_not_waited_for(here: Path) -> None:
+    write(here, "d/a.yaml")
+    os.mkfifo(here / "d" / "pipe.yaml")
+    assert found(["d"]) == ["a.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "files"),
+    [
+        ("*.yaml", ["a.yaml"]),
+        ("**/*.yaml", ["a.yaml", "b.yaml", "c.yaml"]),
+        ("d/**", ["b.yaml", "c.yaml", "d.json"]),
+        ("d/*", ["b.yaml", "c.yaml", "d.json"]),
+        ("d/[bx]*", ["b.yaml"]),
+        ("?.txt", ["a.txt"]),
+    ],
+)
+def test_globs_are_expanded(here: Path, pattern: str, files: list[str]) -> None:
+    write(here, "a.yaml", "a.txt", "d/b.yaml", "d/e/c.yaml", "d/e/d.json", "d/notes.md", ".git/x.yaml")
+    assert found([pattern]) == files
+
+
+def test_a_file_whose_name_looks_like_a_glob_is_a_file(here: Path) -> None:
+    write(here, "[a].yaml", "a.yaml")
+    assert found(["[a].yaml"]) == ["[a].yaml"]
+
+
+def test_what_is_named_twice_is_read_once(here: Path) -> None:
+    write(here, "d/a.yaml", "d/b.yaml")
+    assert found(["d/b.yaml", "d", "./d/a.yaml", here / "d", "d/*.yaml"]) == ["b.yaml", "a.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("missing.yaml", "no such file or directory"),
+        ("", "no such file or directory"),
+        ("missing/", "no such file or directory"),
+        ("missing/*.yaml", "no manifest matches"),
+        ("empty", "no manifest in this directory: none ends in .json, .yaml, .yml"),
+    ],
+)
+def test_what_is_missing_is_said_and_the_rest_is_read(here: Path, path: str, message: str) -> None:
+    write(here, "a.yaml", "empty/notes.md")
+    assert found([path, "a.yaml"]) == [(path, 0, 0, message), "a.yaml"]
+
+
+def test_what_may_not_be_read_is_said(here: Path) -> None:
+    write(here, "d/a.yaml", "d/b.yaml")
+    (here / "d" / "loop.yaml").symlink_to(here / "d" / "loop.yaml")
+    assert found(["d"]) == ["a.yaml", "b.yaml", (f"d{os.sep}loop.yaml", 0, 0, "too many levels of symbolic links")]
+
+
+def test_a_directory_that_cannot_be_listed_is_said(here: Path) -> None:
+    deep = "d"
+    descriptor = os.open(here, os.O_RDONLY)
+    name = "x" * 250
+    for _ in range(20):
+        os.mkdir(deep if deep == "d" else name, dir_fd=descriptor)
+        inner = os.open(deep if deep == "d" else name, os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor, deep = inner, name
+    os.close(descriptor)
+    (fault,) = read(["d"])
+    assert isinstance(fault, Unreadable)
+    assert fault.message == "file name too long"
+
+
+def test_a_name_that_is_not_text_can_be_shown(here: Path) -> None:
+    name = os.fsdecode(b"\xff.yaml")
+    write(here, name)
+    (document,) = read([name])
+    assert isinstance(document, Document)
+    assert document.source == "\ufffd.yaml"
+
+
+def test_a_file_beyond_the_limit_is_refused_and_the_rest_is_read(here: Path) -> None:
+    write(here, "a.yaml")
+    with (here / "large.yaml").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    assert found(["large.yaml", "a.yaml"]) == [("large.yaml", 0, 0, "larger than 128 MiB"), "a.yaml"]
+
+
+def test_a_dash_is_standard_input(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(here, "a.yaml")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"file: in\n---\nfile: put\n---\n[")))
+    assert found(["-", "a.yaml", "-"]) == [
+        "in",
+        "put",
+        ("<stdin>", 5, 2, "did not find expected node content, while parsing a flow node"),
+        "a.yaml",
+    ]
+
+
+def test_standard_input_may_be_given() -> None:
+    (document,) = read(["-"], io.BytesIO(b"a: 1"))
+    assert isinstance(document, Document)
+    assert (document.source, document.data) == ("<stdin>", {"a": 1})
+
+
+def test_standard_input_that_cannot_be_read_is_said() -> None:
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise OSError(5, "Input/output error", size)
+
+    assert list(read(["-"], Broken())) == [Unreadable("<stdin>", 0, 0, "input/output error")]
