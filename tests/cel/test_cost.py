@@ -235,7 +235,7 @@ def test_a_loop_is_stopped_within_a_step_of_its_limit(text: str, *, specialised:
 
 
 @pytest.mark.parametrize(
-    "text", ["text.contains(text)", "text.matches('a*b*c*d*e*') && a", "text == text", "text + text"]
+    "text", ["text.contains(text)", "text.matches('a*b*c*d*e*') && a", "raw == raw", "text == text", "text + text"]
 )
 def test_a_costly_call_exceeds_the_limit_by_itself_alone(text: str) -> None:
     meter = Meter(5)

@@ -20,7 +20,7 @@ from webhook.cel import (
     types,
 )
 from webhook.cel.types import DYN, INT, STRING, Type, opaque, struct
-from webhook.cel.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt
+from webhook.cel.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, to_key
 
 
 def error_of(text: str, **bindings: Any) -> str:
@@ -144,6 +144,7 @@ DATA = {"n": 1, "s": "text", "l": [1, 2, 3], "m": {"a": 1, "b": {"c": [True]}}, 
         ("2.0 * 3.0 - 1.0 + 0.5", 5.5),
         ("-(-5)", 5),
         ("-(1.5)", -1.5),
+        ("-dyn(duration('1s')) == duration('-1s')", True),
         ("'abc'.contains('b') && 'abc'.startsWith('ab') && 'abc'.endsWith('bc')", True),
         ("'abc'.matches('^a.c$') && matches('abc', 'b')", True),
         ("o.s.matches('t' + 'e')", True),
@@ -298,6 +299,17 @@ def test_bindings_are_not_changed_and_may_be_any_mapping() -> None:
     value = {"a": [1]}
     assert evaluate("o.a + [2]", o=value) == [1, 2]
     assert value == {"a": [1]}
+
+
+def test_numbers_beyond_doubles_compare_as_infinite() -> None:
+    assert evaluate("o > 1.5 && o == p && o != 1.5", o=10**400, p=math.inf) is True
+    assert evaluate("o < 1.5", o=-(10**400)) is True
+
+
+def test_only_some_values_can_be_keys() -> None:
+    assert to_key(UInt(1)) == 1
+    with pytest.raises(EvaluationError, match="unsupported key type: list"):
+        to_key([])
 
 
 def test_a_value_that_is_none_of_cels_is_told() -> None:

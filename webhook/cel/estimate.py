@@ -83,6 +83,12 @@ class CallEstimate:
     result: Bounds | None = None
 
 
+def member(target: EstimatedNode | None) -> EstimatedNode:
+    """The target of a function that has none but member overloads."""
+    assert target is not None  # noqa: S101  # such a function is never called without one
+    return target
+
+
 def _traversal(size: Bounds) -> Bounds:
     return size.scaled(STRING_FACTOR)
 
@@ -126,24 +132,20 @@ def membership(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[Est
     return CallEstimate(size_of(arguments[1]).scaled(1))
 
 
-def search(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate | None:
+def search(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     """`contains`: the product of both sizes."""
-    if target is None:
-        return None
-    return CallEstimate(_traversal(size_of(target)).times(_traversal(size_of(arguments[0]))))
+    return CallEstimate(_traversal(size_of(member(target))).times(_traversal(size_of(arguments[0]))))
 
 
-def regex(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate | None:
+def regex(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     """`matches`: the text by the pattern; an empty text costs something too."""
-    if target is None:
-        return None
-    text = _traversal(size_of(target).plus(ONE))
+    text = _traversal(size_of(member(target)).plus(ONE))
     return CallEstimate(text.times(size_of(arguments[0]).scaled(REGEX_FACTOR)))
 
 
-def of_target(size_of: SizeOf, target: EstimatedNode | None, _: Sequence[EstimatedNode]) -> CallEstimate | None:
+def of_target(size_of: SizeOf, target: EstimatedNode | None, _: Sequence[EstimatedNode]) -> CallEstimate:
     """A function that goes through its target once."""
-    return None if target is None else CallEstimate(_traversal(size_of(target)))
+    return CallEstimate(_traversal(size_of(member(target))))
 
 
 def quoting(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:

@@ -36,9 +36,7 @@ class Inference:
         return False
 
     def all_assignable(self, first: list[Type], second: list[Type]) -> bool:
-        """As `assignable`, for the arguments of a call: all of them or nothing."""
-        if len(first) != len(second):
-            return False
+        """As `assignable`, for as many arguments of a call as it has parameters: all of them or nothing."""
         before = self._meanings.copy()
         if all(one is other or self._agree(one, other) for one, other in zip(first, second, strict=True)):
             return True

@@ -12,7 +12,7 @@ from webhook.cel import ast
 from webhook.cel.cost import LIST_COST, STRING_FACTOR
 from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
-from webhook.cel.estimate import MOST, ONE, Bounds, CallEstimate, fixed
+from webhook.cel.estimate import MOST, ONE, Bounds, CallEstimate, fixed, member
 from webhook.cel.ext.bindings import binding
 from webhook.cel.macros import Builder, Macro, MacroError, collect, variable
 from webhook.cel.operators import equal, less, must_fit
@@ -73,12 +73,6 @@ def _sort(values: list[Value]) -> list[Value]:
 
 
 def _sort_by_keys(values: list[Value], keys: list[Value]) -> list[Value]:
-    if len(values) != len(keys):
-        msg = (
-            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
-            f"but got {len(values)} and {len(keys)} elements respectively"
-        )
-        raise EvaluationError(msg)
     if any(type(key) is not type(keys[0]) for key in keys):
         msg = "list elements must have the same type"
         raise EvaluationError(msg)
@@ -165,7 +159,7 @@ def _literal(node: EstimatedNode, otherwise: int) -> int:
 
 
 def _estimate_slice(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    most = MOST if target is None else size_of(target).high
+    most = size_of(member(target)).high
     length = _literal(arguments[1], most) - _literal(arguments[0], 0)
     return _estimated(fixed(length % (MOST + 1)))
 
@@ -176,25 +170,20 @@ def _estimate_range(_: SizeOf, __: EstimatedNode | None, arguments: Sequence[Est
 
 def _estimate_flatten(
     size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate | None:
+) -> CallEstimate:
     depth = _literal(arguments[0], MOST) if arguments else 1
-    return None if target is None else _estimated(size_of(target), float(depth))
+    return _estimated(size_of(member(target)), float(depth))
 
 
-def _estimate_reverse(size_of: SizeOf, target: EstimatedNode | None, _: Sequence[EstimatedNode]) -> CallEstimate | None:
-    return None if target is None else _estimated(size_of(target))
+def _estimate_reverse(size_of: SizeOf, target: EstimatedNode | None, _: Sequence[EstimatedNode]) -> CallEstimate:
+    return _estimated(size_of(member(target)))
 
 
 def _estimate_comparing(element: Type, *, keys: bool = False) -> Estimate:
     factor = 2.0 + (STRING_FACTOR if element in {STRING, BYTES} else 0)
 
-    def estimate(
-        size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-    ) -> CallEstimate | None:
-        compared = arguments[0] if keys else target
-        if compared is None:
-            return None
-        size = size_of(compared)
+    def estimate(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+        size = size_of(arguments[0] if keys else member(target))
         return _estimated(size.times(size), factor)
 
     return estimate
