@@ -1,0 +1,50 @@
+{{- define "draguard.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- /* Of the Service, the Deployment, the webhook configurations … */ -}}
+{{- define "draguard.fullname" -}}
+{{- $name := include "draguard.name" . -}}
+{{- $own := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
+{{- default $own .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "draguard.selector" -}}
+app.kubernetes.io/name: {{ include "draguard.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "draguard.labels" -}}
+{{ include "draguard.selector" . }}
+app.kubernetes.io/component: admission-webhook
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "draguard.serviceAccountName" -}}
+{{- default (ternary (include "draguard.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name -}}
+{{- end -}}
+
+{{- define "draguard.image" -}}
+{{- with .Values.image -}}
+{{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{ with .digest }}@{{ . }}{{ end }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The newest Kubernetes 1.x release that draguard knows; it refuses to start with a later one. */ -}}
+{{- define "draguard.newest" -}}36{{- end -}}
+
+{{- /* The value of --kubernetes-version; empty for the newest. */ -}}
+{{- define "draguard.kubernetesVersion" -}}
+{{- if eq .Values.kubernetesVersion "newest" -}}
+{{- else if .Values.kubernetesVersion -}}
+{{ .Values.kubernetesVersion }}
+{{- else -}}
+{{- /* Some providers report a minor such as "34+". */ -}}
+{{- $minor := regexFind "^[0-9]+" .Capabilities.KubeVersion.Minor | int -}}
+{{- if le $minor (include "draguard.newest" . | int) -}}
+1.{{ $minor }}
+{{- end -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,88 @@
+{{- /* What webhook configurations need in their metadata. */ -}}
+{{- define "draguard.configuration" -}}
+{{- if semverCompare "<1.28.0-0" .Capabilities.KubeVersion.Version }}
+{{- fail "draguard needs Kubernetes 1.28 or later: earlier API servers drop matchConditions, and would send it every pod" }}
+{{- end -}}
+name: {{ include "draguard.fullname" . }}
+labels:
+  {{- include "draguard.labels" . | nindent 2 }}
+{{- if eq .Values.certificates.source "cert-manager" }}
+annotations:
+  cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ include "draguard.fullname" . }}
+{{- end }}
+{{- end -}}
+
+{{- /*
+What every webhook has. Its name is fully qualified; the audit log's annotations begin with it.
+Takes: root, name (below `webhooks` in the values), path, conditions (a list, before those of the values).
+*/ -}}
+{{- define "draguard.webhook" -}}
+{{- $webhooks := .root.Values.webhooks -}}
+{{- $own := get $webhooks .name -}}
+name: {{ .name }}.draguard.github.io
+admissionReviewVersions: [v1]
+sideEffects: None
+clientConfig:
+  service:
+    name: {{ include "draguard.fullname" .root }}
+    namespace: {{ .root.Release.Namespace }}
+    port: {{ .root.Values.service.port }}
+    path: {{ .path }}
+  {{- with include "draguard.caBundle" .root }}
+  caBundle: {{ . }}
+  {{- end }}
+failurePolicy: {{ $own.failurePolicy }}
+timeoutSeconds: {{ $webhooks.timeoutSeconds }}
+matchPolicy: {{ $webhooks.matchPolicy }}
+namespaceSelector:
+  matchExpressions:
+  - key: kubernetes.io/metadata.name
+    operator: NotIn
+    values:
+    {{- append $webhooks.exemptNamespaces .root.Release.Namespace | uniq | toYaml | nindent 4 }}
+  {{- with $webhooks.namespaceMatchExpressions }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+matchConditions:
+{{- concat .conditions $own.matchConditions | toYaml | nindent 0 }}
+{{- end -}}
+
+{{- /*
+Match conditions: they are evaluated in the API server, and must not fail for any object of the kinds they see.
+Optional fields (`object.?spec`) would be shorter, but are only usable from Kubernetes 1.29 on.
+*/ -}}
+
+{{- define "draguard.conditions.alive" -}}
+# What is being deleted must be able to lose its finalizers, whatever is wrong with it.
+- name: not-being-deleted
+  expression: '!has(object.metadata.deletionTimestamp)'
+{{- end -}}
+
+{{- define "draguard.conditions.claims" -}}
+- name: uses-resource-claims
+  expression: has(object.spec) && has(object.spec.resourceClaims) && size(object.spec.resourceClaims) > 0
+{{- end -}}
+
+{{- define "draguard.conditions.templates" -}}
+- name: template-uses-resource-claims
+  expression: >-
+    has(object.spec) && has(object.spec.template) && has(object.spec.template.spec)
+    && has(object.spec.template.spec.resourceClaims) && size(object.spec.template.spec.resourceClaims) > 0
+    || has(object.spec) && has(object.spec.jobTemplate) && has(object.spec.jobTemplate.spec)
+    && has(object.spec.jobTemplate.spec.template) && has(object.spec.jobTemplate.spec.template.spec)
+    && has(object.spec.jobTemplate.spec.template.spec.resourceClaims)
+    && size(object.spec.jobTemplate.spec.template.spec.resourceClaims) > 0
+    || has(object.template) && has(object.template.spec)
+    && has(object.template.spec.resourceClaims) && size(object.template.spec.resourceClaims) > 0
+{{- end -}}
+
+{{- define "draguard.conditions.prescheduled" -}}
+- name: names-its-node
+  expression: has(object.spec) && has(object.spec.nodeName) && object.spec.nodeName != ""
+# Kubelets show the pods that they run from files; what they create is never rewritten.
+- name: not-from-a-node
+  expression: '!(has(request.userInfo.groups) && "system:nodes" in request.userInfo.groups)'
+{{- if eq .Values.serve.pods "claims" }}
+{{ include "draguard.conditions.claims" . }}
+{{- end }}
+{{- end -}}
