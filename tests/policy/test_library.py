@@ -1,0 +1,52 @@
+"""The library under ``policies/``: every policy is taken, checks without a finding, and its tests see all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webhook.documents import Document, parse
+from webhook.policy.check import check_policies
+from webhook.policy.load import Given
+from webhook.policy.testing import run_suite
+
+LIBRARY = Path(__file__).parents[2] / "policies"
+NAMES = sorted(path.parent.name for path in LIBRARY.glob("*/policy.yaml"))
+
+
+def documents(name: str, file: str) -> list[Any]:
+    path = LIBRARY / name / file
+    parsed = list(parse(path.read_text(), str(path)))
+    assert all(isinstance(each, Document) for each in parsed)
+    return [each.data for each in parsed if isinstance(each, Document)]
+
+
+def manifests(name: str) -> list[Given]:
+    return [Given(each) for each in documents(name, "policy.yaml")]
+
+
+def test_there_are_policies() -> None:
+    assert len(NAMES) >= 12
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_policy_checks_without_a_finding(name: str) -> None:
+    assert [str(each.problem) for each in check_policies(manifests(name)).findings] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_tests_pass_and_see_all_of_it(name: str) -> None:
+    (suite,) = documents(name, "tests.yaml")
+    result = run_suite(suite, manifests(name))
+    assert {each.name: each.failures for each in result.cases if not each.passed} == {}
+    assert [(str(each.path), each.missing) for each in result.uncovered] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_policy_and_binding_are_named_after_it_and_described(name: str) -> None:
+    objects = [each.object for each in manifests(name)]
+    named = [each["metadata"]["name"] for each in objects if each["kind"].endswith(("Policy", "PolicyBinding"))]
+    assert set(named) == {f"{name}.dra.example.com"}
+    assert f"[{name}]({name})" in (LIBRARY / "README.md").read_text()
