@@ -175,7 +175,7 @@ class CompiledStruct:
         for order, (name, field) in enumerate(self.fields.items()):
             if field.check is None or name in self.inline or not self._checks(name):
                 continue
-            if field.check(None):
+            if self.type.fields[name].sees_absent(self.target):
                 absent.append((order, name, field.check))
             else:
                 given[name] = order, field.check

@@ -141,6 +141,11 @@ class Field:
         facts = {"required": self.required, "immutable": self.immutable, "not empty": bool(self.empty)}
         return [fact for fact, holds in facts.items() if holds]
 
+    def sees_absent(self, target: Target) -> bool:
+        """Tell whether the check may find something in a value that is absent; if not, it is not asked."""
+        del target
+        return self.required
+
     def gates(self, target: Target) -> Sequence[str]:
         """Name the feature gates without which the API server of a release drops the field."""
         gate = target.pick(self.gate) or ()

@@ -68,6 +68,11 @@ class Nested(Field):
             struct=struct,
         )
 
+    def sees_absent(self, target: Target) -> bool:
+        """Tell whether an absent struct is missing, or as good as an empty one."""
+        del target
+        return self.required or not self.pointer
+
     def _checker(self, inner: Check | None) -> Check | None:
         needed, detail, pointer = self.required, self.required_detail, self.pointer
         if not pointer:

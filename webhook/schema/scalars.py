@@ -138,6 +138,10 @@ class Text(Scalar):
         facts += [f"one of {', '.join(values)}"] if values else []
         return facts + self._defaults()
 
+    def sees_absent(self, target: Target) -> bool:
+        """Tell whether an absent text is missing, or checked like any other."""
+        return target.pick(self.default) is None and bool(self.required or target.pick(self.always))
+
     def checker(self, target: Target) -> Check | None:
         """Make the check of one text."""
         tests = list(self._tests(target))
@@ -254,6 +258,12 @@ class Int(Scalar):
             return wrong_type(value, owner, go_type, got)
 
         return compiled._replace(decode=decode, plain=None)
+
+    def sees_absent(self, target: Target) -> bool:
+        """Tell whether an absent number is missing, or 0 is too small or too great."""
+        del target
+        too_small, too_great = self.minimum and self.minimum[0] > 0, self.maximum and self.maximum[0] < 0
+        return self.required or (not self.pointer and bool(too_small or too_great))
 
     def checker(self, target: Target) -> Check | None:
         """Make the check of one number."""
