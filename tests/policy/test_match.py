@@ -191,7 +191,7 @@ def test_custom_resources_are_known_by_their_definition() -> None:
     quota = Kind("example.com", "v1", "Quota")
     assert kinds.resource_of(quota) == Resource("example.com", "v1", "quotae")
     assert kinds.is_namespaced(quota) is False
-    assert kinds.equivalents(kinds.resource_of(quota)) == [Resource("example.com", "v2", "quotae")]
+    assert kinds.equivalents(kinds.resource_of(quota)) == (Resource("example.com", "v2", "quotae"),)
     assert kinds.find(quota._replace(version="v0")) is None
     assert kinds.is_namespaced(Kind("example.com", "v1", "Other")) is None
 

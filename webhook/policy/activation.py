@@ -53,11 +53,11 @@ class Variables:
 
     cel_type: ClassVar[Type] = struct("kubernetes.variables")
 
-    __slots__ = ("_bindings", "_expressions", "_known", "cost")
+    __slots__ = ("_expressions", "_known", "bindings", "cost")
 
     def __init__(self, expressions: Mapping[str, NamedExpression], bindings: Mapping[str, Any]) -> None:
         self._expressions = expressions
-        self._bindings = {**bindings, "variables": self}
+        self.bindings = {**bindings, "variables": self}
         self._known: dict[str, Outcome] = {}
         self.cost = 0
 
@@ -98,7 +98,7 @@ class Variables:
             return Outcome(error=f'composited variable "{name}" fails to compile: {expression.compiled.text}')
         meter = Meter(CALL_LIMIT)
         try:
-            return Outcome(expression.compiled.program.evaluate(self._bindings, meter=meter))
+            return Outcome(expression.compiled.program.evaluate(self.bindings, meter=meter))
         except (EvaluationError, CostLimitExceededError) as error:
             return Outcome(error=f'composited variable "{name}" fails to evaluate: {error}')
         finally:
@@ -116,7 +116,7 @@ class Evaluation:
 
     def __init__(self, bindings: Mapping[str, Any], variables: Mapping[str, NamedExpression], budget: int) -> None:
         self._variables = Variables(variables, bindings)
-        self._bindings = {**bindings, "variables": self._variables}
+        self._bindings = self._variables.bindings
         self.budget = budget
 
     def evaluate(self, expression: NamedExpression) -> Outcome:
@@ -148,8 +148,7 @@ _STEP: Final = 100_000
 
 
 def bindings_of(
-    request: Request,
-    matched: Matched,
+    request: JSONObject,
     *,
     obj: JSONObject | None,
     old: JSONObject | None,
@@ -160,9 +159,8 @@ def bindings_of(
     """Bind what expressions may use.
 
     Args:
-        request: The request.
-        matched: The version of the resource in which the policy sees the object.
-        obj: The object in that version.
+        request: The request, as :func:`request_value` gives it.
+        obj: The object, in the version in which the policy sees it.
         old: The stored object in that version.
         params: The parameters.
         namespace: The object's namespace, None for objects of the cluster.
@@ -171,7 +169,7 @@ def bindings_of(
     return {
         "object": obj,
         "oldObject": old,
-        "request": request_value(request, matched),
+        "request": request,
         "namespaceObject": namespace_value(namespace),
         "params": params,
         **authorizer,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.policy.activation import bindings_of
+from webhook.policy.activation import bindings_of, request_value
 from webhook.policy.convert import convert
 from webhook.policy.match import is_exempt, match
 from webhook.policy.params import ConfigurationError, check_param_kind, collect_params
@@ -48,6 +48,7 @@ class Session:
     policies: PolicySet
     authorizer: Authorizer
     notes: set[str] = field(default_factory=set)
+    _requests: dict[Matched, JSONObject] = field(default_factory=dict)
     _authorizer_bindings: dict[str, Any] | None = field(default=None)
 
     @property
@@ -98,9 +99,10 @@ class Session:
         assert matched is not None  # noqa: S101 - it has matched
         if self._authorizer_bindings is None:
             self._authorizer_bindings = self.authorizer.bindings(self.request, self.notes)
+        if (request := self._requests.get(matched)) is None:
+            request = self._requests[matched] = request_value(self.request, matched)
         return bindings_of(
-            self.request,
-            matched,
+            request,
             obj=obj,
             old=convert(self.request.old_object, matched.kind),
             params=invocation.params,

@@ -64,7 +64,7 @@ def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DEN
             if not policy.fails_open:
                 what = "binding" if binding else "policy"
                 message = f"failed to configure {what}: {invocation.error}"
-                refusals.append(Decision(policy, binding, denied=True, is_error=True, message=message))
+                refusals.append(Decision(policy, binding, denied=True, is_error=True, message=message, refuses=True))
                 decisions.append(refusals[-1])
             continue
         result = _ask(session, invocation)
@@ -150,13 +150,13 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any]) -> list[De
     policy, programs = invocation.hook.policy, invocation.hook.programs
     evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT)
     outcomes = [evaluation.evaluate(each) for each in programs.validations]
-    without_authorizer = {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
-    speaker = Evaluation(without_authorizer, programs.variables, evaluation.budget)
     passed = all(outcome.value is True for outcome in outcomes)
     messages: Sequence[Outcome | None]
-    if passed and speaker.is_certain(len(programs.messages)):
+    if passed and evaluation.is_certain(len(programs.messages)):
         messages = [None] * len(outcomes)
     else:
+        without_authorizer = {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
+        speaker = Evaluation(without_authorizer, programs.variables, evaluation.budget)
         try:
             messages = [speaker.evaluate(each) if each else None for each in programs.messages]
         except OutOfBudgetError as error:
@@ -196,6 +196,8 @@ def _message(validation: Validation, said: Outcome | None) -> str:
 
 def _annotations(invocation: Invocation, bindings: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[Decision]]:
     policy, programs = invocation.hook.policy, invocation.hook.programs
+    if not policy.annotations:
+        return [], []
     evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT)
     found: list[tuple[str, str]] = []
     errors: list[Decision] = []
@@ -203,7 +205,13 @@ def _annotations(invocation: Invocation, bindings: Mapping[str, Any]) -> tuple[l
         outcome = evaluation.evaluate(expression)
         if outcome.error and not policy.fails_open:
             decision = Decision(
-                policy, invocation.binding, denied=True, is_error=True, message=outcome.error, path=annotation.path
+                policy,
+                invocation.binding,
+                denied=True,
+                is_error=True,
+                message=outcome.error,
+                path=annotation.path,
+                refuses=True,
             )
             errors.append(decision)
         elif isinstance(outcome.value, str) and (value := outcome.value.strip()):

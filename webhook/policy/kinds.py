@@ -152,6 +152,13 @@ class Kinds:
             if known := _defined(obj):
                 self._known.setdefault((known.group, known.kind), known)
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
+        self._equivalents = {
+            Resource(known.group, version, known.resource): tuple(
+                Resource(known.group, other, known.resource) for other in self._served(known) if other != version
+            )
+            for known in self._known.values()
+            for version in known.versions
+        }
 
     def find(self, kind: Kind) -> Known | None:
         """Return a kind if it is known and served in this version."""
@@ -177,11 +184,9 @@ class Kinds:
         """Tell whether a group is one of those whose kinds are all known."""
         return group in _BUILT_IN_GROUPS
 
-    def equivalents(self, resource: Resource) -> list[Resource]:
+    def equivalents(self, resource: Resource) -> tuple[Resource, ...]:
         """List the other versions in which the release serves a resource, the preferred one first."""
-        known = self._by_resource.get((resource.group, resource.resource))
-        versions = self._served(known) if known else []
-        return [resource._replace(version=each) for each in versions if each != resource.version]
+        return self._equivalents.get(resource, ())
 
     def _served(self, known: Known) -> list[str]:
         return [name for name, (since, until) in known.versions.items() if since <= self.release <= until]

@@ -58,6 +58,8 @@ def match(
         kinds: The kinds that there are.
         namespace_labels: Gives the labels of a namespace by its name.
     """
+    if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:
+        return None
     if not _namespace_matches(criteria, request, namespace_labels):
         return None
     selector = criteria.objects
@@ -87,10 +89,8 @@ def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact:
     for rule in rules:
         if _rule_matches(rule, request, request.resource):
             return Matched(request.resource, request.kind)
-    if is_exact:
-        return None
-    equivalents = kinds.equivalents(request.resource)
-    for rule in rules:
+    equivalents = () if is_exact else kinds.equivalents(request.resource)
+    for rule in rules if equivalents else ():
         for resource in equivalents:
             if _rule_matches(rule, request, resource) and (kind := kinds.kind_of(resource)):
                 return Matched(resource, kind)
@@ -99,10 +99,10 @@ def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact:
 
 def _rule_matches(rule: Rule, request: Request, resource: Resource) -> bool:
     return (
-        _scope_matches(rule.scope, request, resource)
+        _has(rule.groups, resource.group)
         and _has(rule.operations, request.operation)
-        and _has(rule.groups, resource.group)
         and _has(rule.versions, resource.version)
+        and _scope_matches(rule.scope, request, resource)
         and any(
             name in {"*", resource.resource} and subresource in {"*", request.subresource}
             for name, subresource in rule.resources

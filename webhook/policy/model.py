@@ -32,13 +32,23 @@ class Rule(NamedTuple):
 
 
 class MatchResources(NamedTuple):
-    """Which requests are picked; the defaults pick all of them."""
+    """Which requests are picked; the defaults pick all of them.
+
+    Args:
+        rules: What is picked; everything if there are none.
+        exclude: What is left out of it.
+        namespaces: The namespaces.
+        objects: The objects.
+        is_exact: Whether other versions of a resource are not picked.
+        named: The groups and resources that the rules name; None if they do not name all that they pick.
+    """
 
     rules: tuple[Rule, ...] = ()
     exclude: tuple[Rule, ...] = ()
     namespaces: Selector = EVERYTHING
     objects: Selector = EVERYTHING
     is_exact: bool = False
+    named: frozenset[tuple[str, str]] | None = None
 
 
 class Named(NamedTuple):
@@ -219,13 +229,20 @@ def _named(
 
 
 def _match_of(match: Mapping[str, Any]) -> MatchResources:
+    rules = tuple(_rule_of(each or {}) for each in match.get("resourceRules") or ())
     return MatchResources(
-        rules=tuple(_rule_of(each or {}) for each in match.get("resourceRules") or ()),
+        rules=rules,
         exclude=tuple(_rule_of(each or {}) for each in match.get("excludeResourceRules") or ()),
         namespaces=selector_of(match.get("namespaceSelector")),
         objects=selector_of(match.get("objectSelector")),
         is_exact=match.get("matchPolicy") == "Exact",
+        named=_named_by(rules),
     )
+
+
+def _named_by(rules: tuple[Rule, ...]) -> frozenset[tuple[str, str]] | None:
+    pairs = frozenset((group, name) for rule in rules for group in rule.groups for name, _ in rule.resources)
+    return None if not rules or any("*" in pair for pair in pairs) else pairs
 
 
 def _rule_of(rule: Mapping[str, Any]) -> Rule:

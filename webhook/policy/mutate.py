@@ -198,6 +198,7 @@ class _Mutator:
             reason=INVALID,
             path=mutation.path if mutation else None,
             params=invocation.params,
+            refuses=True,
         )
         self.decisions.append(decision)
         if decision.denied:

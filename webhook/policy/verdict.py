@@ -33,6 +33,7 @@ class Decision:
         path: Where the expression stands in the policy; None if it is about the whole.
         params: The parameters that the policy was asked with.
         changed: Whether a mutation changed the object.
+        refuses: Whether it refuses the request if it is denied, whatever the binding's actions are.
     """
 
     policy: Policy
@@ -44,6 +45,14 @@ class Decision:
     path: Path | None = None
     params: JSONObject | None = None
     changed: bool = False
+    refuses: bool = False
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """What it does: Deny, Warn or Audit; nothing if it denies nothing."""
+        if not self.denied:
+            return ()
+        return ("Deny",) if self.refuses or self.binding is None else self.binding.actions
 
     @property
     def refusal(self) -> str:
