@@ -1,0 +1,148 @@
+"""Renders the chart with the real Helm, for tests to look at."""
+
+from __future__ import annotations
+
+import base64
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from charts.render import NOTES, render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Manifest = dict[str, Any]
+
+CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+SECRET = {"source": "secret", "secret": {"name": "given", "caBundle": CA}}
+
+VALUES: Mapping[str, Mapping[str, Any]] = {
+    "defaults": {},
+    "cert-manager": {"certificates": {"source": "cert-manager"}},
+    "cert-manager with an issuer of one's own": {
+        "certificates": {
+            "source": "cert-manager",
+            "certManager": {"issuerRef": {"group": "example.com", "kind": "ClusterIssuer", "name": "internal"}},
+        }
+    },
+    "a given Secret": {"certificates": SECRET},
+    "autoscaled": {"autoscaling": {"enabled": True, "minReplicas": 3}, "certificates": SECRET},
+    "one replica": {"replicas": 1, "priorityClassName": "", "certificates": SECRET},
+    "everything differs": {
+        "fullnameOverride": "guard",
+        "image": {"repository": "registry.example.com/draguard", "digest": f"sha256:{'0' * 64}"},
+        "imagePullSecrets": [{"name": "pull"}],
+        "kubernetesVersion": "newest",
+        "serve": {
+            "host": "::",
+            "port": 9443,
+            "failurePolicy": "ignore",
+            "selectNodeBy": "name",
+            "pods": "all",
+            "bodyLimit": 3145728,
+        },
+        "certificates": SECRET,
+        "webhooks": {
+            "exemptNamespaces": [],
+            "namespaceMatchExpressions": [{"key": "guarded", "operator": "In", "values": ["yes"]}],
+            "matchPolicy": "Exact",
+            "timeoutSeconds": 10,
+            "resources": {"matchConditions": [{"name": "not-me", "expression": "request.userInfo.username != 'me'"}]},
+        },
+        "antiAffinity": "required",
+        "hostNetwork": True,
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [{"operator": "Exists"}],
+        "topologySpreadConstraints": [
+            {"topologyKey": "rack", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+        ],
+        "podAnnotations": {"a": "b"},
+        "podLabels": {"team": "platform"},
+        "podDisruptionBudget": {"maxUnavailable": "50%"},
+        "serviceAccount": {"name": "guardian", "annotations": {"a": "b"}},
+        "service": {"port": 8443, "annotations": {"a": "b"}},
+        "networkPolicy": {"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]},
+    },
+    "little": {
+        "certificates": SECRET,
+        "serviceAccount": {"create": False},
+        "networkPolicy": {"enabled": False},
+        "podDisruptionBudget": {"enabled": False},
+        "priorityQuota": False,
+        "webhooks": {name: {"enabled": False} for name in ("status", "pods", "workloads", "prescheduled")},
+    },
+}
+"""Sets of values that between them take every branch of the templates."""
+
+NAMESPACE = "draguard-system"
+
+
+class Rendered:
+    """The manifests of a release.
+
+    Args:
+        texts: What Helm has rendered, by template.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.notes = texts[NOTES]
+        parsed = (yaml.safe_load_all(text) for path, text in texts.items() if path != NOTES)
+        self.manifests: list[Manifest] = [each for stream in parsed for each in stream if each]
+
+    def all(self, kind: str) -> list[Manifest]:
+        return [each for each in self.manifests if each["kind"] == kind]
+
+    def one(self, kind: str) -> Manifest:
+        (found,) = self.all(kind)
+        return found
+
+    @property
+    def deployment(self) -> Manifest:
+        return self.one("Deployment")
+
+    @property
+    def pod(self) -> Manifest:
+        """The pod that the Deployment would create."""
+        template: Manifest = self.deployment["spec"]["template"]
+        return template
+
+    @property
+    def container(self) -> Manifest:
+        (container,) = self.pod["spec"]["containers"]
+        assert isinstance(container, dict)
+        return container
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of ``draguard serve``, by name."""
+        command, *options = self.container["args"]
+        assert command == "serve"
+        return dict(option.removeprefix("--").split("=", 1) for option in options)
+
+    @property
+    def webhooks(self) -> dict[str, Manifest]:
+        """The webhooks of both configurations, by the first part of their names."""
+        return {webhook["name"].partition(".")[0]: webhook for webhook in self._webhooks()}
+
+    def _webhooks(self) -> Iterator[Manifest]:
+        for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
+            for configuration in self.all(kind):
+                yield from configuration["webhooks"]
+
+    def ca_bundles(self) -> set[str]:
+        """The authorities that the API server trusts for the webhooks, in PEM."""
+        bundles = (webhook["clientConfig"].get("caBundle", "") for webhook in self._webhooks())
+        return {base64.b64decode(bundle, validate=True).decode() for bundle in bundles}
+
+
+@cache
+def rendered(values: str = "defaults", kubernetes: str = "1.36") -> Rendered:
+    """Render one of the sets of values, once."""
+    return Rendered(render(VALUES[values], namespace=NAMESPACE, kubernetes=kubernetes))
+
+
+def with_values(kubernetes: str = "1.36", **values: Any) -> Rendered:
+    """Render other values, without making a certificate."""
+    return Rendered(render({"certificates": SECRET, **values}, namespace=NAMESPACE, kubernetes=kubernetes))

@@ -1,0 +1,259 @@
+"""Which requests reach draguard: the rules, selectors and match conditions of the webhooks.
+
+They are written as policies that refuse everything, and asked by the policy engine, which answers as API servers do.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
+from tests.reviews import recorded
+from webhook import prescheduled
+from webhook.api.versions import NEWEST, VERSIONS
+from webhook.policy.evaluate import validate
+from webhook.policy.kinds import Kinds, kind_of
+from webhook.policy.load import load
+from webhook.policy.request import request_of, request_of_review
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.policy.load import PolicySet
+    from webhook.policy.request import Request
+
+GROUP = "resource.k8s.io"
+KUBELET = {"username": "system:node:a", "groups": ["system:nodes", "system:authenticated"]}
+NOBODY: dict[str, Any] = {"username": "a"}  # the API server leaves an empty list of groups out
+
+
+def as_policies(webhooks: Mapping[str, Manifest], release: int) -> PolicySet:
+    """Write webhooks as policies that refuse what would reach them."""
+    objects: list[Any] = []
+    for name, webhook in webhooks.items():
+        spec = {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": webhook["rules"],
+                "namespaceSelector": webhook["namespaceSelector"],
+                "matchPolicy": webhook["matchPolicy"],
+            },
+            "matchConditions": webhook["matchConditions"],
+            "validations": [{"expression": "false", "message": name}],
+        }
+        kind = "ValidatingAdmissionPolicy"
+        head = {"apiVersion": f"admissionregistration.k8s.io/{'v1' if release >= 30 else 'v1beta1'}"}
+        objects.append({**head, "kind": kind, "metadata": {"name": f"{name}.example.com"}, "spec": spec})
+        binding = {"policyName": f"{name}.example.com", "validationActions": ["Deny"]}
+        objects.append({**head, "kind": f"{kind}Binding", "metadata": {"name": f"{name}.example.com"}, "spec": binding})
+    return load(objects, release)
+
+
+@cache
+def policies(values: str = "defaults", release: int = NEWEST) -> PolicySet:
+    return as_policies(rendered(values, f"1.{release}").webhooks, release)
+
+
+def reached(request: Request, values: str = "defaults", release: int = NEWEST) -> set[str]:
+    """Say which webhooks a request reaches; an error of a condition is no answer."""
+    decisions = validate(request, policies(values, release)).decisions
+    assert not any(decision.is_error for decision in decisions)
+    return {decision.policy.name.partition(".")[0] for decision in decisions if decision.denied}
+
+
+def ask(obj: Manifest, values: str = "defaults", **request: Any) -> set[str]:
+    return reached(request_of(obj, kinds=Kinds(NEWEST), **request), values)
+
+
+def pod(**spec: Any) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}, "spec": spec}
+
+
+CLAIMS = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
+CLAIM: Manifest = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "a", "namespace": "default"},
+    "spec": {},
+}
+
+
+def rules_of(*webhooks: str) -> set[tuple[str, str, str]]:
+    """List what webhooks ask for: API version, resource, operation."""
+    return set(_rules(rendered().webhooks, webhooks))
+
+
+def _rules(webhooks: Mapping[str, Manifest], names: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    for name in names:
+        for rule in webhooks[name]["rules"]:
+            for group in rule["apiGroups"]:
+                for version in rule["apiVersions"]:
+                    for resource in rule["resources"]:
+                        for operation in rule["operations"]:
+                            yield f"{group}/{version}".lstrip("/"), resource, operation
+
+
+def known(*, status: bool = False) -> set[tuple[str, str]]:
+    """List API versions and resources of the kinds that draguard judges; or of DRA's kinds that have a status."""
+    return {
+        (version, Kinds(kind.until).resource_of(kind_of(version, name)).resource + ("/status" if status else ""))
+        for version, kinds in VERSIONS.items()
+        for name, kind in kinds.kinds.items()
+        if not status or (version.startswith(GROUP) and "status" in kind.type.fields)
+    }
+
+
+class TestRules:
+    def test_every_kind_is_asked_for_in_every_version_that_is_known(self) -> None:
+        wanted = {(*each, operation) for each in known() for operation in ("CREATE", "UPDATE")}
+        assert rules_of("resources", "pods", "workloads") == wanted
+
+    def test_so_is_the_status_of_every_kind_of_dra(self) -> None:
+        assert rules_of("status") == {(*each, "UPDATE") for each in known(status=True)}
+
+    def test_only_new_pods_are_rewritten(self) -> None:
+        assert rules_of("prescheduled") == {("v1", "pods", "CREATE")}
+
+    def test_scopes_are_those_of_the_resources(self) -> None:
+        for webhook in rendered().webhooks.values():
+            for rule in webhook["rules"]:
+                for version in rule["apiVersions"]:
+                    for resource in rule["resources"]:
+                        group = rule["apiGroups"][0]
+                        found = [
+                            kind.type.namespaced
+                            for kind in VERSIONS[f"{group}/{version}".lstrip("/")].kinds.values()
+                            if Kinds(kind.until).resource_of(kind_of(f"{group}/{version}", kind.type.__name__)).resource
+                            == resource.partition("/")[0]
+                        ]
+                        scopes = {"*", "Namespaced" if all(found) else "Cluster"}
+                        assert rule["scope"] in scopes, resource
+
+    @pytest.mark.parametrize("release", range(28, NEWEST + 1))
+    @pytest.mark.parametrize("values", ["defaults", "everything differs"])
+    def test_api_servers_take_rules_selectors_and_conditions(self, values: str, release: int) -> None:
+        assert [finding.problem for finding in policies(values, release).errors] == []
+
+    def test_names_are_qualified_and_paths_are_served(self) -> None:
+        for name, webhook in rendered().webhooks.items():
+            assert webhook["name"].count(".") >= 2
+            endpoint = "/mutate" if name == "prescheduled" else "/validate"
+            assert webhook["clientConfig"]["service"]["path"] == endpoint
+
+    def test_answers_have_no_side_effects_and_come_in_time(self) -> None:
+        for webhook in rendered().webhooks.values():
+            assert webhook["sideEffects"] == "None"
+            assert webhook["admissionReviewVersions"] == ["v1"]
+            assert webhook["timeoutSeconds"] == 5
+
+    def test_what_only_draguard_ensures_fails_closed(self) -> None:
+        failing = {name for name, webhook in rendered().webhooks.items() if webhook["failurePolicy"] == "Fail"}
+        assert failing == {"resources", "prescheduled"}
+        assert rendered().webhooks["prescheduled"]["reinvocationPolicy"] == "IfNeeded"
+
+    def test_conditions_of_one_s_own_come_on_top(self) -> None:
+        conditions = rendered("everything differs").webhooks["resources"]["matchConditions"]
+        assert [condition["name"] for condition in conditions] == ["not-being-deleted", "not-me"]
+
+
+class TestReach:
+    @pytest.mark.parametrize(
+        ("spec", "webhooks"),
+        [
+            ({}, set()),
+            ({"nodeName": "a"}, set()),
+            ({"nodeName": "a", "resourceClaims": []}, set()),
+            (CLAIMS, {"pods"}),
+            ({"nodeName": "", **CLAIMS}, {"pods"}),
+            ({"nodeName": "a", **CLAIMS}, {"pods", "prescheduled"}),
+        ],
+    )
+    def test_pods_without_claims_never_reach_draguard(self, spec: Any, webhooks: set[str]) -> None:
+        assert ask(pod(**spec)) == webhooks
+        assert ask(pod(**spec), user=NOBODY) == webhooks
+        assert ask(pod(**spec), user=KUBELET) == webhooks - {"prescheduled"}
+
+    def test_with_all_pods_those_that_name_their_node_do(self) -> None:
+        everything = with_values(serve={"pods": "all"}).webhooks
+        asked = as_policies({"prescheduled": everything["prescheduled"]}, NEWEST)
+        for spec, denied in (({}, False), ({"nodeName": "a"}, True)):
+            request = request_of(pod(**spec), kinds=Kinds(NEWEST))
+            assert any(each.denied for each in validate(request, asked).decisions) == denied
+
+    def test_every_pod_that_is_rewritten_gets_there(self) -> None:
+        rewritten = 0
+        for each in recorded():
+            asked = each.review["request"]
+            request = request_of_review(asked)
+            is_new = asked["operation"] == "CREATE" and asked["resource"]["resource"] == "pods"
+            if is_new and prescheduled.rewrite(request.object, prescheduled.Options(), user=asked["userInfo"]):
+                assert "prescheduled" in reached(request)
+                rewritten += 1
+        assert rewritten
+
+    def test_recorded_requests_reach_one_validating_webhook_at_most(self) -> None:
+        count = 0
+        for each in recorded():
+            found = reached(request_of_review(each.review["request"])) - {"prescheduled"}
+            assert len(found) <= 1
+            if each.review["request"]["resource"]["group"] == GROUP:
+                assert found == {"status" if each.review["request"].get("subResource") else "resources"}
+                count += 1
+        assert count > 100
+
+    @pytest.mark.parametrize("kind", ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"])
+    def test_workloads_reach_it_if_their_template_has_claims(self, kind: str) -> None:
+        for spec, webhooks in (({}, set()), (CLAIMS, {"workloads"})):
+            workload = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "a"}}
+            assert ask({**workload, "spec": {"template": {"spec": spec}}}) == webhooks
+
+    @pytest.mark.parametrize(
+        ("version", "kind", "body"),
+        [
+            ("batch/v1", "CronJob", {"spec": {"jobTemplate": {"spec": {"template": {"spec": CLAIMS}}}}}),
+            ("batch/v1", "Job", {"spec": {"template": {"spec": CLAIMS}}}),
+            ("v1", "PodTemplate", {"template": {"spec": CLAIMS}}),
+            ("v1", "ReplicationController", {"spec": {"template": {"spec": CLAIMS}}}),
+        ],
+    )
+    def test_so_do_other_holders_of_templates(self, version: str, kind: str, body: Any) -> None:
+        empty = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}}
+        assert ask({**empty, **body}) == {"workloads"}
+        assert ask({**empty, "spec": {}}) == ask(empty) == set()
+
+    def test_a_group_of_pods_reaches_it_if_it_has_claims(self) -> None:
+        group = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "a"}}
+        assert (ask({**group, "spec": CLAIMS}), ask({**group, "spec": {}})) == ({"pods"}, set())
+
+    def test_what_is_being_deleted_is_left_alone(self) -> None:
+        deleted = CLAIM | {"metadata": {**CLAIM["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+        assert ask(CLAIM, old=CLAIM) == {"resources"}
+        assert ask(deleted, old=CLAIM) == set()
+        assert ask(CLAIM, operation="DELETE") == set()
+
+    @pytest.mark.parametrize(("namespace", "reaches"), [("default", True), ("kube-system", False), (NAMESPACE, False)])
+    def test_exempt_namespaces_never_reach_it(self, namespace: str, *, reaches: bool) -> None:
+        claim = CLAIM | {"metadata": {"name": "a", "namespace": namespace}}
+        assert ask(claim) == ({"resources"} if reaches else set())
+        mine = pod(nodeName="a", **CLAIMS)
+        mine["metadata"]["namespace"] = namespace
+        assert ask(mine) == ({"pods", "prescheduled"} if reaches else set())
+
+    def test_objects_of_the_cluster_do(self) -> None:
+        device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "a"}}
+        assert ask(device_class) == {"resources"}
+
+    def test_requirements_of_one_s_own_narrow_the_namespaces(self) -> None:
+        assert ask(CLAIM) == {"resources"}
+        assert ask(CLAIM, "everything differs") == set()
+        assert ask(CLAIM, "everything differs", user={"username": "me"}) == set()
+
+    def test_an_object_is_sent_in_the_version_that_it_was_written_in(self) -> None:
+        for version in ("v1", "v1beta2", "v1beta1"):
+            written = CLAIM | {"apiVersion": f"{GROUP}/{version}"}
+            request = request_of(written, kinds=Kinds(NEWEST))
+            rules = [rule for rule in rendered().webhooks["resources"]["rules"] if version in rule["apiVersions"]]
+            assert any(request.resource.resource in rule["resources"] for rule in rules)
