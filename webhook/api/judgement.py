@@ -56,7 +56,7 @@ def judge(
         feature_gates: The gates.
         namespace_labels: The namespace's labels.
         decoded: Whether an API server has decoded the object: a field that is unknown here is then one of another
-            release, not a mistake.
+            release, not a mistake, and a status is one that it has set.
     """
     stated = release_of(kubernetes) if kubernetes else None
     if not isinstance(obj, dict):
@@ -80,14 +80,16 @@ def judge(
         dropped = [misfit for misfit in misfits if misfit.rule == GATE_OFF]
         if len(dropped) < len(misfits):
             return [misfit.problem() for misfit in misfits if misfit.rule != GATE_OFF]
-    return [*warned.of_kind(obj, kind, struct.target), *_judged(struct, obj, old, dropped)]
+    found = _judged(struct, obj, old, dropped)
+    if old is None and not decoded:
+        found = [*warned.status_dropped(struct, obj), *found]
+    return [*warned.of_kind(obj, kind, struct.target), *found]
 
 
 def _judged(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:
     """Judge what could be decoded."""
     if old is None:
-        found = [*warned.status_dropped(struct, obj), *warned.gates_off(dropped, struct.target)]
-        found += _checked(struct, _without(obj, dropped))
+        found = [*warned.gates_off(dropped, struct.target), *_checked(struct, _without(obj, dropped))]
     else:
         before = old if isinstance(old, dict) else _EMPTY
         # The stored object may have fields of a later release; what cannot be decoded cannot have been stored.
