@@ -98,9 +98,10 @@ class DeviceRequest(Struct):
 @check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"))
 def exactly_or_first_available(request: View) -> Iterator[Problem]:
     """A request has alternatives or not."""
-    if not request.exactly and not request.firstAvailable:
+    exactly, alternatives = "exactly" in request, request.firstAvailable
+    if not exactly and not alternatives:
         yield required(request.path, "exactly one of `exactly` or `firstAvailable` is required")
-    elif request.exactly and request.firstAvailable:
+    elif exactly and alternatives:
         detail = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"
         yield invalid(request.path, null(request.release), detail)
 

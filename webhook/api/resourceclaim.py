@@ -139,6 +139,8 @@ _NO_SUBREQUEST = f"{_NO_REQUEST} or the name of a request and a subrequest separ
 @check(DeviceClaim)
 def requests_that_exist(devices: View) -> Iterator[Problem]:
     """Constraints and configuration refer to requests of the claim, or to one's alternatives: `request/alternative`."""
+    if "constraints" not in devices and "config" not in devices:
+        return
     known = _known_requests(devices)
     for field, limit in (("constraints", CONSTRAINTS_MAX_ITEMS), ("config", CONFIG_MAX_ITEMS)):
         for each in _checked_items(getattr(devices, field), limit, devices.release):

@@ -25,21 +25,24 @@ class View:
         """Return a field: an absent struct as an empty view, an absent list as an empty one."""
         struct, value = self._struct, self._value
         if (field := struct.fields.get(name)) is None:
-            if name in struct.type.fields:
-                return None  # not in this release
-            if struct.type.box:
-                return getattr(getattr(self, struct.type.box), name)
-            raise AttributeError(name)
+            return self._elsewhere(name)
         if name in struct.inline:
             return field.view(value, self.path)
         given = value.get(name) if value else None
-        if (
-            not given
-            and name in struct.conditional
-            and all(getattr(self, sibling) in wanted for sibling, wanted in struct.conditional[name].when.items())
-        ):
-            return struct.conditional[name].value
+        if not given and name in struct.conditional:
+            default = struct.conditional[name]
+            if all(getattr(self, sibling) in wanted for sibling, wanted in default.when.items()):
+                return default.value
         return field.view(given, self.path / name if field.struct else self.path)
+
+    def _elsewhere(self, name: str) -> Any:
+        """Return what is not in this release, or in the box."""
+        struct = self._struct
+        if name in struct.type.fields:
+            return None
+        if struct.type.box:
+            return getattr(getattr(self, struct.type.box), name)
+        raise AttributeError(name)
 
     def __truediv__(self, step: str | int) -> Path:
         """Return the path of a field."""
