@@ -58,6 +58,7 @@ def same_or_given_up(text: str) -> bool:
 @settings(max_examples=1500, deadline=None)
 @example(b'{"a": ' + b"9" * 5000 + b"}")
 @example("a: \ud800")
+@example(b'{"":1e400\0')
 def test_nothing_makes_the_reader_fail(text: bytes | str) -> None:
     for found in parse(text):
         if isinstance(found, Unreadable):

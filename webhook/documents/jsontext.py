@@ -19,6 +19,7 @@ _ESCAPE: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
 _LEVELS: Final = {"{": 1, "[": 1, "}": -1, "]": -1}
+_INFINITE: Final = (math.inf, -math.inf)
 _MAX_SHOWN: Final = 40
 
 
@@ -38,10 +39,6 @@ class Decoded(NamedTuple):
     fault: Fault | None = None
 
 
-class _TooLargeError(Exception):
-    """A number that float64 does not hold."""
-
-
 class _ConstantError(Exception):
     """``NaN`` or ``Infinity``, which only Python takes for JSON."""
 
@@ -56,8 +53,12 @@ class Decoder:
     def __init__(self, text: str) -> None:
         self._text = paired(text)
         self._repeated = False
+        self._too_large = False
         self._decoder = json.JSONDecoder(
-            object_pairs_hook=self._object, parse_float=_finite, parse_int=_integer, parse_constant=_refuse_constant
+            object_pairs_hook=self._object,
+            parse_float=self._float,
+            parse_int=self._integer,
+            parse_constant=_refuse_constant,
         )
 
     def decode(self, start: int) -> Decoded:
@@ -66,7 +67,7 @@ class Decoder:
         Raises:
             Fault: It is not JSON.
         """
-        self._repeated = False
+        self._repeated = self._too_large = False
         try:
             value, end = self._decoder.raw_decode(self._text, start)
         except json.JSONDecodeError as error:
@@ -75,14 +76,28 @@ class Decoder:
         except _ConstantError as error:
             message = f"json: {error} is no value"
             raise Fault(message, start) from None
-        except (RecursionError, _TooLargeError):
+        except RecursionError:
             return self._unusable(start)
-        return self._unusable(start) if _is_deep(value) else Decoded(value, end, self._repeated)
+        if self._too_large or _is_deep(value):
+            return self._unusable(start)
+        return Decoded(value, end, self._repeated)
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) != len(pairs):
             self._repeated = True
+        return value
+
+    def _float(self, text: str) -> float:
+        value = float(text)
+        if math.isinf(value):
+            self._too_large = True
+        return value
+
+    def _integer(self, text: str) -> int | float:
+        value = integer(text)
+        if value in _INFINITE:
+            self._too_large = True
         return value
 
     def _unusable(self, start: int) -> Decoded:
@@ -96,8 +111,8 @@ class Decoder:
                 message = f"json: cannot unmarshal number {match[0][:_MAX_SHOWN]} into Go value of type float64"
                 fault = Fault(message, match.start(), "no float64 is that large")
             if depth == 0:
-                return Decoded(None, match.end(), fault=fault)
-        return Decoded(None, len(self._text), fault=fault)
+                return Decoded(None, match.end(), fault=fault or too_deep(start))
+        return Decoded(None, len(self._text), fault=fault or too_deep(start))
 
 
 def paired(text: str) -> str:
@@ -124,20 +139,6 @@ def _is_deep(value: Any) -> bool:
         if not level:
             return False
     return True
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise _TooLargeError
-    return value
-
-
-def _integer(text: str) -> int | float:
-    value = integer(text)
-    if value in (math.inf, -math.inf):
-        raise _TooLargeError
-    return value
 
 
 def _refuse_constant(text: str) -> None:
