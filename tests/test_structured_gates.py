@@ -139,3 +139,11 @@ def test_a_kind_that_is_served_only_with_a_gate_says_so() -> None:
     assert ("gate-off", "apiVersion") in warnings(validate(rule, kubernetes="1.36"))
     on = validate(rule, kubernetes="1.36", feature_gates={"DRADeviceTaintRules": True})
     assert warnings(on) == [("deprecated", "apiVersion")]
+
+
+@pytest.mark.parametrize(("kubernetes", "gate"), [("1.34", "DRADeviceTaints"), ("1.35", "DRADeviceTaintRules")])
+def test_the_gate_of_a_kind_is_that_of_the_release(kubernetes: str, gate: str) -> None:
+    rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoSchedule"}})
+    (problem,) = validate(rule, kubernetes=kubernetes)
+    assert problem.message.startswith(f"DeviceTaintRule is served only with the feature gate {gate} (alpha and off")
+    assert validate(rule, kubernetes=kubernetes, feature_gates={gate: True}) == []

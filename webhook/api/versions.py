@@ -61,14 +61,14 @@ class Served(NamedTuple):
         type: Its type, in the newest version that has it.
         since: The first Kubernetes 1.x release that serves it.
         until: The last release that serves it.
-        gate: The feature gate without which it is not served.
+        gate: The feature gate without which it is not served, from the release on that has it.
         deprecation: When API servers warn of its use.
     """
 
     type: type[Object]
     since: int
     until: int
-    gate: str = ""
+    gate: str | Mapping[int, str] = ""
     deprecation: Deprecation | None = None
 
 
@@ -93,6 +93,8 @@ _FLAT: Mapping[type[Struct], type[Struct]] = {
 _V1BETA1 = Deprecation(35, 35, 38)
 _V1BETA2 = Deprecation(36, 36, 39)
 _OF_1_36 = Deprecation(36, 39, 42)
+
+_TAINT_RULES = {33: "DRADeviceTaints", 35: "DRADeviceTaintRules"}
 
 VERSIONS: Mapping[str, Version] = {
     "resource.k8s.io/v1": _version(
@@ -120,7 +122,7 @@ VERSIONS: Mapping[str, Version] = {
         Served(ResourceClaim, 31, 33),
         Served(ResourceClaimTemplate, 31, 33),
         Served(ResourceSlice, 31, 33),
-        Served(DeviceTaintRule, 33, NEWEST, gate="DRADeviceTaintRules", deprecation=_V1BETA2),
+        Served(DeviceTaintRule, 33, NEWEST, gate=_TAINT_RULES, deprecation=_V1BETA2),
         Served(ResourcePoolStatusRequest, 36, NEWEST, gate="DRAResourcePoolStatus", deprecation=_OF_1_36),
         Served(classic.PodSchedulingContext, 31, 31, gate="DRAControlPlaneController"),
         replaced={**_FLAT, BasicDevice: QuantityDevice},

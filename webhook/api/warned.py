@@ -25,8 +25,9 @@ def of_kind(obj: dict[str, Any], kind: Served, target: Target) -> Iterator[Probl
             f"unavailable in v1.{kind.deprecation.removed}+"
         )
         yield Problem(WARNING, "deprecated", "Deprecated", path, message)
-    if kind.gate and kind.gate not in target.gates:
-        message = f"{obj['kind']} is served only with the feature gate {_described(kind.gate, target.release)}"
+    gate = target.pick(kind.gate)
+    if gate and gate not in target.gates:
+        message = f"{obj['kind']} is served only with the feature gate {_described(gate, target.release)}"
         yield Problem(WARNING, "gate-off", "GateOff", path, message)
 
 
