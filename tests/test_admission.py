@@ -165,9 +165,19 @@ def test_a_pod_is_judged_by_a_release_that_knows_its_fields() -> None:
 
 
 def test_a_finding_that_is_no_error_travels_as_a_warning() -> None:
-    response = validated({**CLAIM, "status": {"driverName": "x"}})
+    claim = {**CLAIM, "apiVersion": "resource.k8s.io/v1beta1", "spec": {}}
+    response = validated(claim)
     assert response["allowed"]
-    assert response["warnings"][0].startswith("status: status is dropped when an object is created")
+    assert response["warnings"] == [
+        "apiVersion: resource.k8s.io/v1beta1 ResourceClaim is deprecated in v1.35+, unavailable in v1.38+"
+    ]
+
+
+def test_a_status_that_the_api_server_has_set_is_no_finding() -> None:
+    assert validated({**POD, "status": {"phase": "Pending", "qosClass": "BestEffort"}}) == {
+        "uid": "c7df00db",
+        "allowed": True,
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Answers AdmissionReviews: what the API server's own rules say of a request, and how a pre-scheduled pod must change.
+"""Answers AdmissionReviews: what the API server's own rules and policies say of a request, and how its object changes.
+
+The validating endpoint judges by the API server's own rules, then asks the validating policies. The mutating endpoint
+asks the mutating policies, rewrites pre-scheduled pods, and asks those policies again that want to know.
 
 Pure: no I/O but a log line for what should never happen.
 """
@@ -18,6 +21,10 @@ from webhook.problem import BAD_REQUEST, ERROR, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from webhook.policy.authorizer import Authorizer
+    from webhook.policy.load import PolicySet
+    from webhook.policy.verdict import Verdict
+
 Endpoint = Literal["validate", "mutate"]
 
 API_VERSION = "admission.k8s.io/v1"
@@ -29,6 +36,8 @@ MAX_WARNINGS_BYTES = 4096
 """The API server drops warnings beyond this sum."""
 MAX_CAUSES = 100
 """A refusal names this many causes; the message says how many there are."""
+MAX_ANNOTATION_KEY = 63
+"""The API server drops an audit annotation with a longer key (apiserver ``pkg/audit/context.go``, checkKeyFormat)."""
 
 _log = logging.getLogger(__name__)
 
@@ -41,11 +50,15 @@ class Options:
         kubernetes: The cluster's release, such as ``"1.30"``; None for the newest that knows the object's fields.
         fail_open: Whether a request is admitted, not refused, when answering it fails unexpectedly.
         prescheduled: Which pre-scheduled pods are rewritten, and how.
+        policies: The policies that are asked, with the objects that they look at; None for none.
+        authorizer: Who knows what users may do, as far as policies ask; None if nobody does.
     """
 
     kubernetes: str | None = None
     fail_open: bool = False
     prescheduled: prescheduled.Options = field(default_factory=prescheduled.Options)
+    policies: PolicySet | None = None
+    authorizer: Authorizer | None = None
 
 
 class Answer(NamedTuple):
@@ -147,6 +160,13 @@ def _decide(request: dict[str, Any], endpoint: Endpoint, options: Options) -> di
 
 
 def _validated(request: dict[str, Any], options: Options) -> dict[str, Any]:
+    response = _judged(request, options)
+    if options.policies is None or not response["allowed"]:
+        return response
+    return _police(request, options.policies, options.authorizer, response.get("warnings", ()))
+
+
+def _judged(request: dict[str, Any], options: Options) -> dict[str, Any]:
     subresource = request.get("subResource") or ""
     if request["operation"] not in {"CREATE", "UPDATE"} or subresource not in {"", "status"}:
         return {"allowed": True}
@@ -159,24 +179,98 @@ def _validated(request: dict[str, Any], options: Options) -> dict[str, Any]:
     return response | ({"warnings": warnings} if warnings else {})
 
 
+def _police(
+    request: dict[str, Any], policies: PolicySet, authorizer: Authorizer | None, warnings: Iterable[str]
+) -> dict[str, Any]:
+    """Ask the validating policies; what they warn of follows other warnings."""
+    # Only who has policies pays for the engine.
+    from webhook.policy.authorizer import DENY_ALL  # noqa: PLC0415
+    from webhook.policy.evaluate import validate  # noqa: PLC0415
+    from webhook.policy.request import request_of_review  # noqa: PLC0415
+
+    verdict = validate(request_of_review(request), policies, authorizer or DENY_ALL)
+    return _answered(verdict, request, [*warnings, *verdict.warnings])
+
+
+def _answered(
+    verdict: Verdict,
+    request: dict[str, Any],
+    warnings: Iterable[str] = (),
+    annotations: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Answer with what policies say."""
+    response = {"allowed": True} if verdict.allowed else _denied(verdict, request)
+    noted = {**_annotations(verdict), **(annotations or {})}
+    kept = _warnings(warnings)
+    return response | ({"warnings": kept} if kept else {}) | ({"auditAnnotations": noted} if noted else {})
+
+
+def _denied(verdict: Verdict, request: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a request as a policy in the API server does (apiserver ``policy/validating/dispatcher.go``)."""
+    details = {
+        "name": _name(request, request.get("object")),
+        "group": _part(request, "resource", "group"),
+        "kind": _part(request, "resource", "resource"),
+        "causes": [{"message": cause} for cause in verdict.causes[:MAX_CAUSES]],
+    }
+    return _refusal(verdict.code, verdict.reason, verdict.message, details)
+
+
+def _annotations(verdict: Verdict) -> dict[str, str]:
+    """Name audit annotations as webhooks must: the API server puts the webhook's name and ``/`` in front."""
+    annotations = {_annotation_key(key): value for key, value in verdict.audit_annotations.items()}
+    return annotations | ({"assumed": "; ".join(verdict.notes)} if verdict.notes else {})
+
+
+def _annotation_key(key: str) -> str:
+    """Spell ``policy/key`` without a slash; of a long one the end, which tells most."""
+    prefix, _, name = key.rpartition("/")
+    own = name if prefix == "validation.policy.admission.k8s.io" else f"{prefix}.{name}"
+    return own[-MAX_ANNOTATION_KEY:].lstrip("-._")
+
+
 def _mutated(request: dict[str, Any], options: Options) -> dict[str, Any]:
-    resource = request.get("resource")
-    is_pod = isinstance(resource, dict) and (resource.get("group"), resource.get("resource")) == ("", "pods")
-    if request["operation"] != "CREATE" or request.get("subResource") or not is_pod:
-        return {"allowed": True}
     obj = request.get("object")
-    change = prescheduled.rewrite(obj, options.prescheduled, user=request.get("userInfo"))
+    if options.policies is not None:
+        return _mutated_by_policies(request, options.policies, options)
+    change = _rewrite(obj, request, options)
     if change is None:
         return {"allowed": True}
     if isinstance(change, Problem):
         return _refused([change], request, obj)
     return {
         "allowed": True,
-        "patchType": "JSONPatch",
-        "patch": base64.b64encode(json.dumps(change.patch).encode()).decode(),
+        **_patch(change.patch),
         "warnings": _warnings(change.warnings),
         "auditAnnotations": dict(change.annotations),
     }
+
+
+def _rewrite(obj: Any, request: dict[str, Any], options: Options) -> prescheduled.Rewrite | Problem | None:
+    is_pod = (_part(request, "resource", "group"), _part(request, "resource", "resource")) == ("", "pods")
+    if request["operation"] != "CREATE" or request.get("subResource") or not is_pod:
+        return None
+    return prescheduled.rewrite(obj, options.prescheduled, user=request.get("userInfo"))
+
+
+def _patch(operations: list[dict[str, object]]) -> dict[str, Any]:
+    return {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(operations).encode()).decode()}
+
+
+def _mutated_by_policies(request: dict[str, Any], policies: PolicySet, options: Options) -> dict[str, Any]:
+    from webhook.mutation import mutate  # noqa: PLC0415 - only who has policies pays for the engine
+    from webhook.policy.authorizer import DENY_ALL  # noqa: PLC0415
+    from webhook.policy.difference import difference  # noqa: PLC0415
+    from webhook.policy.request import request_of_review  # noqa: PLC0415
+
+    asked = request_of_review(request)
+    done = mutate(asked, policies, options.authorizer or DENY_ALL, lambda obj: _rewrite(obj, request, options))
+    if isinstance(done.rewrite, Problem):
+        return _refused([done.rewrite], request, done.object)
+    told = done.rewrite or prescheduled.Rewrite([], (), {})
+    response = _answered(done.verdict, request, told.warnings, told.annotations)
+    operations = difference(asked.object, done.object) if done.verdict.allowed else []
+    return response | (_patch(operations) if operations else {})
 
 
 def _refused(problems: list[Problem], request: dict[str, Any], obj: Any) -> dict[str, Any]:
@@ -189,10 +283,9 @@ def _refused(problems: list[Problem], request: dict[str, Any], obj: Any) -> dict
         message = f'{kind} in version "{version}" cannot be handled as a {kind}: {first.message}'
         return _refusal(400, BAD_REQUEST, message)
     if first.reason == "Conflict":
-        resource = request.get("resource")
-        plural = resource.get("resource") if isinstance(resource, dict) else kind.lower()
-        message = f'Operation cannot be fulfilled on {_qualified(str(plural), group)} "{name}": {first.message}'
-        return _refusal(409, "Conflict", message, {"name": name, "group": group, "kind": str(plural)})
+        plural = _part(request, "resource", "resource") or kind.lower()
+        message = f'Operation cannot be fulfilled on {_qualified(plural, group)} "{name}": {first.message}'
+        return _refusal(409, "Conflict", message, {"name": name, "group": group, "kind": plural})
     shown = texts[:MAX_CAUSES] + ([f"and {len(texts) - MAX_CAUSES} more"] if len(texts) > MAX_CAUSES else [])
     joined = shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"
     causes = [
@@ -205,6 +298,13 @@ def _refused(problems: list[Problem], request: dict[str, Any], obj: Any) -> dict
 
 def _qualified(name: str, group: str) -> str:
     return f"{name}.{group}" if group else name
+
+
+def _part(request: dict[str, Any], field: str, part: str) -> str:
+    """Read a text such as ``resource.group``, empty if it is not there."""
+    value = request.get(field)
+    text = value.get(part) if isinstance(value, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _kind(request: dict[str, Any], obj: Any) -> tuple[str, str, str]:

@@ -66,7 +66,9 @@ _EVERY_OBJECT: Mapping[str, str] = {
     "prescheduled-contradiction": "A pod names a node that its own nodeSelector or affinity rules out.",
     "spec-ignored": "An update of the status changes the spec: the API server keeps the spec as it was.",
     "status-ignored": "An update of the object changes the status: the API server keeps the status as it was.",
-    "prescheduled": "A pod named its node itself and so bypassed the scheduler; `draguard mutate` has changed that.",
+    "prescheduled": "A pod names its node itself and so bypasses the scheduler; `draguard mutate` changes that.",
+    "policy": "A policy says so: the finding names its expression, and `draguard policy check` and `test` look at it.",
+    "policy-error": "An expression of a policy could not be evaluated for an object, or its parameters are missing.",
     "unreadable": "A file, or one of its documents, cannot be read as Kubernetes reads it.",
 }
 """Rules about whole objects and files, which no type declares."""

@@ -1,0 +1,66 @@
+"""What becomes of an object at admission: what mutating policies make of it, and the rewrite of pre-scheduled pods.
+
+In the API server's order: mutating policies come first, webhooks, and so the rewrite, after them; if the rewrite has
+changed the object, policies with ``reinvocationPolicy: IfNeeded`` are asked once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.policy import mutate as policy
+from webhook.policy.patch import apply_patch
+from webhook.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webhook.policy.authorizer import Authorizer
+    from webhook.policy.load import PolicySet
+    from webhook.policy.request import JSONObject, Request
+    from webhook.policy.verdict import Verdict
+    from webhook.prescheduled import Rewrite
+
+
+class Mutation(NamedTuple):
+    """What became of an object.
+
+    Args:
+        verdict: What the policies said; its ``object`` is the object as it is in the end.
+        rewrite: How the scheduler was brought in, or why the pod must be refused.
+    """
+
+    verdict: Verdict
+    rewrite: Rewrite | Problem | None = None
+
+    @property
+    def object(self) -> JSONObject | None:
+        """The object as it is in the end."""
+        obj: JSONObject | None = self.verdict.object
+        return obj
+
+
+def mutate(
+    request: Request,
+    policies: PolicySet,
+    authorizer: Authorizer,
+    rewrite: Callable[[JSONObject | None], Rewrite | Problem | None],
+) -> Mutation:
+    """Change an object as admission does; what was given is not changed.
+
+    Args:
+        request: The request.
+        policies: The policies.
+        authorizer: Who knows what the user may do.
+        rewrite: Says how an object has to change for the scheduler.
+    """
+    verdict = policy.mutate(request, policies, authorizer)
+    change = rewrite(verdict.object) if verdict.allowed else None
+    if change is None or isinstance(change, Problem):
+        return Mutation(verdict, change)
+    changed = request.with_object(apply_patch(verdict.object, change.patch))
+    asked_again = replace(policies, mutating=tuple(hook for hook in policies.mutating if hook.policy.reinvoked))
+    again = policy.mutate(changed, asked_again, authorizer)
+    decisions, notes = verdict.decisions + again.decisions, tuple(dict.fromkeys(verdict.notes + again.notes))
+    return Mutation(replace(again, decisions=decisions, notes=notes), change)
