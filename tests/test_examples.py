@@ -38,6 +38,7 @@ def test_the_documentations_example_is_fine_once_mended() -> None:
         "judged": 3,
         "errors": 0,
         "warnings": 0,
+        "notes": 0,
         "skipped": [{"apiVersion": "cats.resource.example.com/v1", "kind": "ClaimParameters", "documents": 1}],
     }
 

@@ -200,6 +200,7 @@ class TestJson:
                     "namespace": "ns",
                     "name": "pod",
                     "kubernetes": "1.30",
+                    "policy": None,
                 }
             ],
             "summary": {
@@ -208,6 +209,7 @@ class TestJson:
                 "judged": 1,
                 "errors": 1,
                 "warnings": 0,
+                "notes": 0,
                 "skipped": [{"apiVersion": "v1", "kind": "ConfigMap", "documents": 2}],
             },
         }

@@ -2,9 +2,11 @@
 
 The JSON object has ``files``, the names of the inputs; ``findings``, each with ``file``, ``document`` (counted from 1),
 ``line``, ``column``, ``level``, ``rule``, ``reason``, ``field``, ``message``, ``hint``, ``apiVersion``, ``kind``,
-``namespace``, ``name`` and ``kubernetes`` (the release that was asked); and ``summary``: ``files``, ``documents``,
-``judged``, ``errors``, ``warnings``, ``skipped`` (a list of ``apiVersion``, ``kind``, ``documents``). What is not known
-is an empty text, or 0. Keys may be added, none is taken away.
+``namespace``, ``name``, ``kubernetes`` (the release that was asked) and ``policy``; and ``summary``: ``files``,
+``documents``, ``judged``, ``errors``, ``warnings``, ``notes``, ``skipped`` (a list of ``apiVersion``, ``kind``,
+``documents``). ``policy`` is null, or says whose finding it is: ``kind``, ``name``, ``binding``, ``params``, ``field``
+(of the expression), ``file``, ``line``, ``column``. What is not known is an empty text, or 0. Keys may be added, none
+is taken away.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ MAX_KINDS = 8
 
 _UNDERLINED = r'"[^"]*"|\'[^\']*\'|[\w./-]+|.'
 """What is underlined from a column on: a text in quotes, a word, else one character."""
-_COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36"}
+_COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
+
+NOTE = "note"
+"""The level of what neither stops nor warns anybody, such as what goes to the audit log."""
 
 
 class Identity(NamedTuple):
@@ -58,6 +63,32 @@ def _text(holder: object, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+class Origin(NamedTuple):
+    """The expression of a policy that a finding comes from.
+
+    Args:
+        kind: The policy's kind.
+        name: The policy's name.
+        binding: The binding's name; empty if the policy itself is at fault.
+        params: The parameters that it was asked with, such as ``default/limits``; empty if there are none.
+        field: The expression, such as ``spec.validations[0].expression``; empty for the policy as a whole.
+        file: The policy's file.
+        line: The line, from 1; 0 if it is not known.
+        column: The column, in characters from 1.
+        text: The line itself.
+    """
+
+    kind: str
+    name: str
+    binding: str = ""
+    params: str = ""
+    field: str = ""
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    text: str = ""
+
+
 class Finding(NamedTuple):
     """A problem, and where it was found.
 
@@ -70,6 +101,7 @@ class Finding(NamedTuple):
         document: Which document of the file, from 1; 0 if it could not be read.
         identity: The object.
         kubernetes: The release that was asked, such as ``1.30``.
+        origin: Which policy says so; None if it is a rule of the API server.
     """
 
     problem: Problem
@@ -80,6 +112,7 @@ class Finding(NamedTuple):
     document: int = 0
     identity: Identity = Identity()
     kubernetes: str = ""
+    origin: Origin | None = None
 
 
 def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding:
@@ -113,7 +146,12 @@ class Report:
     @property
     def warnings(self) -> int:
         """How many findings are warnings."""
-        return len(self.findings) - self.errors
+        return len(self.findings) - self.errors - self.notes
+
+    @property
+    def notes(self) -> int:
+        """How many findings are notes."""
+        return sum(finding.problem.level == NOTE for finding in self.findings)
 
 
 def as_json(report: Report) -> str:
@@ -128,15 +166,17 @@ def as_json(report: Report) -> str:
         "judged": report.documents - sum(report.skipped.values()),
         "errors": report.errors,
         "warnings": report.warnings,
+        "notes": report.notes,
         "skipped": skipped,
     }
-    findings = [_json_of(finding) for finding in report.findings]
+    findings = [json_of(finding) for finding in report.findings]
     # ASCII: a file name or a text may hold what is no Unicode character.
     return json.dumps({"files": list(report.files), "findings": findings, "summary": summary}, indent=2)
 
 
-def _json_of(finding: Finding) -> dict[str, Any]:
-    problem, about = finding.problem, finding.identity
+def json_of(finding: Finding) -> dict[str, Any]:
+    """Turn a finding into what JSON shows of it; see the module."""
+    problem, about, origin = finding.problem, finding.identity, finding.origin
     return {
         "file": finding.file,
         "document": finding.document,
@@ -153,6 +193,7 @@ def _json_of(finding: Finding) -> dict[str, Any]:
         "namespace": about.namespace,
         "name": about.name,
         "kubernetes": finding.kubernetes,
+        "policy": origin and {name: value for name, value in origin._asdict().items() if name != "text"},
     }
 
 
@@ -165,14 +206,17 @@ def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str
     """
     paint = _painted if color else _plain
     for finding in findings:
-        problem = finding.problem
-        where = f"{finding.file}:{finding.line}:{finding.column}:" if finding.line else f"{finding.file}:"
-        place = paint("place", _printable(where))
+        problem, origin = finding.problem, finding.origin
+        place = paint("place", _place(finding))
         level = paint(problem.level, problem.level)
         yield f"{place} {level} {problem.rule}: {_printable(_shortened(str(problem).removeprefix(': ')))}"
-        if finding.text.strip():
-            before, marked, after = _excerpt(finding.text, finding.column - 1)
-            gutter = f"{finding.line} |"
+        if origin:
+            yield f"{paint('help', 'policy:')} {paint('place', _place(origin))} {_printable(_described(origin))}"
+        # A policy tells of the object as a whole; what can be shown is the expression.
+        shown = origin or finding
+        if shown.text.strip():
+            before, marked, after = _excerpt(shown.text, shown.column - 1)
+            gutter = f"{shown.line} |"
             yield f"{paint('gutter', gutter)} {before}{marked}{after}"
             caret = paint(problem.level, "^" * (_width(marked) or 1))
             yield f"{paint('gutter', '|'.rjust(len(gutter)))} {' ' * _width(before)}{caret}"
@@ -181,12 +225,20 @@ def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str
         yield ""
 
 
+def _place(where: Finding | Origin) -> str:
+    return _printable(f"{where.file}:{where.line}:{where.column}:" if where.line else f"{where.file}:")
+
+
+def _described(origin: Origin) -> str:
+    text = f"{origin.field} of {origin.kind} {origin.name}" if origin.field else f"{origin.kind} {origin.name}"
+    return f"{text}, with {origin.params}" if origin.params else text
+
+
 def summary(report: Report) -> str:
     """Say in a line what was read, found and left out."""
-    found = [
-        _counted(number, noun) for number, noun in ((report.errors, "error"), (report.warnings, "warning")) if number
-    ]
-    text = f"{_counted(report.documents, 'document')} in {_counted(len(report.files), 'file')}: "
+    levels = ((report.errors, "error"), (report.warnings, "warning"), (report.notes, "note"))
+    found = [counted(number, noun) for number, noun in levels if number]
+    text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
     text += ", ".join(found) or "no problems"
     if report.skipped:
         kinds = _by_number(report)
@@ -206,7 +258,8 @@ def _kind(api_version: str, kind: str) -> str:
     return kind if api_version in {"v1", ""} else f"{kind} of {api_version}"
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Put a noun behind a number, in the plural if that is not one."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
