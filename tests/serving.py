@@ -14,16 +14,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webhook import certs, server
+import pytest
+
+from webhook import certs
 from webhook.admission import Answer
-from webhook.http1 import Server
+from webhook.server import Certificate
+from webhook.server.connection import Limits
+from webhook.server.running import Server, listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from flask import Flask
-
     from webhook.admission import Endpoint
+    from webhook.server import Adapter
 
 JSON = {"Content-Type": "application/json"}
 SOON = 5.0
@@ -40,7 +43,12 @@ class Served:
 
     @property
     def port(self) -> int:
-        return self.server.port
+        return int(self.server.url.rpartition(":")[2])
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self.server.server_state.connections)
 
     def trust(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=self.ca)
@@ -79,22 +87,26 @@ class Served:
 
 
 @contextmanager
-def serving(app: Flask, configure: Callable[[Server], object] = lambda _server: None) -> Iterator[Served]:
+def serving(app: Adapter, limits: Limits | None = None, certificate: Certificate | None = None) -> Iterator[Served]:
     """Serve an application on a free port of this machine, with a certificate of its own, until the block ends.
 
     Args:
         app: What ``webhook.server.create_app`` made.
-        configure: Changes the server's limits before it starts.
+        limits: What connections may take.
+        certificate: What to serve with instead.
     """
     pair = certs.ephemeral(["localhost"])
-    with Server(app, server.listen("localhost", 0), server.tls_context_of(pair.certificate, pair.key)) as running:
-        configure(running)
-        thread = threading.Thread(target=running.run)
+    certificate = certificate or Certificate(pair.certificate, pair.key)
+    started = threading.Event()
+    with listen("localhost", 0) as listener:
+        server = Server(app, listener, certificate, limits=limits or Limits(), ready=lambda _url: started.set())
+        thread = threading.Thread(target=server.run)
         thread.start()
         try:
-            yield Served(running, pair.ca.decode())
+            assert started.wait(SOON)
+            yield Served(server, pair.ca.decode())
         finally:
-            running.stop()
+            server.stop(0)
             thread.join()
 
 
@@ -118,7 +130,19 @@ def exchange(served: Served, *sent: bytes) -> bytes:
     return bytes(received)
 
 
-def statuses(received: bytes) -> list[int]:
+def answered(connection: ssl.SSLSocket) -> bytes:
+    """Receive one whole response of a stated length."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += connection.recv(1) or pytest.fail(f"only {received!r}")
+    length = re.search(rb"\r\ncontent-length: (\d+)\r\n", received)
+    assert length, received
+    for _ in range(int(length[1])):
+        received += connection.recv(1) or pytest.fail(f"only {received!r}")
+    return received
+
+
+def statuses(received: bytes | bytearray) -> list[int]:
     """Return the status of each response in a stream of short ones."""
     return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+) ", received)]
 

@@ -13,7 +13,6 @@ from webhook.cli.answers import options
 from webhook.cli.arguments import UsageError
 
 if TYPE_CHECKING:
-    import ssl
     from argparse import Namespace
 
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server asks from outside
@@ -34,18 +33,18 @@ def run(arguments: Namespace) -> int:
     )
     host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
     try:
-        context = _made_on_the_fly(host) if arguments.dev else _given(arguments)
-        server.serve(app, host, arguments.port, context)
+        certificate = _made_on_the_fly(host) if arguments.dev else _given(arguments)
+        server.serve(app, host, arguments.port, certificate, 0 if arguments.dev else server.SHUTDOWN_DELAY)
     except server.ServerError as error:
         raise UsageError(str(error)) from error
     return 0
 
 
-def _given(arguments: Namespace) -> ssl.SSLContext:
-    return server.tls_context(Path(arguments.tls_cert), Path(arguments.tls_key))
+def _given(arguments: Namespace) -> server.Certificate:
+    return server.Certificate.of_files(Path(arguments.tls_cert), Path(arguments.tls_key))
 
 
-def _made_on_the_fly(host: str) -> ssl.SSLContext:
+def _made_on_the_fly(host: str) -> server.Certificate:
     from webhook import certs  # noqa: PLC0415 - cryptography is loaded only to make certificates
 
     try:
@@ -54,4 +53,4 @@ def _made_on_the_fly(host: str) -> ssl.SSLContext:
         raise UsageError(str(error)) from error
     print("caBundle of the certificate that was made on the fly:", file=sys.stderr)
     print(base64.b64encode(pair.ca).decode(), flush=True)
-    return server.tls_context_of(pair.certificate, pair.key)
+    return server.Certificate(pair.certificate, pair.key)

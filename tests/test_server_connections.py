@@ -1,0 +1,327 @@
+"""Connections with clients that are slow, greedy, broken or hostile, and with all the others meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import socket
+import struct
+import time
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
+from webhook.admission import Answer
+from webhook.server import create_app
+from webhook.server.connection import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.admission import Endpoint
+
+LIMIT = 1 << 20
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+HURRY = Limits(
+    handshake_seconds=0.15,
+    header_seconds=0.15,
+    body_seconds=0.15,
+    idle_seconds=1,
+    stalled_seconds=0.15,
+    closing_seconds=0.15,
+)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with serving(create_app(echo, body_limit=LIMIT)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def hurried() -> Iterator[Served]:
+    with serving(create_app(echo, body_limit=LIMIT), HURRY) as running:
+        yield running
+
+
+class TestRequests:
+    def test_a_connection_serves_one_after_the_other(self, served: Served) -> None:
+        connection = served.connect()
+        connection.connect()
+        kept = connection.sock
+        for number in range(20):
+            connection.request("POST", "/validate", str(number), JSON)
+            assert json.loads(connection.getresponse().read())[2] == str(number)
+            assert connection.sock is kept
+        connection.close()
+
+    def test_those_sent_together_are_answered_in_order(self, served: Served) -> None:
+        requests = [post("Content-Length: 1\r\n", b"%d" % number) for number in range(5)]
+        requests.append(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        received = exchange(served, b"".join(requests))
+        assert statuses(received) == [200] * 6
+        assert re.findall(rb'1, "(.)"', received) == [b"0", b"1", b"2", b"3", b"4"]
+
+    def test_one_may_come_in_pieces(self, served: Served) -> None:
+        request = post("Content-Length: 2\r\nConnection: close\r\n", b"{}")
+        pieces = [request[start : start + 40] for start in range(0, len(request), 40)]
+        assert statuses(exchange(served, *pieces)) == [200]
+
+    def test_chunks_may_have_extensions_and_trailers(self, served: Served) -> None:
+        body = b"2;name=value\r\n{}\r\n000\r\nDigest: x\r\n\r\n"
+        received = exchange(served, post("Transfer-Encoding: Chunked\r\nConnection: close\r\n", body))
+        assert statuses(received) == [200]
+        assert received.endswith(b'["validate", 2, "{}"]')
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            *[b"0x2\r\n{}\r\n", b"+2\r\n{}\r\n", b"\r\n", b"2\n{}\r\n", b"-1\r\n", b"2\r\n{}}\r\n", b"2" * 70_000],
+            b'2 ;name="\xe9"\r\n{}\r\n',
+        ],
+    )
+    def test_a_body_in_broken_chunks_is_refused(self, served: Served, body: bytes) -> None:
+        received = exchange(served, post("Transfer-Encoding: chunked\r\n", body), post("Content-Length: 0\r\n"))
+        assert statuses(received) == [400]
+
+    @pytest.mark.parametrize("size", [b"1" * 7, b"f" * 15])
+    def test_a_chunk_may_not_promise_more_than_a_body_may_have(self, hurried: Served, size: bytes) -> None:
+        request = post("Transfer-Encoding: chunked\r\n", size + b"\r\n" + b"x" * (LIMIT + 1))
+        assert statuses(exchange(hurried, request)) == [413]
+
+    def test_what_is_left_of_a_body_is_never_taken_for_a_request(self, served: Served) -> None:
+        hidden = post("Content-Length: 1\r\n", b"1") * 50
+        for path, content_type in (("/elsewhere", "application/json"), ("/validate", "text/plain")):
+            sent = post(f"Content-Length: {len(hidden)}\r\nConnection: close\r\n", b"", path)
+            received = exchange(served, sent.replace(b"application/json", content_type.encode()), hidden)
+            assert statuses(received) in ([404], [415])
+
+    @pytest.mark.parametrize("protocol", ["h2c", "websocket"])
+    def test_a_change_of_protocol_cannot_hide_a_body(self, served: Served, protocol: str) -> None:
+        headers = f"Connection: Upgrade\r\nUpgrade: {protocol}\r\nContent-Length: 500\r\n"
+        assert statuses(exchange(served, post(headers), post("Content-Length: 1\r\n", b"1"))) == [400]
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n",
+            "Content-Length: 2\r\nContent-Length: 3\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: chunked, identity\r\n",
+            "Transfer-Encoding: xchunked\r\n",
+            "Transfer-Encoding: identity\r\n",
+            "Content-Length: +2\r\n",
+            "Content-Length: 2, 2\r\n",
+            "Content-Length : 2\r\n",
+            "Content-Length: \r\n",
+            f"Content-Length: {'9' * 25}\r\n",
+            "no colon\r\nContent-Length: 2\r\n",
+            "A: b\r\n folded\r\nContent-Length: 2\r\n",
+            "A: \x00\r\nContent-Length: 2\r\n",
+        ],
+    )
+    def test_a_header_that_could_smuggle_one_is_refused(self, served: Served, headers: str) -> None:
+        received = exchange(served, post(headers, b"{}"), post("Content-Length: 0\r\n"))
+        assert statuses(received) == [400]
+
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            b"GET / HTTP/x\r\n\r\n",
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            b"CONNECT x:443 HTTP/1.1\r\n\r\n",
+            b"hi all\r\n\r\n",
+        ],
+    )
+    def test_what_is_none_is_refused(self, served: Served, request_: bytes) -> None:
+        received = exchange(served, request_)
+        assert statuses(received) == [400]
+        assert b"<" not in received
+
+    @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(
+        st.lists(st.binary(max_size=60) | st.sampled_from([post(""), b"GET /%ff HTTP/1.1\r\n", b"Host: ["]), max_size=6)
+    )
+    def test_no_bytes_bring_it_down(self, served: Served, parts: list[bytes]) -> None:
+        with served.socket() as connection:
+            connection.sendall(b"".join(parts))
+        assert served.get("/healthz") == (200, b"ok\n")
+
+
+class TestTooMuch:
+    def test_an_endless_header_is_refused(self, served: Served) -> None:
+        received = exchange(served, b"GET / HTTP/1.1\r\n", b"A: b\r\n" * 20_000)
+        assert statuses(received) == [431]
+        assert received.endswith(b"Request Header Fields Too Large: a header may have 65536 bytes\n")
+
+    def test_a_body_may_not_be_mostly_framing(self, served: Served) -> None:
+        tiny = b"1;" + b"x" * 5000 + b"\r\nx\r\n"
+        assert statuses(flood(served, post("Transfer-Encoding: chunked\r\n"), tiny * 10)) == [413]
+
+    def test_trailers_are_not_kept(self, served: Served) -> None:
+        assert statuses(flood(served, post("Transfer-Encoding: chunked\r\n", b"0\r\n"), b"a: b\r\n" * 5000)) == [413]
+
+    def test_requests_may_not_be_sent_ahead_without_end(self, served: Served) -> None:
+        assert statuses(exchange(served, GET * 1000))[-1] == 400
+
+    def test_connections_beyond_the_limit_are_closed(self, caplog: pytest.LogCaptureFixture) -> None:
+        with serving(create_app(echo), Limits(connections=2)) as served:
+            with served.socket(), served.socket(), pytest.raises(OSError):  # noqa: PT011 - reset or end, as it comes
+                served.get("/healthz")
+            assert re.search(r"refused a connection of .*127\.0\.0\.1.*: 2 are open", caplog.text)
+            assert eventually(lambda: served.get("/healthz")[0] == 200)
+
+    def test_it_recovers_when_the_process_ran_out_of_files(self, served: Served) -> None:
+        with socket.socket() as client, ExitStack() as stack:
+            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            highest = max(map(int, os.listdir("/proc/self/fd")))  # noqa: PTH208 - names are all there is
+            resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 2, hard))
+            try:
+                with suppress(OSError):
+                    while True:
+                        stack.enter_context(open(os.devnull, "rb"))  # noqa: PTH123 - to be as plain as possible
+                client.settimeout(SOON)
+                client.connect(("127.0.0.1", served.port))  # a name would need a file to look it up
+                with suppress(ConnectionResetError):
+                    assert client.recv(1) == b""
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert eventually(lambda: served.get("/healthz")[0] == 200)
+
+
+class TestTooSlow:
+    def test_a_client_without_a_handshake_is_let_go(self, hurried: Served) -> None:
+        with socket.create_connection((hurried.host, hurried.port), SOON) as client:
+            assert client.recv(1) == b""
+
+    def test_a_client_without_a_request_is_let_go(self, hurried: Served) -> None:
+        assert exchange(hurried) == b""
+
+    def test_a_header_that_does_not_come_is_a_408(self, hurried: Served) -> None:
+        received = exchange(hurried, b"GET /heal")
+        assert statuses(received) == [408]
+        assert received.endswith(b"Request Timeout: the header did not come in time\n")
+
+    @pytest.mark.parametrize("headers", ["Content-Length: 9\r\n", "Transfer-Encoding: chunked\r\n"])
+    def test_a_body_that_does_not_come_is_a_408(self, hurried: Served, headers: str) -> None:
+        received = exchange(hurried, post(headers, b"2"))
+        assert statuses(received) == [408]
+        assert received.endswith(b"Request Timeout: the body did not come in time\n")
+
+    @pytest.mark.parametrize("begun", [b"GET /", post("Content-Length: 100\r\n")])
+    def test_one_that_trickles_is_a_408(self, hurried: Served, begun: bytes) -> None:
+        with hurried.socket() as connection:
+            connection.sendall(begun)
+            connection.settimeout(0.05)
+            received = b""
+            for _ in range(100):
+                connection.sendall(b"x")
+                with suppress(TimeoutError):
+                    received += connection.recv(4096)
+                    break
+            assert statuses(received) == [408]
+
+    def test_the_second_request_has_deadlines_as_the_first(self, hurried: Served) -> None:
+        for begun, expected in ((b"GET", [408]), (b"\r\n", [408]), (post("Content-Length: 9\r\n"), [408])):
+            with hurried.socket() as connection:
+                connection.sendall(GET)
+                assert statuses(answered(connection)) == [200]
+                connection.sendall(begun)
+                assert statuses(answered(connection)) == expected
+                assert connection.recv(1) == b""
+
+    def test_a_client_that_sends_nothing_more_is_let_go_in_the_end(self, hurried: Served) -> None:
+        with hurried.socket() as connection:
+            connection.sendall(GET)
+            assert statuses(answered(connection)) == [200]
+            began = time.monotonic()
+            assert connection.recv(1) == b""
+            assert 0.9 < time.monotonic() - began < SOON  # not the deadline of a header
+
+    def test_a_refused_body_is_awaited_no_longer_than_another(self, hurried: Served) -> None:
+        with hurried.socket() as connection:
+            connection.sendall(post(f"Content-Length: {LIMIT + 1}\r\n"))
+            assert statuses(answered(connection)) == [413]
+            assert connection.recv(4096) == b""
+
+    def test_a_client_that_reads_no_answers_is_let_go(self) -> None:
+        def talk(_body: bytes, _endpoint: Endpoint) -> Answer:
+            return Answer(200, b"x" * 2**20, "application/json")
+
+        with serving(create_app(talk), HURRY) as served, served.socket() as connection:
+            connection.sendall(post("Content-Length: 0\r\n") * 50)
+            assert eventually(lambda: not served.connections)
+
+    def test_a_client_that_reads_late_gets_all_answers(self) -> None:
+        def talk(_body: bytes, _endpoint: Endpoint) -> Answer:
+            return Answer(200, b"x" * 2**20, "application/json")
+
+        with serving(create_app(talk)) as served, served.socket() as connection:
+            connection.sendall(post("Content-Length: 0\r\n") * 19 + post("Content-Length: 0\r\nConnection: close\r\n"))
+            time.sleep(0.1)
+            received = bytearray()
+            while block := connection.recv(2**20):
+                received += block
+        assert statuses(received) == [200] * 20
+        assert received.count(b"x") == 20 * 2**20
+
+    def test_a_client_that_never_closes_its_side_is_let_go(self, hurried: Served) -> None:
+        with hurried.socket() as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert statuses(answered(connection)) == [200]
+            assert eventually(lambda: not hurried.connections)
+
+
+class TestOthers:
+    def test_silent_clients_keep_nobody_waiting(self, served: Served) -> None:
+        clients = [socket.create_connection((served.host, served.port)) for _ in range(20)]
+        clients += [served.socket() for _ in range(20)]
+        clients[-1].sendall(post("Content-Length: 9\r\n", b"{}"))
+        clients[-2].sendall(b"POST /val")
+        clients[-3].sendall(post("Transfer-Encoding: chunked\r\n", b"9\r\n{}"))
+        try:
+            began = time.monotonic()
+            assert served.post("/validate", b"{}")[0] == 200
+            assert time.monotonic() - began < 1
+        finally:
+            for client in clients:
+                client.close()
+
+    def test_clients_that_reset_harm_nobody(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+        for sent in (
+            b"",
+            b"GET /heal",
+            GET,
+            post("Content-Length: 9\r\n", b"{}"),
+            post("Content-Length: 2\r\n", b"{}"),
+        ):
+            connection = served.socket()
+            connection.sendall(sent)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+        assert eventually(lambda: not served.connections)
+        assert served.get("/healthz") == (200, b"ok\n")
+        assert "Traceback" not in caplog.text
+
+
+def flood(served: Served, begun: bytes, more: bytes) -> bytes:
+    """Send more and more until there is an answer."""
+    with served.socket() as connection:
+        connection.sendall(begun)
+        connection.settimeout(0.001)
+        deadline = time.monotonic() + SOON
+        while time.monotonic() < deadline:
+            with suppress(TimeoutError):
+                return connection.recv(4096)
+            connection.settimeout(SOON)
+            connection.sendall(more)
+            connection.settimeout(0.001)
+    return b""

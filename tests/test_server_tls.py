@@ -1,0 +1,212 @@
+"""TLS: what is spoken, what is told of failures, and certificates that change while the webhook runs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import socket
+import ssl
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from tests.serving import Served, answered, echo, eventually, serving, statuses
+from webhook import certs
+from webhook.server import Certificate, ServerError, create_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with serving(create_app(echo)) as running:
+        yield running
+
+
+class TestProtocol:
+    def test_it_speaks_tls_1_3_and_http_1_1(self, served: Served) -> None:
+        trust = served.trust()
+        trust.set_alpn_protocols(["h2", "http/1.1"])
+        plain = socket.create_connection((served.host, served.port))
+        with trust.wrap_socket(plain, server_hostname=served.host) as connection:
+            assert connection.version() == "TLSv1.3"
+            assert connection.selected_alpn_protocol() == "http/1.1"
+
+    def test_it_speaks_tls_1_2_with_forward_secrecy(self, served: Served) -> None:
+        trust = served.trust()
+        trust.maximum_version = ssl.TLSVersion.TLSv1_2
+        plain = socket.create_connection((served.host, served.port))
+        with trust.wrap_socket(plain, server_hostname=served.host) as connection:
+            cipher = connection.cipher()
+            assert cipher
+            assert cipher[0].startswith("ECDHE-")
+
+    def test_weak_ciphers_are_refused(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+        trust = served.trust()
+        trust.maximum_version = ssl.TLSVersion.TLSv1_2
+        trust.set_ciphers("AES128-SHA:ECDHE+AES+SHA:@SECLEVEL=0")
+        with socket.create_connection((served.host, served.port)) as plain, pytest.raises(ssl.SSLError):
+            trust.wrap_socket(plain, server_hostname=served.host)
+        assert eventually(lambda: "a TLS handshake failed: [SSL: NO_SHARED_CIPHER]" in caplog.text)
+
+    def test_tls_1_1_is_refused(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+        trust = served.trust()
+        trust.set_ciphers("ALL:@SECLEVEL=0")
+        with pytest.warns(DeprecationWarning, match="TLSv1"):
+            trust.minimum_version = ssl.TLSVersion.TLSv1
+        with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+            trust.maximum_version = ssl.TLSVersion.TLSv1_1
+        with socket.create_connection((served.host, served.port)) as plain, pytest.raises(ssl.SSLError):
+            trust.wrap_socket(plain, server_hostname=served.host)
+        assert eventually(lambda: "a TLS handshake failed: [SSL: UNSUPPORTED_PROTOCOL]" in caplog.text)
+
+    @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+    def test_a_client_that_refuses_the_certificate_is_logged(
+        self, served: Served, version: ssl.TLSVersion, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        trust = ssl.create_default_context(cadata=certs.ephemeral(["localhost"]).ca.decode())
+        trust.maximum_version = version
+        with (
+            socket.create_connection((served.host, served.port)) as plain,
+            pytest.raises(ssl.SSLCertVerificationError),
+        ):
+            trust.wrap_socket(plain, server_hostname=served.host)
+        assert eventually(lambda: "ALERT_UNKNOWN_CA" in caplog.text)
+        assert caplog.records[-1].levelno == logging.WARNING
+
+    def test_plain_http_is_logged_and_harms_nobody(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+        with socket.create_connection((served.host, served.port)) as plain:
+            plain.sendall(GET)
+            with suppress(ConnectionResetError):
+                plain.recv(100)
+        assert eventually(lambda: "HTTP_REQUEST" in caplog.text)
+        assert served.get("/healthz")[0] == 200
+
+
+class TestFiles:
+    def test_those_that_do_not_serve_are_named(self, tmp_path: Path) -> None:
+        certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+        certs.issue(tmp_path)
+        good = key.read_bytes()
+        assert Certificate.of_files(certificate, key).context.minimum_version == ssl.TLSVersion.TLSv1_2
+        key.write_bytes(certs.ephemeral(["a"]).key)
+        with pytest.raises(ServerError, match=r"tls\.key is not the key of .*tls\.crt: give a pair"):
+            Certificate.of_files(certificate, key)
+        key.write_text("hello")
+        with pytest.raises(ServerError, match=r"tls\.crt and .*tls\.key are no certificate and key in PEM"):
+            Certificate.of_files(certificate, key)
+        locked = serialization.BestAvailableEncryption(b"secret")
+        private = serialization.load_pem_private_key(good, None)
+        key.write_bytes(private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked))
+        with pytest.raises(ServerError, match=r"tls\.key is encrypted"):
+            Certificate.of_files(certificate, key)
+        key.unlink()
+        with pytest.raises(ServerError, match=r"cannot read .*tls\.key: No such file or directory: `draguard certs`"):
+            Certificate.of_files(certificate, key)
+        with pytest.raises(ServerError, match="Is a directory"):
+            Certificate.of_files(tmp_path, key)
+
+    def test_a_key_in_memory_needs_no_disk(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TMPDIR", "/nowhere")
+        pair = certs.ephemeral(["a"])
+        Certificate(pair.certificate, pair.key).follow()
+
+    def test_where_a_disk_is_needed_nothing_is_left_there(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delattr(os, "memfd_create")  # as on macOS
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        pair = certs.ephemeral(["a"])
+        Certificate(pair.certificate, pair.key)
+        assert list(tmp_path.iterdir()) == []
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+        with pytest.raises(ServerError, match="set TMPDIR"):
+            Certificate(pair.certificate, pair.key)
+
+
+class TestRotation:
+    def test_new_connections_get_the_new_one_and_open_ones_go_on(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        certs.issue(tmp_path)
+        certificate = Certificate.of_files(tmp_path / "tls.crt", tmp_path / "tls.key")
+        with caplog.at_level(logging.INFO, "webhook"), serving(create_app(echo), certificate=certificate) as running:
+            served = Served(running.server, (tmp_path / "ca.crt").read_text(encoding="utf-8"))
+            before = served.socket()
+            old = before.getpeercert()
+            renew(tmp_path)
+            assert eventually(lambda: serving_now(served) != old)
+            before.sendall(GET)
+            assert statuses(answered(before)) == [200]
+            before.close()
+        assert f"serving the new certificate of {tmp_path / 'tls.crt'}" in caplog.messages
+
+    def test_a_secret_that_kubelet_swaps_is_followed(self, tmp_path: Path) -> None:
+        first, second, mount = tmp_path / "..first", tmp_path / "..second", tmp_path / "mount"
+        certs.issue(first)
+        mount.mkdir()
+        (mount / "..data").symlink_to(first)
+        for name in ("tls.crt", "tls.key"):
+            (mount / name).symlink_to(f"..data/{name}")
+        certificate = Certificate.of_files(mount / "tls.crt", mount / "tls.key")
+        with serving(create_app(echo), certificate=certificate) as running:
+            served = Served(running.server, (first / "ca.crt").read_text(encoding="utf-8"))
+            old = serving_now(served)
+            shutil.copytree(first, second)
+            renew(second)
+            (mount / "..data_tmp").symlink_to(second)
+            (mount / "..data_tmp").rename(mount / "..data")
+            shutil.rmtree(first)
+            certificate.follow()
+            assert serving_now(served) != old
+
+    def test_a_broken_pair_is_refused_once_and_the_old_one_kept(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        certs.issue(tmp_path)
+        key = tmp_path / "tls.key"
+        certificate = Certificate.of_files(tmp_path / "tls.crt", key)
+        good = key.read_bytes()
+        with serving(create_app(echo), certificate=certificate) as running:
+            served = Served(running.server, (tmp_path / "ca.crt").read_text(encoding="utf-8"))
+            old = serving_now(served)
+            for broken, told in (
+                (certs.ephemeral(["a"]).key, f"{key} is not the key of "),
+                (b"", "are no certificate and key in PEM"),
+                (None, f"cannot read {key}: No such file or directory"),
+            ):
+                if broken is None:
+                    key.unlink()
+                else:
+                    key.write_bytes(broken)
+                caplog.clear()
+                certificate.follow()
+                certificate.follow()
+                assert [message.partition(": ")[0] for message in caplog.messages] == [
+                    "the new certificate is refused, the old one kept"
+                ]
+                assert told in caplog.text
+                assert serving_now(served) == old
+            key.write_bytes(good)
+            renew(tmp_path)
+            certificate.follow()
+            assert serving_now(served) != old
+
+
+def renew(directory: Path) -> None:
+    """Make another certificate of the same authority."""
+    for name in ("tls.crt", "tls.key"):
+        (directory / name).unlink()
+    certs.issue(directory)
+
+
+def serving_now(served: Served) -> object:
+    with served.socket() as connection:
+        return connection.getpeercert()

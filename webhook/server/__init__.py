@@ -1,0 +1,52 @@
+"""Answers AdmissionReviews over HTTPS.
+
+:func:`create_app` makes an application of a review function, :func:`serve` serves it until a signal comes.
+Needs uvicorn, uvloop, httptools and Flask, so import this package only where something is served.
+
+A request goes from :mod:`~webhook.server.running` (the process) through :mod:`~webhook.server.tls` and
+:mod:`~webhook.server.connection` (deadlines, bounds) to :mod:`~webhook.server.adapter`, which answers reviews itself
+and leaves the rest to :mod:`~webhook.server.probes`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.server.adapter import BODY_LIMIT, Adapter
+from webhook.server.errors import ServerError
+from webhook.server.probes import make_pages
+from webhook.server.running import SHUTDOWN_DELAY, serve
+from webhook.server.tls import Certificate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from webhook.admission import Answer, Endpoint
+
+__all__ = ["BODY_LIMIT", "SHUTDOWN_DELAY", "Adapter", "Certificate", "ServerError", "create_app", "serve"]
+
+_BODIES_LIMIT = 64 << 20
+
+
+def create_app(
+    review: Callable[[bytes, Endpoint], Answer],
+    *,
+    unready: Callable[[], Iterable[str]] = tuple,
+    body_limit: int = BODY_LIMIT,
+) -> Adapter:
+    """Make the application: ``POST /validate``, ``POST /mutate``, ``GET /healthz``, ``GET /readyz``.
+
+    Args:
+        review: Answers the body of a request, given the endpoint that it was sent to.
+        unready: Returns the reasons why reviews cannot be answered now, none if they can.
+        body_limit: The longest body that is read, in bytes.
+    """
+
+    def reasons() -> Iterator[str]:
+        if app.closing:
+            yield "it is shutting down"
+        yield from unready()
+
+    bodies_limit = max(_BODIES_LIMIT, body_limit)
+    app = Adapter(review, make_pages(reasons), body_limit=body_limit, bodies_limit=bodies_limit)
+    return app

@@ -1,0 +1,194 @@
+"""HTTP connections with deadlines and bounds, which uvicorn's own have none of while a request comes in."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from uvicorn import Config
+    from uvicorn.server import ServerState
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What connections may take.
+
+    Args:
+        handshake_seconds: For the TLS handshake.
+        header_seconds: For the header of a request, from the handshake or from its first byte.
+        body_seconds: For the body of a request, from the end of its header.
+        idle_seconds: Between requests; above the 90 s after which an API server closes an idle connection, since
+            whoever closes first must be the one who sends.
+        stalled_seconds: For a client to read some of the answers that wait for it.
+        closing_seconds: For a client to close its side after the server has, and to send the request that it has made
+            a connection for when the server stops.
+        grace_seconds: For the requests in flight when the server stops.
+        header_bytes: Of a header.
+        requests: Sent over a connection before the first of them is answered.
+        connections: Open at a time, below the 1024 files that many systems let a process open.
+    """
+
+    handshake_seconds: float = 10.0
+    header_seconds: float = 10.0
+    body_seconds: float = 5.0
+    idle_seconds: int = 120
+    stalled_seconds: float = 10.0
+    closing_seconds: float = 2.0
+    grace_seconds: int = 20
+    header_bytes: int = 1 << 16
+    requests: int = 100
+    connections: int = 1000
+
+
+class _Stage(Enum):
+    IDLE = auto()
+    HEADER = auto()
+    BODY = auto()
+
+
+class Connection(HttpToolsProtocol):
+    """Closes a connection whose client is too slow, or sends or leaves unread too much.
+
+    Args:
+        config: uvicorn's.
+        server_state: uvicorn's.
+        limits: What it may take.
+        request_bytes: The longest request, as sent: its header, body, and the framing of its chunks.
+    """
+
+    def __init__(self, config: Config, server_state: ServerState, limits: Limits, request_bytes: int) -> None:
+        super().__init__(config=config, server_state=server_state, app_state={})
+        self._limits = limits
+        self._request_bytes = request_bytes
+        self._stage = _Stage.HEADER
+        self._requests = 0
+        self._received = 0
+        self._watched: tuple[int, _Stage] | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.connections:
+            _log.warning("refused a connection of %s: %d are open", self.client, self._limits.connections)
+            transport.abort()
+            return
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        for timer in (self._deadline, self._stalled):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take some of a request in."""
+        if self._stage is _Stage.IDLE:  # even an empty line, after which uvicorn would wait for ever
+            self._stage = _Stage.HEADER
+        before = self._requests
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._requests == before:
+            self._received += len(data)
+        else:  # how much of it belongs to the next request is not told
+            self._received = 0 if self._stage is _Stage.IDLE else 1
+        self._watch()
+        if self._stage is _Stage.HEADER and self._received > self._limits.header_bytes:
+            self._refuse(431, f"a header may have {self._limits.header_bytes} bytes")
+        elif self._received > self._request_bytes:
+            self._refuse(413, f"a request may have {self._request_bytes} bytes as sent")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header, but no trailers, of which there could be any number."""
+        if self._stage is not _Stage.BODY:
+            super().on_header(name, value)
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for the header."""
+        super().on_message_begin()
+        self._stage = _Stage.HEADER
+
+    def on_headers_complete(self) -> None:
+        """Begin to wait for the body."""
+        if self.parser.should_upgrade():
+            # The parser would skip the body, and what is left of it could pass for a request.
+            message = "no other protocol is spoken here"
+            raise ValueError(message)
+        if len(self.pipeline) >= self._limits.requests:  # which uvicorn keeps, however many come
+            message = "too many requests are sent ahead"
+            raise ValueError(message)
+        super().on_headers_complete()
+        self._stage = _Stage.BODY
+
+    def on_message_complete(self) -> None:
+        """Note when the request was there, from when on it waits for its answer."""
+        self.scope["state"]["arrived"] = time.monotonic()
+        super().on_message_complete()
+        self._stage = _Stage.IDLE
+        self._requests += 1
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read, but not for ever."""
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self._limits.stalled_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on, since the client has read."""
+        super().resume_writing()
+        if self._stalled is not None:
+            self._stalled.cancel()
+
+    def shutdown(self) -> None:
+        """Close the connection when the server stops, unless a request is on its way, whose answer will close it."""
+        if self._received:
+            return
+        if self._requests:
+            super().shutdown()
+        else:  # a new connection was made for a request that is about to come
+            self.loop.call_later(self._limits.closing_seconds, self._close_if_silent)
+
+    def _close_if_silent(self) -> None:
+        if not (self._received or self._requests):
+            self.transport.close()
+
+    def _watch(self) -> None:
+        """Set the deadline of what is waited for now; a request that came in one piece needs none."""
+        watched = self._requests, self._stage
+        if watched == self._watched:
+            return
+        self._watched = watched
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        if self._stage is not _Stage.IDLE:
+            header = self._stage is _Stage.HEADER
+            seconds = self._limits.header_seconds if header else self._limits.body_seconds
+            self._deadline = self.loop.call_later(seconds, self._too_slow)
+
+    def _too_slow(self) -> None:
+        if self._received:
+            self._refuse(408, f"the {self._stage.name.lower()} did not come in time")
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: int, reason: str) -> None:
+        """Close the connection, with an answer unless there is one under way."""
+        if self.cycle is None or self.cycle.response_complete or not (self.cycle.response_started or self.pipeline):
+            body = f"{HTTPStatus(status).phrase}: {reason}\n".encode()
+            head = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+            self.transport.write(STATUS_LINE[status] + head % len(body) + body)
+        self.transport.close()

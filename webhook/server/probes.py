@@ -1,0 +1,42 @@
+"""The pages beside the reviews, as a Flask application: whether the webhook is alive and ready."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask import Flask, Response
+from werkzeug.exceptions import HTTPException
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from werkzeug import Response as AnyResponse
+
+_PLAIN = "text/plain; charset=utf-8"
+
+
+def make_pages(unready: Callable[[], Iterable[str]]) -> Flask:
+    """Make the application: ``GET /healthz``, ``GET /readyz``.
+
+    Args:
+        unready: Returns the reasons why reviews cannot be answered now, none if they can.
+    """
+    app = Flask(__name__, static_folder=None)
+
+    @app.get("/healthz")
+    def healthz() -> Response:
+        return Response("ok\n", content_type=_PLAIN)
+
+    @app.get("/readyz")
+    def readyz() -> Response:
+        reasons = "".join(f"not ready: {reason}\n" for reason in unready())
+        return Response(reasons or "ok\n", 503 if reasons else 200, content_type=_PLAIN)
+
+    @app.errorhandler(HTTPException)
+    def plain(error: HTTPException) -> AnyResponse:
+        response = error.get_response()
+        response.set_data(f"{error.name}: {error.description}\n")
+        response.content_type = _PLAIN
+        return response
+
+    return app
