@@ -9,12 +9,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POD, POLICY
+from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY
 from webhook.cel.limits import ensure_recursion
 from webhook.policy.authorizer import AuthorizerError, authorizer_of
 from webhook.policy.check import check_policies
 from webhook.policy.load import load
 from webhook.policy.mutate import admit
+from webhook.policy.offline import judge
 from webhook.policy.patch import PatchError, apply_patch
 from webhook.policy.request import request_of, request_of_review
 from webhook.policy.testing import SuiteError, run_suite
@@ -71,13 +72,16 @@ def test_manifests_of_any_shape_are_loaded_and_checked(manifests: tuple[Any, ...
 def test_objects_of_any_shape_are_judged(manifests: tuple[Any, ...], obj: Any) -> None:
     before = copy.deepcopy(obj)
     loaded = load(manifests)
-    for request in (
-        request_of(obj, kinds=loaded.kinds),
-        request_of(obj, POD, kinds=loaded.kinds),
-        request_of(None, obj, kinds=loaded.kinds),
-    ):
-        admit(request, loaded)
+    for new, old in ((obj, None), (obj, POD), (POD, obj), (None, obj)):
+        judge(new, old, policies=loaded)
+        admit(request_of(new, old, kinds=loaded.kinds), loaded)
     assert obj == before
+
+
+@fuzz
+@given(mutilated(POD) | mutilated(CLAIM))
+def test_defaults_leave_no_trace(obj: dict[str, Any]) -> None:
+    assert judge(obj, policies=load([])).object == obj
 
 
 REVIEW = {

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonpatch
 import pytest
 
 from webhook.policy.load import load
-from webhook.policy.manifests import as_refusal, is_policy, judge
-from webhook.policy.mutate import admit
-from webhook.policy.request import Request, request_of
+from webhook.policy.manifests import as_refusal, is_policy
+from webhook.policy.manifests import judge as judge_manifest
+from webhook.policy.offline import judge
+
+if TYPE_CHECKING:
+    from webhook.policy.verdict import Verdict
 
 LINES = (Path(__file__).parent / "scenarios-1.36.jsonl").read_text().splitlines()
 NAMESPACE = json.loads(LINES[0])["namespace"]
@@ -29,12 +32,10 @@ def of(*fields: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in chosen])
 
 
-def request_in(scenario: dict[str, Any]) -> Request:
+def verdict_on(scenario: dict[str, Any]) -> Verdict:
     policies = load([NAMESPACE, *scenario["resources"]], 36)
     obj = None if scenario["op"] == "DELETE" else scenario["object"]
-    return request_of(
-        obj, scenario.get("stored"), kinds=policies.kinds, operation=scenario["op"], user=ADMIN, dry_run=True
-    )
+    return judge(obj, scenario.get("stored"), policies=policies, operation=scenario["op"], user=ADMIN, dry_run=True)
 
 
 @pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in SCENARIOS])
@@ -42,7 +43,7 @@ def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario
     refused = {
         (each["kind"], each["metadata"]["name"]): as_refusal(each, problems)
         for each in scenario["resources"]
-        if is_policy(each) and (problems := judge(each, 36))
+        if is_policy(each) and (problems := judge_manifest(each, 36))
     }
     recorded = {(each["kind"], each["resource"]): each["verdict"]["message"] for each in scenario.get("refused", ())}
     assert refused == recorded
@@ -50,7 +51,7 @@ def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario
 
 @of("verdict")
 def test_requests_get_the_same_verdict(scenario: dict[str, Any]) -> None:
-    verdict = admit(request_in(scenario), load([NAMESPACE, *scenario["resources"]], 36))
+    verdict = verdict_on(scenario)
     got: dict[str, Any] = {"allowed": verdict.allowed}
     if not verdict.allowed:
         got |= {
@@ -65,7 +66,7 @@ def test_requests_get_the_same_verdict(scenario: dict[str, Any]) -> None:
 
 @of("changes")
 def test_objects_are_changed_in_the_same_way(scenario: dict[str, Any]) -> None:
-    verdict = admit(request_in(scenario), load([NAMESPACE, *scenario["resources"]], 36))
+    verdict = verdict_on(scenario)
     changed = jsonpatch.apply_patch(scenario["object"], scenario["changes"])
     assert _without_defaults(verdict.object) == _without_defaults(changed)
 

@@ -14,6 +14,7 @@ from webhook.policy.activation import Evaluation, OutOfBudgetError
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.conditions import evaluate_conditions
 from webhook.policy.convert import convert
+from webhook.policy.defaults import without_defaults
 from webhook.policy.dispatch import Session
 from webhook.policy.evaluate import validate
 from webhook.policy.kinds import kind_of
@@ -50,15 +51,16 @@ def admit(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_A
         policies: The policies.
         authorizer: Who knows what the user may do.
     """
-    changed = mutate(request, policies, authorizer)
+    changed = _mutate(request, policies, authorizer)
     if not changed.allowed:
-        return changed
+        return _as_submitted(changed, request)
     verdict = validate(request.with_object(changed.object), policies, authorizer)
-    return replace(
+    joined = replace(
         verdict,
         decisions=changed.decisions + verdict.decisions,
         notes=tuple(dict.fromkeys(changed.notes + verdict.notes)),
     )
+    return _as_submitted(joined, request)
 
 
 def mutate(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
@@ -71,6 +73,17 @@ def mutate(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_
         policies: The policies.
         authorizer: Who knows what the user may do.
     """
+    return _as_submitted(_mutate(request, policies, authorizer), request)
+
+
+def _as_submitted(verdict: Verdict, request: Request) -> Verdict:
+    """Show the changed object without defaults that nobody has submitted."""
+    if request.submitted is None:
+        return verdict
+    return replace(verdict, object=without_defaults(verdict.object, request.object, request.submitted))
+
+
+def _mutate(request: Request, policies: PolicySet, authorizer: Authorizer) -> Verdict:
     session = Session(request, policies, authorizer)
     if request.operation == DELETE or not policies.mutating:
         return Verdict(allowed=True, object=request.object)

@@ -41,6 +41,7 @@ class Request:
         user: Who asks: ``username``, ``uid``, ``groups``, ``extra``.
         dry_run: Whether nothing is to be stored.
         options: The CreateOptions, UpdateOptions or DeleteOptions.
+        submitted: The object as it was before the API server's defaults were set in ``object``; None if there are none.
     """
 
     operation: str
@@ -54,6 +55,7 @@ class Request:
     user: Mapping[str, Any] = field(default_factory=lambda: DEFAULT_USER)
     dry_run: bool = False
     options: Mapping[str, Any] | None = None
+    submitted: JSONObject | None = None
 
     @property
     def is_namespace(self) -> bool:

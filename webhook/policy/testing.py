@@ -33,9 +33,9 @@ from webhook.api.versions import NEWEST, release_of
 from webhook.policy.authorizer import DENY_ALL, AuthorizerError, authorizer_of
 from webhook.policy.coverage import Coverage, Covered
 from webhook.policy.load import Finding, Given, load
-from webhook.policy.mutate import admit
+from webhook.policy.offline import judge
 from webhook.policy.patch import PatchError, apply_patch
-from webhook.policy.request import OPERATIONS, request_of
+from webhook.policy.request import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -192,15 +192,16 @@ def _judge(
     if user is not None and not isinstance(user, dict):
         msg = f"{where}.user: must be a map with username and groups"
         raise SuiteError(msg)
-    request = request_of(
+    verdict = judge(
         obj,
         old,
-        kinds=policies.kinds,
+        policies=policies,
         operation=operation,
         subresource=str(fields.get("subresource") or ""),
         user=user,
+        authorizer=_authorizer(fields),
     )
-    return admit(request, policies, _authorizer(fields)), request.object
+    return verdict, obj
 
 
 def _authorizer(fields: Mapping[str, Any]) -> Authorizer:

@@ -1,0 +1,134 @@
+"""What the API server adds to objects before policies see them, and what is shown of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.policy.examples import CLAIM, POD, binding, mutating, policy
+from webhook.policy.defaults import with_defaults, without_defaults
+from webhook.policy.load import load
+from webhook.policy.offline import judge
+
+SPEC: dict[str, Any] = with_defaults(POD, created=True)["spec"]
+
+
+def test_a_new_pod_is_completed() -> None:
+    expected = {
+        "restartPolicy": "Always",
+        "dnsPolicy": "ClusterFirst",
+        "schedulerName": "default-scheduler",
+        "serviceAccountName": "default",
+        "priority": 0,
+        "enableServiceLinks": True,
+    }
+    assert expected.items() <= SPEC.items()
+    assert [each["key"] for each in SPEC["tolerations"]] == [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ]
+
+
+def test_what_is_given_stays() -> None:
+    given = POD | {
+        "spec": {
+            "restartPolicy": "Never",
+            "serviceAccountName": "sa",
+            "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}],
+            "containers": [],
+        }
+    }
+    spec = with_defaults(given, created=True)["spec"]
+    assert (spec["restartPolicy"], spec["serviceAccount"], len(spec["tolerations"])) == ("Never", "sa", 2)
+
+
+def test_a_stored_pod_is_not_admitted_again() -> None:
+    assert "tolerations" not in with_defaults(POD, created=False)["spec"]
+
+
+@pytest.mark.parametrize(
+    ("image", "pull"),
+    [
+        ("busybox", "Always"),
+        ("busybox:latest", "Always"),
+        ("busybox:1.2", "IfNotPresent"),
+        ("registry:5000/busybox", "Always"),
+        ("busybox@sha256:0", "IfNotPresent"),
+    ],
+)
+def test_images_are_pulled_by_their_tag(image: str, pull: str) -> None:
+    pod = POD | {"spec": {"containers": [{"name": "c", "image": image}]}}
+    assert with_defaults(pod, created=True)["spec"]["containers"][0]["imagePullPolicy"] == pull
+
+
+def test_limits_are_requests_too() -> None:
+    resources = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}
+    pod = POD | {"spec": {"containers": [{"name": "c", "resources": resources}]}}
+    container = with_defaults(pod, created=True)["spec"]["containers"][0]
+    assert container["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
+
+
+def exactly(**fields: Any) -> dict[str, Any]:
+    claim = CLAIM | {"spec": {"devices": {"requests": [{"name": "a", "exactly": fields}]}}}
+    found: dict[str, Any] = with_defaults(claim, created=True)["spec"]["devices"]["requests"][0]["exactly"]
+    return found
+
+
+def test_requests_ask_for_one_device() -> None:
+    assert exactly(deviceClassName="c") == {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}
+    assert exactly(deviceClassName="c", allocationMode="All") == {"deviceClassName": "c", "allocationMode": "All"}
+    assert exactly(deviceClassName="c", count=3)["count"] == 3
+
+
+def test_requests_of_v1beta1_with_alternatives_ask_for_none_themselves() -> None:
+    request = {"name": "a", "firstAvailable": [{"name": "b", "deviceClassName": "c"}]}
+    claim = CLAIM | {"apiVersion": "resource.k8s.io/v1beta1", "spec": {"devices": {"requests": [request]}}}
+    (completed,) = with_defaults(claim, created=True)["spec"]["devices"]["requests"]
+    assert "count" not in completed
+    assert completed["firstAvailable"][0]["count"] == 1
+
+
+def test_objects_of_unknown_kinds_stay_as_they_are() -> None:
+    other = {"apiVersion": "example.com/v1", "kind": "Quota"}
+    assert with_defaults(other, created=True) is other
+
+
+def test_policies_see_defaults() -> None:
+    expressions = [
+        "object.spec.restartPolicy == 'Always'",
+        "object.spec.containers.all(c, c.imagePullPolicy == 'Always')",
+        "oldObject == null || oldObject.spec.dnsPolicy == 'ClusterFirst'",
+    ]
+    policies = load([policy(validations=[{"expression": each} for each in expressions]), binding()])
+    assert judge(POD, policies=policies).allowed
+    assert judge(POD, POD, policies=policies).allowed
+
+
+def changed(*patches: str) -> Any:
+    return judge(POD, policies=load(mutating("m", f"[{', '.join(patches)}]"))).object["spec"]
+
+
+def test_changes_are_shown_without_defaults() -> None:
+    assert changed("JSONPatch{op: 'replace', path: '/spec/restartPolicy', value: 'Never'}") == POD["spec"] | {
+        "restartPolicy": "Never"
+    }
+    assert changed("JSONPatch{op: 'remove', path: '/spec/dnsPolicy'}") == POD["spec"]
+    assert changed("JSONPatch{op: 'add', path: '/spec/securityContext/runAsUser', value: 1}") == POD["spec"] | {
+        "securityContext": {"runAsUser": 1}
+    }
+    containers = changed("JSONPatch{op: 'add', path: '/spec/containers/0', value: {'name': 'z', 'image': 'i'}}")[
+        "containers"
+    ]
+    assert containers == [{"name": "z", "image": "i"}, *POD["spec"]["containers"]]
+    image = changed("JSONPatch{op: 'replace', path: '/spec/containers/0/image', value: 'i'}")["containers"]
+    assert image == [POD["spec"]["containers"][0] | {"image": "i"}]
+    gone = changed("JSONPatch{op: 'remove', path: '/spec/tolerations/0'}")
+    assert gone == POD["spec"]
+    added = changed("JSONPatch{op: 'add', path: '/spec/tolerations/-', value: {'key': 'k'}}")
+    assert added == POD["spec"] | {"tolerations": [{"key": "k"}]}
+
+
+def test_a_value_of_another_type_is_shown_as_it_is() -> None:
+    assert without_defaults({"a": 1}, [1], [1]) == {"a": 1}
+    assert without_defaults([{"b": 1}], [{"b": 2}], [{"b": 2}]) == [{"b": 1}]
