@@ -239,7 +239,12 @@ class TestReach:
                 "namespace": "default",
                 "kind": {"group": "scheduling.k8s.io", "version": "v1alpha2", "kind": "PodGroup"},
                 "resource": {"group": "scheduling.k8s.io", "version": "v1alpha2", "resource": "podgroups"},
-                "object": {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {}, "spec": spec},
+                "object": {
+                    "apiVersion": "scheduling.k8s.io/v1alpha2",
+                    "kind": "PodGroup",
+                    "metadata": {},
+                    "spec": spec,
+                },
             }
             assert reached(request_of_review(review)) == webhooks
 

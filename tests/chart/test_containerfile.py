@@ -1,0 +1,79 @@
+"""The image: what it is made of, and who runs in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.chart import containerfile
+from tests.chart.rendering import rendered
+from tests.command import ROOT
+
+LOCK = (ROOT / "Containerfile.lock").read_text(encoding="utf-8")
+LOCKED = {canonicalize_name(name): version for name, version in re.findall(r"^([\w.-]+)==([\w.]+)", LOCK, re.MULTILINE)}
+
+
+def project() -> dict[str, object]:
+    read: dict[str, object] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return read
+
+
+class TestWhatItIsMadeOf:
+    def test_every_dependency_is_locked_in_a_version_that_fits(self) -> None:
+        dependencies = project()["dependencies"]
+        assert isinstance(dependencies, list)
+        for text in dependencies:
+            requirement = Requirement(text)
+            assert requirement.specifier.contains(LOCKED[canonicalize_name(requirement.name)]), (
+                f"{text}: docs/install.md says how Containerfile.lock is made anew"
+            )
+
+    def test_every_locked_package_has_hashes(self) -> None:
+        packages = re.split(r"^(?=\S+==)", LOCK, flags=re.MULTILINE)[1:]
+        assert len(packages) == len(LOCKED)
+        assert all("--hash=sha256:" in package for package in packages)
+
+    def test_only_wheels_of_locked_bytes_are_installed(self) -> None:
+        installs = [
+            line for each in containerfile.instructions() for line in each.text.split("&&") if " install " in line
+        ]
+        assert installs
+        for install in installs:
+            is_own = "--no-deps --no-index" in install
+            assert is_own or "--only-binary :all: --require-hashes" in install
+
+    def test_what_is_copied_is_sent_to_the_build(self) -> None:
+        lines = (ROOT / ".containerignore").read_text(encoding="utf-8").splitlines()
+        sent = {line.removeprefix("!") for line in lines if line.startswith("!")}
+        copied = {
+            source
+            for each in containerfile.instructions()
+            if each.name == "COPY" and not each.text.startswith("--from")
+            for source in each.text.split()[:-1]
+        }
+        assert "*" in lines
+        assert copied == sent
+        assert all((ROOT / name).exists() for name in sent)
+
+    def test_its_label_states_the_release(self) -> None:
+        versions = [each.text for each in containerfile.final_stage() if each.name == "ARG"]
+        assert versions == [f"VERSION={project()['version']}"]
+
+
+class TestWhoRunsInIt:
+    def test_the_user_is_a_number_and_the_one_of_the_chart(self) -> None:
+        context = rendered().pod["spec"]["securityContext"]
+        assert containerfile.last("USER") == f"{context['runAsUser']}:{context['runAsGroup']}"
+        assert context["runAsUser"] > 0
+
+    def test_the_chart_gives_arguments_to_the_entry_point(self) -> None:
+        assert containerfile.entry_point() == ["draguard"]
+        assert json.loads(containerfile.last("CMD")) == rendered().container["args"][:1]
+        assert "command" not in rendered().container
+
+    def test_nothing_is_compiled_when_it_runs(self) -> None:
+        assert containerfile.environment()["PYTHONDONTWRITEBYTECODE"] == "1"
