@@ -36,9 +36,8 @@ def listed() -> dict[tuple[str, str, str], Fields]:
 
 
 def plain(go_type: str, version: str) -> str:
-    """Leave out what Go types are called by: packages, and names of strings that are keys."""
-    name = go_type.replace("metav1.", "v1.").replace(f"{version}.", "")
-    return re.sub(r"map\[[\w.]+\]", "map[string]", re.sub(r"\bv1\.(?=ObjectMeta|Condition|Time)", "", name))
+    """Leave out the packages that Go types are called by."""
+    return re.sub(rf"\b(metav1|v1|{version})\.", "", go_type)
 
 
 def declared(struct: CompiledStruct, version: str, prefix: str = "") -> Iterator[tuple[str, str, Field]]:

@@ -560,3 +560,40 @@ def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
     assert problem.hint.endswith("sit on the request itself")
     (problem,) = validate(resource_slice({"name": "a", "basic": {}}))
     assert problem.hint == "in this version, attributes, capacity and all else sit on the device itself"
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        (
+            claim({"name": "a", "deviceClassName": "a", "count": "2"}, version="v1beta1"),
+            "{} string into Go struct field DeviceRequest.spec.devices.requests.count of type int64",
+        ),
+        (
+            resource_slice({"name": "a", "taints": [{"timeAdded": 1}]}),
+            "{} number into Go struct field DeviceTaint.spec.devices.taints.timeAdded of type string",
+        ),
+        (
+            resource_slice({"name": "a", "capacity": {"a": []}}),
+            "{} array into Go struct field Device.spec.devices.capacity of type v1.DeviceCapacity",
+        ),
+        (
+            claim(REQUEST | {"exactly": {"capacity": {"requests": []}}}),
+            (
+                "{} array into Go struct field CapacityRequirements.spec.devices.requests.exactly.capacity.requests "
+                "of type map[v1.QualifiedName]resource.Quantity"
+            ),
+        ),
+        (
+            resource_slice({"name": "a", "attributes": {"a": {"number": 1}}}),
+            'strict decoding error: unknown field "spec.devices[0].attributes.a.number"',
+        ),
+        (
+            resource_slice({"name": "a", "taints": [{"timeAdded": "now"}]}),
+            'parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006"',
+        ),
+    ],
+)
+def test_what_cannot_be_decoded_is_told_in_the_words_of_the_decoder(obj: dict[str, Any], message: str) -> None:
+    told = [problem.message for problem in validate(obj, kubernetes="1.34") if problem.level == "error"]
+    assert told == [message.format("json: cannot unmarshal")]

@@ -56,7 +56,9 @@ class DeviceRequestAllocationResult(Struct):
         since=34,
         gate="DRAConsumableCapacity",
     )
-    consumedCapacity = Map(Quantity(), "How much of the device is used.", since=34, gate="DRAConsumableCapacity")
+    consumedCapacity = Map(
+        Quantity(), "How much of the device is used.", key_go="QualifiedName", since=34, gate="DRAConsumableCapacity"
+    )
 
 
 check(DeviceRequestAllocationResult, since=34)(conditions_for_binding)

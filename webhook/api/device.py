@@ -144,12 +144,14 @@ class BasicDevice(Struct):
         Nested(DeviceAttribute),
         "What selectors and constraints can look at.",
         key=Text(checked_by=qualified_name, always=True),
+        key_go="QualifiedName",
         key_bytes=QUALIFIED_NAME_MAX_BYTES,
     )
     capacity = Map(
         Nested(DeviceCapacity),
         "How much it has of what.",
         key=Text(checked_by=qualified_name, always=True),
+        key_go="QualifiedName",
         key_bytes=QUALIFIED_NAME_MAX_BYTES,
     )
     taints = Array(
@@ -184,6 +186,7 @@ class BasicDevice(Struct):
     nodeAllocatableResourceMappings = Map(
         Nested(NodeAllocatableResourceMapping),
         "Resources of the node that go with it.",
+        key_go="v1.ResourceName",
         since=36,
         gate="DRANodeAllocatableResources",
     )
@@ -276,5 +279,6 @@ class QuantityDevice(BasicDevice):
         Quantity(),
         "How much it has of what.",
         key=Text(checked_by=qualified_name, always=True),
+        key_go="QualifiedName",
         key_bytes=QUALIFIED_NAME_MAX_BYTES,
     )

@@ -33,7 +33,7 @@ _CAPACITY = "How much of a device's capacity is wanted."
 class CapacityRequirements(Struct):
     """How much of a device is wanted."""
 
-    requests = Map(Quantity(), "Quantities by the name of the capacity.")
+    requests = Map(Quantity(), "Quantities by the name of the capacity.", key_go="QualifiedName")
 
 
 class DeviceSubRequest(Struct):

@@ -21,7 +21,5 @@ def Quantity(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as t
 
 def _time(value: object) -> int:
     if not isinstance(value, str):
-        kind = {bool: "bool", dict: "object", list: "array"}.get(type(value), "number")
-        msg = f"json: cannot unmarshal {kind} into Go value of type string"
-        raise ValueError(msg)  # noqa: TRY004 - the decoder's text, as for a time that cannot be read
+        raise TypeError
     return parse_timestamp(value)

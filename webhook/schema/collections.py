@@ -154,6 +154,7 @@ class Map(Field):
         item: The field that each value is.
         key: The field that each key is, if keys are checked.
         key_bytes: The bytes of a key that error paths show.
+        key_go: The Go type of the keys.
         max_items: The most entries it may have.
         **common: As for :class:`Field`.
     """
@@ -165,15 +166,18 @@ class Map(Field):
         *,
         key: Field | None = None,
         key_bytes: int = 0,
+        key_go: str = "string",
         max_items: int | Mapping[int, int] | None = None,
         **common: Any,
     ) -> None:
         super().__init__(doc, **common)
-        self.item, self.key, self.key_bytes, self.max_items = item, key, key_bytes, max_items
+        self.item, self.key, self.max_items = item, key, max_items
+        self.key_bytes, self.key_go = key_bytes, key_go
 
     def type_name(self, package: str) -> str:
         """Name the Go map."""
-        return f"map[string]{self.item.type_name(package)}"
+        key = f"{package}.{self.key_go}" if self.key_go[:1].isupper() else self.key_go
+        return f"map[{key}]{self.item.type_name(package)}"
 
     def limits(self) -> list[str]:
         """Say what is declared about the map."""

@@ -67,7 +67,12 @@ def unknown_field(name: str, known: Iterable[str], moved: str = "") -> Misfit:
         nearest = _nearest(name, known)
         return f'did you mean "{nearest}"?' if nearest else moved and f"in this version, {moved}"
 
-    return Misfit(Path((name,)), UNKNOWN_FIELD, lambda path: f'strict decoding error: unknown field "{path}"', suggest)
+    def describe(path: Path) -> str:
+        # Go's decoder spells the key of a map like a field.
+        spelled = Path(str(step) if isinstance(step, Key) else step for step in path)
+        return f'strict decoding error: unknown field "{spelled}"'
+
+    return Misfit(Path((name,)), UNKNOWN_FIELD, describe, suggest)
 
 
 def gated_field(name: str, gates: Iterable[str]) -> Misfit:

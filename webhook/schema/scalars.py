@@ -300,7 +300,8 @@ class Parsed(Scalar):
     """A text that stands for a value of another kind, such as a quantity or a time, and is compared by that.
 
     Args:
-        parse: Reads the submitted JSON value; raises ValueError with the API server's text.
+        parse: Reads the submitted JSON value; raises ValueError with the API server's text, TypeError if the value
+            should be a text.
         go: The Go type.
         rule: The rule that a text breaks when it cannot be read.
         **common: As for :class:`Field`.
@@ -321,6 +322,8 @@ class Parsed(Scalar):
         def decode(value: object) -> Sequence[Misfit]:
             try:
                 parse(value)
+            except TypeError:
+                return wrong_type(value, owner, "string")
             except ValueError as error:
                 return unparsable(str(error), rule)
             return NO_MISFITS
