@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from webhook.policy.verdict import Verdict
 
 
+ANYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}
+QUOTA = {"apiVersion": "example.com/v1", "kind": "Quota", "metadata": {"name": "q"}}
+
+
 def label(key: str, value: str) -> str:
     return f"Object{{metadata: Object.metadata{{labels: {{'{key}': {value}}}}}}}"
 
@@ -101,6 +105,22 @@ def test_an_error_is_what_the_failure_policy_says(mutation: str, text: str) -> N
     assert labels(ignored) == {"app": "a", "after": "1"}
 
 
+@pytest.mark.parametrize(
+    ("patch", "text"),
+    [
+        ("{op: 'add', path: '/spec/nope', value: 1}", 'strict decoding error: unknown field "spec.nope"'),
+        (
+            "{op: 'add', path: '/spec/containers/0/name', value: 1}",
+            "json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string",
+        ),
+    ],
+)
+def test_a_patch_that_makes_no_pod_is_an_internal_error(patch: str, text: str) -> None:
+    verdict = made(mutating("m", f"[JSONPatch{patch}]", failurePolicy="Ignore"))
+    assert (verdict.allowed, verdict.code, verdict.reason) == (False, 500, "InternalError")
+    assert verdict.message == f"Internal error occurred: {text}"
+
+
 def test_every_error_is_a_cause() -> None:
     broken = label("x", "object.nope")
     verdict = made(mutating("m", broken, broken), mutating("n", broken))
@@ -117,7 +137,7 @@ def test_a_failed_test_leaves_the_object_as_it_was() -> None:
 
 def test_values_of_patches_become_json() -> None:
     values = [
-        f"JSONPatch{{op: 'add', path: '/metadata/annotations/{key}', value: {value}}}"
+        f"JSONPatch{{op: 'add', path: '/spec/{key}', value: {value}}}"
         for key, value in (
             ("i", "9007199254740993"),
             ("b", "b'xy'"),
@@ -128,16 +148,16 @@ def test_values_of_patches_become_json() -> None:
             ("m", "{true: null}"),
         )
     ]
-    start = "JSONPatch{op: 'add', path: '/metadata/annotations', value: {}}"
-    verdict = made(mutating("m", f"[{', '.join([start, *values])}]"))
-    assert verdict.object["metadata"]["annotations"] == {
+    rules = {"matchConstraints": {"resourceRules": [ANYTHING]}}
+    verdict = made(mutating("m", f"[{', '.join(values)}]", **rules), obj=QUOTA | {"spec": {}})
+    assert verdict.object["spec"] == {
         "i": "9007199254740993",
         "b": "eHk=",
         "d": "90s",
         "o": 1.5,
         "t": "2026-01-01T00:00:00Z",
         "l": [1, 2],
-        "m": {},
+        "m": {"true": None},
     }
 
 
@@ -183,14 +203,13 @@ def test_an_unknown_param_kind_is_an_error_of_the_policy() -> None:
 
 
 def test_what_draguard_cannot_merge_it_says() -> None:
-    rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}]
-    other = {"apiVersion": "example.com/v1", "kind": "Quota", "metadata": {"name": "q"}}
-    verdict = made(mutating("m", label("a", "'1'"), matchConstraints={"resourceRules": rules}), obj=other)
+    rules = [ANYTHING]
+    verdict = made(mutating("m", label("a", "'1'"), matchConstraints={"resourceRules": rules}), obj=QUOTA)
     assert verdict.message.endswith(
         "draguard does not know how Quota of example.com/v1 is made, and cannot merge into it"
     )
     patch = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': '1'}}]"
-    patched = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=other)
+    patched = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=QUOTA)
     assert labels(patched) == {"a": "1"}
 
 

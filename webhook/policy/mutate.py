@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.versions import find, target
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes import POLICY_LIMIT
 from webhook.policy.activation import Evaluation, OutOfBudgetError
@@ -25,6 +26,7 @@ from webhook.policy.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.request import DELETE, metadata_of, text_of
 from webhook.policy.schemas import Structure, schema_of
 from webhook.policy.verdict import INVALID, Decision, Verdict
+from webhook.schema import CREATE, compile_struct
 
 if TYPE_CHECKING:
     from webhook.policy.authorizer import Authorizer
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from webhook.policy.request import JSONObject, Request
 
 _FORBIDDEN: Final = 403
+_INTERNAL: Final = 500
 
 Key = tuple[str, str, str, str]
 """A policy, a binding and parameters: what is asked again, if it is."""
@@ -41,6 +44,10 @@ Key = tuple[str, str, str, str]
 
 class MutationError(Exception):
     """A mutation cannot be made; the failure policy decides what that means."""
+
+
+class DecodingError(Exception):
+    """What a patch made cannot be decoded: an internal error of the API server, whatever the failure policy says."""
 
 
 def admit(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
@@ -88,9 +95,21 @@ def _mutate(request: Request, policies: PolicySet, authorizer: Authorizer) -> Ve
     if request.operation == DELETE or not policies.mutating:
         return Verdict(allowed=True, object=request.object)
     mutator = _Mutator(session)
-    mutator.ask_all()
-    if not mutator.errors and mutator.to_reinvoke:
-        mutator.ask_again()
+    try:
+        mutator.ask_all()
+        if not mutator.errors and mutator.to_reinvoke:
+            mutator.ask_again()
+    except DecodingError as error:
+        message = f"Internal error occurred: {error}"
+        decisions = tuple(mutator.decisions)
+        return Verdict(
+            allowed=False,
+            code=_INTERNAL,
+            reason="InternalError",
+            message=message,
+            causes=(str(error),),
+            decisions=decisions,
+        )
     common: dict[str, Any] = {
         "decisions": tuple(mutator.decisions),
         "object": mutator.object,
@@ -165,7 +184,7 @@ class _Mutator:
                 if outcome.error:
                     self._failed(invocation, outcome.error, mutation)
                     continue
-                changed = _changed(obj, mutation, outcome.value)
+                changed = _changed(obj, mutation, outcome.value, self._session.policies.release)
             except (OutOfBudgetError, MutationError) as error:
                 self._failed(invocation, str(error), mutation)
                 continue
@@ -224,17 +243,19 @@ def _key(invocation: Invocation) -> Key:
     return invocation.hook.policy.name, binding, text_of(metadata, "namespace"), text_of(metadata, "name")
 
 
-def _changed(obj: JSONObject, mutation: Mutation, value: Any) -> JSONObject:
+def _changed(obj: JSONObject, mutation: Mutation, value: Any, release: int) -> JSONObject:
     """Make a change.
 
     Raises:
         MutationError: It cannot be made.
+        DecodingError: It makes an object that there cannot be.
     """
     api_version, kind = text_of(obj, "apiVersion"), text_of(obj, "kind")
     schema = schema_of(api_version, kind)
     try:
         if mutation.patch_type == "JSONPatch":
             changed = _patched(obj, value)
+            _expect_decodable(changed, api_version, kind, release)
         else:
             if schema is None:
                 msg = f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
@@ -269,6 +290,16 @@ def _patched(obj: JSONObject, value: list[Any]) -> JSONObject:
     except PatchError as error:
         msg = f"JSON Patch: {error}"
         raise MutationError(msg) from None
+
+
+def _expect_decodable(obj: JSONObject, api_version: str, kind: str, release: int) -> None:
+    """Make sure that the API server can decode an object, if the kind is one that is known here."""
+    known = find(api_version, kind)
+    if known is None or not known.since <= release <= known.until:
+        return
+    misfits = compile_struct(known.type, target(api_version, release, CREATE)).decode(obj)
+    if misfits:
+        raise DecodingError(misfits[0].problem().message)
 
 
 def _without_nulls(value: Any) -> Any:
