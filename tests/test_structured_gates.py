@@ -9,6 +9,7 @@ import pytest
 from tests.structured import REQUEST, allocated, changed, claim, errors, of_kind, resource_slice, warnings
 from webhook import validate
 from webhook.api.gates import GATES, Stage, enabled, on_since, stage
+from webhook.api.judgement import judge
 
 FIRST_AVAILABLE = {"name": "any", "firstAvailable": [{"name": "a", "deviceClassName": "gpu.example.com"}]}
 
@@ -147,3 +148,13 @@ def test_the_gate_of_a_kind_is_that_of_the_release(kubernetes: str, gate: str) -
     (problem,) = validate(rule, kubernetes=kubernetes)
     assert problem.message.startswith(f"DeviceTaintRule is served only with the feature gate {gate} (alpha and off")
     assert validate(rule, kubernetes=kubernetes, feature_gates={gate: True}) == []
+
+
+def test_of_what_an_api_server_has_decoded_every_gate_may_be_on() -> None:
+    obj = resource_slice({"name": "a", "attributes": {"ports": {"ints": [1]}}}, version="v1beta2")
+    assert [problem.rule for problem in judge(obj, decoded=True)] == ["deprecated"]
+    assert [problem.rule for problem in judge(obj, decoded=True, feature_gates={})] == [
+        "deprecated",
+        "gate-off",
+        "one-attribute-value",
+    ]

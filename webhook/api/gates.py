@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
+EVERY = {ALL_ALPHA: True, ALL_BETA: True}
 DRA = "DynamicResourceAllocation"
 """Counts as on: without it there is nothing to judge."""
 

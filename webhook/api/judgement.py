@@ -56,7 +56,7 @@ def judge(
         feature_gates: The gates.
         namespace_labels: The namespace's labels.
         decoded: Whether an API server has decoded the object: a field that is unknown here is then one of another
-            release, not a mistake, and a status is one that it has set.
+            release, not a mistake, a status is one that it has set, and every gate may be on there.
     """
     stated = release_of(kubernetes) if kubernetes else None
     if not isinstance(obj, dict):
@@ -64,7 +64,8 @@ def judge(
     if (kind := find(obj.get("apiVersion"), obj.get("kind"))) is None:
         return []
     release = kind.until if stated is None else stated
-    on = gates.enabled(release, feature_gates)
+    # What an API server has decoded says nothing of the gates that are on there; so nothing is taken for dropped.
+    on = gates.enabled(release, gates.EVERY if decoded and feature_gates is None else feature_gates)
     if not kind.since <= release <= kind.until:
         return [_not_served(obj, kind, release)]
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
