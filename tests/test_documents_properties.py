@@ -86,6 +86,9 @@ def deepest(value: Any) -> list[str | int]:
 @example("a: |\n   \n  x\n")
 @example("a: >\n\n  x\n")
 @example("a: x\n  # c\n  y\n")
+@example("k" * 1100 + ": 1\n")
+@example("a: 1\n" + "k" * 300 + ":\n")
+@example("a: \x85b\n")
 @example("a:\n  b: |\n    x\n  y\n")
 def test_the_short_cut_reads_what_there_is(text: str) -> None:
     same_or_given_up(text)

@@ -21,27 +21,26 @@ if TYPE_CHECKING:
 
 GIVEN_UP: Final = object()
 
-_BEYOND_ASCII: Final = r"\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
-"""Characters beyond ASCII that are neither line breaks nor byte order marks nor forbidden."""
+_ODD: Final = "[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]"
+"""Characters beyond ASCII that are line breaks, byte order marks or forbidden."""
 
-_LINE: Final = re.compile(
-    rf"( *)((?:- ){{0,9}})(?:([A-Za-z_][A-Za-z0-9_./-]{{0,127}}):(?= |$))?([ -~{_BEYOND_ASCII}]*)"
-)
-_BARE: Final = rf"(?:[!-9;-~{_BEYOND_ASCII}]|:(?=[!-~{_BEYOND_ASCII}])| +(?=[!\"$-~{_BEYOND_ASCII}]))*"
+# In these patterns [^\x00-\x1f\x7f] is any character of a line, [^\x00-\x20\x7f] any but a space.
+_LINE: Final = re.compile(r"( *)((?:- ){0,9})(?:([A-Za-z_][A-Za-z0-9_./-]*):(?= |$))?([^\x00-\x1f\x7f]*)")
+_BARE: Final = r"(?:[^\x00-\x20\x7f:]|:(?=[^\x00-\x20\x7f])| +(?=[^\x00-\x20\x7f#]))*"
 """Goes on with a plain scalar, which ends before a comment and is none if it holds a colon and a space."""
 _VALUE: Final = re.compile(
-    rf" *(?:((?:[A-Za-z0-9_/.+~=<({_BEYOND_ASCII}]|-(?=[0-9])){_BARE})"
+    rf" *(?:((?:[A-Za-z0-9_/.+~=<(]|[^\x00-\x7f]|-(?=[0-9])){_BARE})"
     r"|(\"[^\"\\]*(?:\\.[^\"\\]*)*\")|'([^']*(?:''[^']*)*)'|([\[{].*[\]}])|([|>]-?))?(?: *|( +#.*))"
 )
-_MORE_OF_IT: Final = re.compile(rf"[!\"$-9;-~{_BEYOND_ASCII}]{_BARE}")
-_TEXT: Final = re.compile(rf"[\n -~{_BEYOND_ASCII}]*")
+_MORE_OF_IT: Final = re.compile(rf"[^\x00-\x20\x7f:#]{_BARE}")
+_CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
 _MAX_LEVELS: Final = 50
 _MAX_BRACKETS: Final = 50
 _MAX_REMEMBERED: Final = 20_000
 """Lines of which it is known what they say."""
 _MAX_LENGTH: Final = 200
-"""Characters of a line that is remembered."""
+"""Characters of a key, and of a line that is remembered."""
 _MAX_LENGTH_OF_MANY: Final = 20_000
 """Characters of a string that is put together from many lines, one after the other."""
 
@@ -68,6 +67,8 @@ class _GiveUpError(Exception):
 
 def read_blocks(text: str) -> Any:
     """Return the JSON value of a YAML document, ``None`` if it has none, or :data:`GIVEN_UP`."""
+    if not text.isascii() and re.search(_ODD, text):
+        return GIVEN_UP
     try:
         return _build(_lines(text))
     except _GiveUpError:
@@ -181,6 +182,8 @@ def _read_line(text: str) -> _Line:
 
 
 def _key(text: str) -> str | None:
+    if len(text) > _MAX_LENGTH:
+        raise _GiveUpError
     try:
         return plain_key(text)
     except ScalarError:
@@ -243,7 +246,7 @@ def _read_block(header: _Line, rest: Iterator[str]) -> tuple[str, str | None]:
         lines.append(line[margin:])
     text = "\n".join(lines)
     content = text.rstrip("\n")
-    if not content or (following is None and text == content) or _TEXT.fullmatch(content) is None:
+    if not content or (following is None and text == content) or _CONTROL.search(content):
         raise _GiveUpError
     if header.value[0] == ">":
         if "\n\n" in content or "\n " in content or content[0] == "\n":

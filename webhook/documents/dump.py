@@ -13,14 +13,11 @@ from webhook.documents.scalars import WORDS, spelled
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_SPECIAL: Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
-"""Characters that YAML takes in double quotes only, and escaped."""
-
-_NOT_PLAIN: Final = re.compile(rf"\A[^A-Za-z0-9_/(]|: | #|[ :]\Z|[\t\n{_SPECIAL}]")
-_NOT_BLOCK: Final = re.compile(rf"\A[ \t\n]|[ \t](?:\n|\Z)|[{_SPECIAL}]")
+_NOT_PLAIN: Final = re.compile(r"\A[^A-Za-z0-9_/(]|: | #|[ :]\Z")
+_NOT_BLOCK: Final = re.compile(r"\A[ \t\n]|[ \t](?:\n|\Z)")
+_BLOCK_LAYOUT: Final = str.maketrans("", "", "\t\n")
 _AMBIGUOUS: Final = re.compile(r"[0-9][0-9a-fA-FoOxX_:.+ tTzZ-]*")
 """Numbers, times and dates to some YAML reader or other."""
-_UNESCAPED: Final = re.compile(rf"[{_SPECIAL}]")
 _CHOMPING: Final = ("|-", "|", "|+")
 
 
@@ -73,7 +70,7 @@ def _put(lines: list[str], lead: str, column: int, value: Any) -> None:
 
 
 def _scalar(lead: str, column: int, value: Any) -> list[str]:
-    if isinstance(value, str) and "\n" in value and _NOT_BLOCK.search(value) is None:
+    if isinstance(value, str) and "\n" in value and _is_block(value):
         text = value.rstrip("\n")
         breaks = len(value) - len(text)
         margin = " " * (column or 2)
@@ -84,6 +81,10 @@ def _scalar(lead: str, column: int, value: Any) -> list[str]:
 
 def _joined(lead: str, text: str) -> str:
     return f"{lead} {text}" if lead else text
+
+
+def _is_block(text: str) -> bool:
+    return _NOT_BLOCK.search(text) is None and text.translate(_BLOCK_LAYOUT).isprintable()
 
 
 def _flat(value: Any) -> str:
@@ -101,12 +102,14 @@ def _flat(value: Any) -> str:
 
 
 def _string(text: str) -> str:
-    if text in WORDS or _NOT_PLAIN.search(text) or _AMBIGUOUS.fullmatch(text):
-        return _UNESCAPED.sub(_escape, json.dumps(text, ensure_ascii=False))
-    return text
+    if text.isprintable() and text not in WORDS and not _NOT_PLAIN.search(text) and not _AMBIGUOUS.fullmatch(text):
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    return quoted if quoted.isprintable() else "".join(map(_escaped, quoted))
 
 
-def _escape(match: re.Match[str]) -> str:
-    """Escape a character; half a surrogate pair is no text, and becomes U+FFFD as in Go."""
-    char = match[0]
-    return "\\ufffd" if "\ud800" <= char <= "\udfff" else f"\\u{ord(char):04x}"
+def _escaped(char: str) -> str:
+    """Escape what is not printable; half a surrogate pair is no text, and becomes U+FFFD as in Go."""
+    if char.isprintable():
+        return char
+    return "\\ufffd" if "\ud800" <= char <= "\udfff" else f"\\U{ord(char):08x}"

@@ -12,7 +12,7 @@ from yaml.scanner import Scanner
 
 from webhook.documents.fault import Fault
 
-_FORBIDDEN: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that YAML allows nowhere, not even in quotes (go-yaml v2 ``readerc.go``)."""
 
 _HINTS: Final = {
@@ -52,7 +52,7 @@ def parser_of(text: str) -> Any:
 def fault_of(error: Exception, text: str) -> Fault:
     """Say what a YAML parser says, as Kubernetes' reader does, and where."""
     if not isinstance(error, yaml.MarkedYAMLError):
-        character = _FORBIDDEN.search(text)
+        character = re.search(_FORBIDDEN, text)
         if character is None:
             return Fault(f"not YAML: {error}", 0)
         hint = "the file is not text, or has stray bytes: YAML takes no control characters"
