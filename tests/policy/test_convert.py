@@ -57,6 +57,16 @@ def test_templates_and_slices_too() -> None:
         assert back == obj
 
 
+def test_a_capacity_is_a_plain_quantity_in_v1alpha3() -> None:
+    with_capacity = SLICE | {"spec": {"devices": [{"name": "a", "capacity": {"memory": {"value": "1Gi"}}}]}}
+    alpha = to(with_capacity, "v1alpha3")
+    assert alpha["spec"]["devices"] == [{"name": "a", "basic": {"capacity": {"memory": "1Gi"}}}]
+    assert to(alpha, "v1beta1")["spec"]["devices"] == [
+        {"name": "a", "basic": {"capacity": {"memory": {"value": "1Gi"}}}}
+    ]
+    assert to(alpha, "v1") == with_capacity
+
+
 def test_other_kinds_are_alike() -> None:
     device_class = {"apiVersion": f"{GROUP}/v1", "kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}}
     assert to(device_class, "v1beta1")["apiVersion"] == f"{GROUP}/v1beta1"

@@ -198,6 +198,6 @@ def test_custom_resources_are_known_by_their_definition() -> None:
 
 def test_equivalents_are_those_that_the_release_serves() -> None:
     claims = Resource("resource.k8s.io", "v1beta1", "resourceclaims")
-    assert [each.version for each in Kinds(32).equivalents(claims)] == []
-    assert [each.version for each in Kinds(33).equivalents(claims)] == ["v1beta2"]
+    assert [each.version for each in Kinds(32).equivalents(claims)] == ["v1alpha3"]
+    assert [each.version for each in Kinds(33).equivalents(claims)] == ["v1beta2", "v1alpha3"]
     assert [each.version for each in Kinds(34).equivalents(claims)] == ["v1", "v1beta2"]

@@ -1,12 +1,12 @@
 """DRA objects in another version of their API: what policies see that were written for that version.
 
-Follows ``pkg/apis/resource`` (v1beta1/conversion.go): in v1beta1 the fields of ``exactly`` are a request's own, and
-those of a device are in ``basic``.
+Follows ``pkg/apis/resource`` (conversion.go of each version): before v1beta2 the fields of ``exactly`` are a request's
+own, and those of a device are in ``basic``; in v1alpha3 a capacity is a plain quantity.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.policy.kinds import Kind, kind_of
 from webhook.policy.params import ConfigurationError
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from webhook.policy.request import JSONObject
 
 _GROUP: Final = "resource.k8s.io"
-_NEWER: Final = frozenset({"v1", "v1beta2"})
-_ALIKE: Final = frozenset({"DeviceClass", "DeviceTaintRule"})
 _REQUEST_FIELDS: Final = (
     "deviceClassName",
     "selectors",
@@ -47,13 +45,12 @@ def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
     if own == kind or own.kind != kind.kind:  # a Scale, or the options of a DELETE, is of a kind of its own
         return obj
     moved = {**obj, "apiVersion": kind.api_version}
-    if own.group == kind.group == _GROUP:
-        if {own.version, kind.version} <= _NEWER or (own.kind in _ALIKE and kind.version != "v1alpha3"):
+    if own.group == kind.group == _GROUP and own.version in _FORMS and kind.version in _FORMS:
+        source, wanted = _FORMS[own.version], _FORMS[kind.version]
+        if source is wanted:
             return moved
-        if kind.version in _NEWER and own.version == "v1beta1":
-            return _changed(moved, _boxed_request, _unboxed_device)
-        if own.version in _NEWER and kind.version == "v1beta1":
-            return _changed(moved, _unboxed_request, _boxed_device)
+        newest = _changed(moved, source.request_to_newest, source.device_to_newest)
+        return _changed(newest, wanted.request_from_newest, wanted.device_from_newest)
     msg = f"draguard cannot convert {own} to {kind.api_version}"
     raise ConfigurationError(msg)
 
@@ -101,3 +98,41 @@ def _boxed_device(device: JSONObject) -> JSONObject:
     basic = {name: each for name, each in device.items() if name != "name"}
     own = {"name": device["name"]} if "name" in device else {}
     return {**own, "basic": basic}
+
+
+def _same(part: JSONObject) -> JSONObject:
+    return part
+
+
+def _unboxed_plain_device(device: JSONObject) -> JSONObject:
+    return _with_capacity(_unboxed_device(device), lambda quantity: {"value": quantity})
+
+
+def _boxed_plain_device(device: JSONObject) -> JSONObject:
+    plain = _with_capacity(device, lambda capacity: capacity.get("value") if isinstance(capacity, dict) else capacity)
+    return _boxed_device(plain)
+
+
+def _with_capacity(device: JSONObject, change: Callable[[Any], Any]) -> JSONObject:
+    capacity = device.get("capacity")
+    if not isinstance(capacity, dict):
+        return device
+    return {**device, "capacity": {name: change(each) for name, each in capacity.items()}}
+
+
+class _Form(NamedTuple):
+    """How a version writes requests and devices, told by what it takes to get from and to the newest version."""
+
+    request_to_newest: Callable[[JSONObject], JSONObject] = _same
+    device_to_newest: Callable[[JSONObject], JSONObject] = _same
+    request_from_newest: Callable[[JSONObject], JSONObject] = _same
+    device_from_newest: Callable[[JSONObject], JSONObject] = _same
+
+
+_NEWEST: Final = _Form()
+_FORMS: Final = {
+    "v1": _NEWEST,
+    "v1beta2": _NEWEST,
+    "v1beta1": _Form(_boxed_request, _unboxed_device, _unboxed_request, _boxed_device),
+    "v1alpha3": _Form(_boxed_request, _unboxed_plain_device, _unboxed_request, _boxed_plain_device),
+}

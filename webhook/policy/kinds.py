@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import NEWEST, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -94,13 +94,6 @@ node.k8s.io v1 c: RuntimeClass
 policy v1 n: PodDisruptionBudget
 rbac.authorization.k8s.io v1 c: ClusterRole ClusterRoleBinding
 rbac.authorization.k8s.io v1 n: Role RoleBinding
-resource.k8s.io v1:34,v1beta2:33,v1beta1:32,v1alpha3:31-31,v1alpha2:26-30 n: ResourceClaim ResourceClaimTemplate
-resource.k8s.io v1:34,v1beta2:33,v1beta1:32,v1alpha3:31-31 c: DeviceClass
-resource.k8s.io v1:34,v1beta2:33,v1beta1:32,v1alpha3:31-31,v1alpha2:30-30 c: ResourceSlice
-resource.k8s.io v1beta2:36,v1alpha3:33 c: DeviceTaintRule
-resource.k8s.io v1alpha2:26-30 c: ResourceClass
-resource.k8s.io v1alpha3:31-31,v1alpha2:26-30 n: PodSchedulingContext
-resource.k8s.io v1alpha2:30-30 n: ResourceClaimParameters ResourceClassParameters
 scheduling.k8s.io v1 c: PriorityClass
 storage.k8s.io v1 c: CSIDriver CSINode StorageClass VolumeAttachment
 storage.k8s.io v1 n: CSIStorageCapacity
@@ -211,5 +204,18 @@ def _defined(obj: object) -> Known | None:
     return Known(group, kind, plural, spec.get("scope") != "Cluster", served)
 
 
-_BUILT_IN_KINDS: Final = tuple(_built_in())
+def _judged() -> Iterator[Known]:
+    """List the kinds that draguard judges itself: those of DRA above all."""
+    versions: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+    namespaced: dict[tuple[str, str], bool] = {}
+    for api_version, each in VERSIONS.items():
+        group, _, version = api_version.rpartition("/")
+        for kind, served in each.kinds.items():
+            versions.setdefault((group, kind), {})[version] = (served.since, served.until)
+            namespaced[group, kind] = served.type.namespaced
+    for (group, kind), found in versions.items():
+        yield Known(group, kind, guess_resource(kind), namespaced[group, kind], found)
+
+
+_BUILT_IN_KINDS: Final = (*_judged(), *_built_in())
 _BUILT_IN_GROUPS: Final = frozenset(each.group for each in _BUILT_IN_KINDS)
