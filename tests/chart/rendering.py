@@ -18,6 +18,31 @@ Manifest = dict[str, Any]
 CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 SECRET = {"source": "secret", "secret": {"name": "given", "caBundle": CA}}
 
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: named.example.com
+spec:
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [resource.k8s.io]
+      apiVersions: ["*"]
+      operations: [CREATE]
+      resources: [resourceclaims]
+  validations:
+  - expression: object.metadata.name.startsWith("team-")
+    message: begin the name with that of your team
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: named.example.com
+spec:
+  policyName: named.example.com
+  validationActions: [Deny]
+"""
+
 VALUES: Mapping[str, Mapping[str, Any]] = {
     "defaults": {},
     "cert-manager": {"certificates": {"source": "cert-manager"}},
@@ -30,6 +55,11 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
     "a given Secret": {"certificates": SECRET},
     "autoscaled": {"autoscaling": {"enabled": True, "minReplicas": 3}, "certificates": SECRET},
     "one replica": {"replicas": 1, "priorityClassName": "", "certificates": SECRET},
+    "policies": {
+        "policies": {"named.yaml": POLICY, "other.json": "{}"},
+        "podAnnotations": {"a": "b"},
+        "webhooks": {"mutation": {"enabled": True}},
+    },
     "everything differs": {
         "fullnameOverride": "guard",
         "image": {"repository": "registry.example.com/draguard", "digest": f"sha256:{'0' * 64}"},

@@ -25,10 +25,11 @@ from tests.chart.rendering import NAMESPACE, rendered
 from tests.command import SCRIPT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-USER = rendered().pod["spec"]["securityContext"]["runAsUser"]
-GROUP = rendered().pod["spec"]["securityContext"]["fsGroup"]
+RELEASE = rendered("policies")
+USER = RELEASE.pod["spec"]["securityContext"]["runAsUser"]
+GROUP = RELEASE.pod["spec"]["securityContext"]["fsGroup"]
 PRIVILEGED = os.geteuid() == 0
 READ_ONLY = ["unshare", "--mount", "sh", "-c", 'mount -o remount,bind,ro / && exec "$@"', "sh"]
 OTHER_USER = [
@@ -49,21 +50,30 @@ def confined(command: list[str]) -> list[str]:
     return [*(READ_ONLY if may_mount else []), *OTHER_USER, *command]
 
 
+def mount(directory: Path, files: Mapping[str, bytes], mode: int) -> None:
+    """Write files as kubelet mounts them: behind a symbolic link, for one group."""
+    directory.mkdir()
+    first = directory / "..first"
+    first.mkdir()
+    (directory / "..data").symlink_to(first.name)
+    for name, content in files.items():
+        (first / name).write_bytes(content)
+        (first / name).chmod(mode)
+        if PRIVILEGED:
+            os.chown(first / name, 0, GROUP)
+        (directory / name).symlink_to(f"..data/{name}")
+
+
 @contextmanager
-def mounted_secret() -> Iterator[Path]:
-    """Put the rendered Secret where kubelet would: files behind a symbolic link, readable by the group alone."""
+def mounted() -> Iterator[Path]:
+    """Put the Secret and the ConfigMap into a directory that stands for /etc/draguard."""
     directory = Path(tempfile.mkdtemp())  # pytest's own directories are closed to other users
     try:
         directory.chmod(0o755)
-        first = directory / "..first"
-        first.mkdir()
-        (directory / "..data").symlink_to(first.name)
-        for name, content in rendered().one("Secret")["data"].items():
-            (first / name).write_bytes(base64.b64decode(content))
-            (first / name).chmod(rendered().pod["spec"]["volumes"][0]["secret"]["defaultMode"])
-            if PRIVILEGED:
-                os.chown(first / name, 0, GROUP)
-            (directory / name).symlink_to(f"..data/{name}")
+        secret = {name: base64.b64decode(content) for name, content in RELEASE.one("Secret")["data"].items()}
+        mount(directory / "tls", secret, RELEASE.pod["spec"]["volumes"][0]["secret"]["defaultMode"])
+        config = {name: content.encode() for name, content in RELEASE.one("ConfigMap")["data"].items()}
+        mount(directory / "policies", config, 0o644)
         yield directory
     finally:
         shutil.rmtree(directory)
@@ -91,7 +101,7 @@ class Running:
 
     def request(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         """Ask as the API server does: by the Service's name, trusting the authority of the webhooks alone."""
-        (authority,) = rendered().ca_bundles()
+        (authority,) = RELEASE.ca_bundles()
         plain = socket.create_connection(("127.0.0.1", self.port), timeout=10)
         connection = http.client.HTTPConnection("draguard")
         context = ssl.create_default_context(cadata=authority)
@@ -104,21 +114,27 @@ class Running:
             connection.close()
 
 
-@pytest.fixture(scope="module")
+@contextmanager
 def running() -> Iterator[Running]:
-    with mounted_secret() as secret:
-        mount = rendered().container["volumeMounts"][0]["mountPath"]
-        arguments = [argument.replace(mount, str(secret)) for argument in rendered().container["args"]]
+    """Run the entry point with the arguments of the chart; only the port and the directory differ."""
+    with mounted() as directory:
+        arguments = [argument.replace("/etc/draguard", str(directory)) for argument in RELEASE.container["args"]]
         arguments = ["--port=0" if argument.startswith("--port=") else argument for argument in arguments]
         assert containerfile.entry_point() == [SCRIPT.name]
         environment = containerfile.environment() | {"PATH": os.defpath, "TMPDIR": "/nonexistent"}
         with subprocess.Popen(
-            confined([str(SCRIPT), *arguments]), cwd=secret, env=environment, stderr=subprocess.PIPE, text=True
+            confined([str(SCRIPT), *arguments]), cwd=directory, env=environment, stderr=subprocess.PIPE, text=True
         ) as process:
             try:
                 yield Running(process)
             finally:
                 process.kill()
+
+
+@pytest.fixture(scope="module")
+def draguard() -> Iterator[Running]:
+    with running() as process:
+        yield process
 
 
 def review() -> dict[str, Any]:
@@ -146,30 +162,50 @@ def review() -> dict[str, Any]:
 
 
 class TestEntryPoint:
-    def test_it_runs_without_any_privilege(self, running: Running) -> None:
-        status = running.status()
+    def test_it_runs_without_any_privilege(self, draguard: Running) -> None:
+        status = draguard.status()
         assert set(status["Uid"].split()) == {str(USER if PRIVILEGED else os.geteuid())}
         assert int(status["CapEff"], 16) == 0
 
-    def test_probes_find_it_alive_and_ready(self, running: Running) -> None:
-        probes = {key: value["httpGet"]["path"] for key, value in rendered().container.items() if key.endswith("Probe")}
+    def test_probes_find_it_alive_and_ready(self, draguard: Running) -> None:
+        probes = {key: value["httpGet"]["path"] for key, value in RELEASE.container.items() if key.endswith("Probe")}
         assert probes.keys() == {"startupProbe", "livenessProbe", "readinessProbe"}
         for path in probes.values():
-            assert running.request("GET", path) == (200, b"ok\n")
+            assert draguard.request("GET", path) == (200, b"ok\n")
 
-    def test_the_api_server_trusts_it_and_gets_answers_from_every_webhook(self, running: Running) -> None:
-        for name, webhook in rendered().webhooks.items():
+    def test_the_api_server_trusts_it_and_gets_answers_from_every_webhook(self, draguard: Running) -> None:
+        for name, webhook in RELEASE.webhooks.items():
             path = webhook["clientConfig"]["service"]["path"]
-            code, body = running.request("POST", f"{path}?timeout=5s", json.dumps(review()).encode())
+            code, body = draguard.request("POST", f"{path}?timeout=5s", json.dumps(review()).encode())
             response = json.loads(body)["response"]
-            assert (code, response["allowed"], "patch" in response) == (200, True, name == "prescheduled")
+            is_rewritten = path == "/mutate"
+            assert (name, code, response["allowed"], "patch" in response) == (name, 200, True, is_rewritten)
 
-    def test_it_takes_little_memory(self, running: Running) -> None:
-        resident = int(running.status()["VmRSS"].split()[0])
+    def test_policies_are_asked(self, draguard: Running) -> None:
+        group = {"group": "resource.k8s.io", "version": "v1"}
+        asked = review()
+        asked["request"] |= {
+            "kind": {**group, "kind": "ResourceClaim"},
+            "resource": {**group, "resource": "resourceclaims"},
+            "object": {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaim",
+                "metadata": {"name": "a", "namespace": "default"},
+                "spec": {},
+            },
+        }
+        _, body = draguard.request("POST", "/validate", json.dumps(asked).encode())
+        response = json.loads(body)["response"]
+        assert not response["allowed"]
+        assert "begin the name with that of your team" in response["status"]["message"]
+
+    def test_it_takes_little_memory(self, draguard: Running) -> None:
+        resident = int(draguard.status()["VmRSS"].split()[0])
         assert resident < 96 * 1024, f"{resident} KiB: more than the chart requests"
 
-    def test_it_ends_in_the_time_that_it_is_given(self, running: Running) -> None:
-        started = time.monotonic()
-        running.process.send_signal(signal.SIGTERM)
-        assert running.process.wait(rendered().pod["spec"]["terminationGracePeriodSeconds"]) == 0
+    def test_it_ends_in_the_time_that_it_is_given(self) -> None:
+        with running() as draguard:
+            started = time.monotonic()
+            draguard.process.send_signal(signal.SIGTERM)
+            assert draguard.process.wait(RELEASE.pod["spec"]["terminationGracePeriodSeconds"]) == 0
         assert time.monotonic() - started > 1, "it stops accepting connections before anybody can know"

@@ -174,8 +174,7 @@ class TestServing:
 
     def test_the_certificate_is_where_draguard_looks(self, values: str) -> None:
         release = rendered(values)
-        (mount,) = release.container["volumeMounts"]
-        (volume,) = release.pod["spec"]["volumes"]
+        mount, volume = release.container["volumeMounts"][0], release.pod["spec"]["volumes"][0]
         paths = {f"{mount['mountPath']}/{item['path']}" for item in volume["secret"]["items"]}
         assert mount["name"] == volume["name"]
         assert mount["readOnly"]
@@ -195,7 +194,7 @@ class TestPods:
             "capabilities": {"drop": ["ALL"]},
         }
         assert pod.get("hostNetwork", False) == VALUES[values].get("hostNetwork", False)
-        assert [key for volume in pod["volumes"] for key in volume if key != "name"] == ["secret"]
+        assert {key for volume in pod["volumes"] for key in volume} <= {"name", "secret", "configMap"}
 
     def test_pods_can_read_their_key_and_nothing_of_the_api_server(self, values: str) -> None:
         release = rendered(values)
@@ -243,6 +242,32 @@ class TestPods:
         assert unavailable == [0, 1]
 
 
+class TestPolicies:
+    def test_policies_are_where_draguard_looks(self) -> None:
+        release = rendered("policies")
+        volumes = {volume["name"]: volume for volume in release.pod["spec"]["volumes"]}
+        mounts = {mount["mountPath"]: mount for mount in release.container["volumeMounts"]}
+        mount = mounts[release.options["policies"]]
+        config = release.one("ConfigMap")
+        assert volumes[mount["name"]]["configMap"]["name"] == config["metadata"]["name"]
+        assert mount["readOnly"]
+        assert config["data"] == VALUES["policies"]["policies"]
+
+    def test_other_policies_make_other_pods(self) -> None:
+        pods = [with_values(policies={"a.yaml": text}).pod["metadata"]["annotations"] for text in ("a: 1", "a: 2")]
+        assert pods[0] != pods[1]
+
+    def test_without_policies_none_are_read(self) -> None:
+        assert "policies" not in rendered().options
+        assert rendered().all("ConfigMap") == []
+        assert "annotations" not in rendered().pod["metadata"]
+
+    def test_mutating_policies_are_asked_about_what_is_judged(self) -> None:
+        webhooks = rendered("policies").webhooks
+        assert webhooks["mutation"]["rules"] == webhooks["resources"]["rules"]
+        assert "mutation" not in rendered().webhooks
+
+
 class TestSwitches:
     def test_two_replicas_are_guarded_and_one_is_not(self) -> None:
         assert rendered().deployment["spec"]["replicas"] == 2
@@ -281,6 +306,7 @@ class TestSwitches:
             ({"webhooks": {"pods": {"failurePolicy": "fail"}}}, "/webhooks/pods/failurePolicy"),
             ({"webhooks": {"timeoutSeconds": 31}}, "/webhooks/timeoutSeconds"),
             ({"certificates": {"secret": {"caBundle": "bWlpYg=="}}}, "/certificates/secret/caBundle"),
+            ({"policies": {"quota": "a: 1"}}, "at '/policies'"),
             ({"image": {"digest": "sha256:1"}}, "/image/digest"),
             ({"certificates": {"source": "secret"}}, "certificates.secret."),
         ],

@@ -144,9 +144,9 @@ class TestRules:
         assert [finding.problem for finding in policies(values, release).errors] == []
 
     def test_names_are_qualified_and_paths_are_served(self) -> None:
-        for name, webhook in rendered().webhooks.items():
+        for name, webhook in rendered("policies").webhooks.items():
             assert webhook["name"].count(".") >= 2
-            endpoint = "/mutate" if name == "prescheduled" else "/validate"
+            endpoint = "/mutate" if name in {"prescheduled", "mutation"} else "/validate"
             assert webhook["clientConfig"]["service"]["path"] == endpoint
 
     def test_answers_have_no_side_effects_and_come_in_time(self) -> None:

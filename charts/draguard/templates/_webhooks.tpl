@@ -86,3 +86,37 @@ Optional fields (`object.?spec`) would be shorter, but are only usable from Kube
 {{ include "draguard.conditions.claims" . }}
 {{- end }}
 {{- end -}}
+
+{{- /* Creates and updates of DRA's kinds, in every version: an object is judged in the one that it was written in. */ -}}
+{{- define "draguard.rules.resources" -}}
+- apiGroups: [resource.k8s.io]
+  apiVersions: [v1, v1beta2, v1beta1, v1alpha3, v1alpha2]
+  resources: [resourceclaims, resourceclaimtemplates, resourceslices]
+  operations: [CREATE, UPDATE]
+  scope: "*"
+- apiGroups: [resource.k8s.io]
+  apiVersions: [v1, v1beta2, v1beta1, v1alpha3]
+  resources: [deviceclasses]
+  operations: [CREATE, UPDATE]
+  scope: Cluster
+- apiGroups: [resource.k8s.io]
+  apiVersions: [v1beta2, v1alpha3]
+  resources: [devicetaintrules]
+  operations: [CREATE, UPDATE]
+  scope: Cluster
+- apiGroups: [resource.k8s.io]
+  apiVersions: [v1alpha3]
+  resources: [resourcepoolstatusrequests]
+  operations: [CREATE, UPDATE]
+  scope: Cluster
+- apiGroups: [resource.k8s.io]
+  apiVersions: [v1alpha3, v1alpha2]
+  resources: [podschedulingcontexts]
+  operations: [CREATE, UPDATE]
+  scope: Namespaced
+- apiGroups: [resource.k8s.io]
+  apiVersions: [v1alpha2]
+  resources: [resourceclasses, resourceclaimparameters, resourceclassparameters]
+  operations: [CREATE, UPDATE]
+  scope: "*"
+{{- end -}}
