@@ -143,6 +143,7 @@ class TestFindings:
             "namespace": "default",
             "name": "claim",
             "kubernetes": "1.28",
+            "policy": None,
         }
 
     def test_one_unreadable_document_does_not_hide_the_others(self, write: Callable[..., Path]) -> None:
@@ -204,6 +205,7 @@ class TestSummary:
             "judged": 1,
             "errors": 0,
             "warnings": 0,
+            "notes": 0,
             "skipped": [
                 {"apiVersion": "", "kind": "", "documents": 3},
                 {"apiVersion": "v1", "kind": "ConfigMap", "documents": 2},

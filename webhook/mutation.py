@@ -46,6 +46,7 @@ def mutate(
     policies: PolicySet,
     authorizer: Authorizer,
     rewrite: Callable[[JSONObject | None], Rewrite | Problem | None],
+    complete: Callable[[Request], Request] = lambda request: request,
 ) -> Mutation:
     """Change an object as admission does; what was given is not changed.
 
@@ -54,13 +55,14 @@ def mutate(
         policies: The policies.
         authorizer: Who knows what the user may do.
         rewrite: Says how an object has to change for the scheduler.
+        complete: Sets the defaults that an API server would have set.
     """
-    verdict = policy.mutate(request, policies, authorizer)
+    verdict = policy.mutate(complete(request), policies, authorizer)
     change = rewrite(verdict.object) if verdict.allowed else None
     if change is None or isinstance(change, Problem):
         return Mutation(verdict, change)
     changed = request.with_object(apply_patch(verdict.object, change.patch))
     asked_again = replace(policies, mutating=tuple(hook for hook in policies.mutating if hook.policy.reinvoked))
-    again = policy.mutate(changed, asked_again, authorizer)
+    again = policy.mutate(complete(changed), asked_again, authorizer)
     decisions, notes = verdict.decisions + again.decisions, tuple(dict.fromkeys(verdict.notes + again.notes))
     return Mutation(replace(again, decisions=decisions, notes=notes), change)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webhook import admission, prescheduled
@@ -15,10 +16,17 @@ def options(arguments: Namespace) -> admission.Options:
     """Read the options.
 
     Raises:
-        UsageError: The Kubernetes version is not known.
+        UsageError: The Kubernetes version is not known, or something is wrong with the policies.
     """
-    return admission.Options(
-        kubernetes=kubernetes(arguments),
+    stated = kubernetes(arguments)
+    answering = admission.Options(
+        kubernetes=stated,
         fail_open=arguments.failure_policy == "ignore",
         prescheduled=prescheduled.Options(arguments.select_node_by, arguments.pods),
     )
+    if not arguments.policies:
+        return answering
+    from webhook.cli.policies import sound_policies  # noqa: PLC0415 - only who has policies pays for the engine
+
+    policies = sound_policies(arguments, stated)
+    return replace(answering, policies=policies.set, authorizer=policies.authorizer)

@@ -28,6 +28,7 @@ examples:
   draguard validate --kubernetes-version 1.29 claim.yaml
   draguard validate --old deployed/ manifests/      may these objects be changed like that?
   kubectl get resourceclaims -A -o yaml | draguard validate --old - manifests/
+  draguard validate --policies policies/ --as jane --as-group dev manifests/
   draguard validate --output json manifests/ | jq '.findings[].rule'
 
 Files named *.yaml, *.yml and *.json are read in directories. Objects of kinds that are not judged
@@ -38,9 +39,13 @@ is missing on one side matches any. An object without an old state is judged as 
 is only in the old state is left out.
 
 JSON output is one object: files (names); findings (each with file, document, line, column, level,
-rule, reason, field, message, hint, apiVersion, kind, namespace, name, kubernetes); summary (files,
-documents, judged, errors, warnings, and skipped: a list of apiVersion, kind, documents). More keys
-may come, none will go.
+rule, reason, field, message, hint, apiVersion, kind, namespace, name, kubernetes, policy); summary
+(files, documents, judged, errors, warnings, notes, and skipped: a list of apiVersion, kind,
+documents). policy is null, or names the policy's kind, name, binding, params, field, file, line and
+column. More keys may come, none will go.
+
+With --policies, objects of every kind are judged as an API server with these policies would: first
+the mutating ones change them, then its own rules, then the validating ones.
 """
 
 _MUTATE = """\
@@ -51,7 +56,8 @@ examples:
 
 Pods, and pod templates of workloads, that name their node (spec.nodeName) and use resource claims
 bypass the scheduler and can never run. Their node becomes a constraint that the scheduler obeys, as
-the webhook does at admission.
+the webhook does at admission. With --policies, mutating policies change the objects first; those
+with reinvocationPolicy IfNeeded see them again afterwards.
 
 All objects are printed as YAML documents, changed or not; comments and layout are lost. If any
 input cannot be read, or a pod contradicts itself, nothing is printed on standard output and the
@@ -67,6 +73,40 @@ examples:
 Input is AdmissionReviews (admission.k8s.io/v1) as JSON, one or many, each on one line or several.
 Each is answered by an AdmissionReview on a line of its own. What is no AdmissionReview is reported
 with its line, and the exit code is 1; a refusal is an answer like any other.
+"""
+
+_POLICY = """\
+examples:
+  draguard policy check policies/           syntax, types, cost, what can never apply
+  draguard policy test policies/            the suites that stand beside the policies
+
+Policies are ValidatingAdmissionPolicies and MutatingAdmissionPolicies with their bindings.
+`draguard policy check --help` and `draguard policy test --help` show more.
+"""
+
+_POLICY_CHECK = """\
+examples:
+  draguard policy check policies/
+  draguard policy check --kubernetes-version 1.30 --costs policies/quota.yaml
+  draguard policy check --output json policies/ | jq '.costs[] | select(.unbounded)'
+
+An error is what the API server refuses; a warning what it takes although it cannot work: conditions
+that never hold, resources that do not exist, expressions that cost too much. Other objects are what
+policies look at: CustomResourceDefinitions, parameters. JSON output is as that of validate, with
+costs: a list of kind, policy, field, file, line, least, most, unbounded.
+"""
+
+_POLICY_TEST = """\
+examples:
+  draguard policy test policies/
+  draguard policy test --strict policies/           every validation seen true and seen false
+  draguard policy test --output junit policies/ > report.xml
+
+A suite is a YAML document with cases, in a file beside the policies; it tests what the manifests of
+its directory hold. docs/policies.md tells what a suite says. Validations that no case has seen true,
+or none false, are warnings. JSON output is one object: suites (each with file, line, kubernetes,
+and cases with name, file, line, passed, failures); coverage (each with kind, policy, field, file,
+line, missing); findings, as those of validate; summary (suites, cases, failed, expressions, covered).
 """
 
 _SERVE = """\
@@ -152,6 +192,7 @@ def make_parser() -> argparse.ArgumentParser:
     _validate(add("validate", "say what the API server would refuse in manifests, and where", _VALIDATE))
     _mutate(add("mutate", "rewrite pods that bypass the scheduler, in manifests", _MUTATE))
     _explain(add("explain", "tell what is declared about a kind, a field or a rule", _EXPLAIN))
+    _policy(add("policy", "check and test policies", _POLICY))
     _review(add("review", "answer recorded AdmissionReviews as the webhook would", _REVIEW))
     _serve(add("serve", "run the admission webhook", _SERVE))
     _certs(add("certs", "make a certificate authority and a serving certificate", _CERTS))
@@ -185,12 +226,16 @@ def _validate(parser: argparse.ArgumentParser) -> None:
         default="",
         help="judge updates of the status; needs --old",
     )
-    parser.add_argument("--strict", action="store_true", help="warnings make the exit code 1, too")
-    _report(parser)
+    parser.add_argument("--strict", action="store_true", help=_STRICT)
+    _report(parser, "text", "json")
+    _requester(_policies(parser))
 
 
-def _report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", choices=["text", "json"], default="text", help="how findings are shown")
+_STRICT = "warnings make the exit code 1, too"
+
+
+def _report(parser: argparse.ArgumentParser, *outputs: str) -> None:
+    parser.add_argument("--output", choices=outputs, default=outputs[0], help="how findings are shown")
     parser.add_argument("-q", "--quiet", action="store_true", help="show findings only: no summary, no progress")
     parser.add_argument(
         "--color",
@@ -203,7 +248,71 @@ def _report(parser: argparse.ArgumentParser) -> None:
 def _mutate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files, directories, globs, or - for standard input")
     parser.add_argument("--patch", action="store_true", help="print JSON Patches in place of manifests")
+    parser.add_argument("--kubernetes-version", metavar="VERSION", help=_RELEASE)
     _prescheduled(parser)
+    _requester(_policies(parser))
+
+
+_RELEASE = "judge policies as this release does, such as 1.34 (default: the newest)"
+
+
+def _policies(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    group = parser.add_argument_group("policies")
+    group.add_argument(
+        "--policies",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="policies and bindings, and objects that they look at, such as parameters and Namespaces: "
+        "a file, directory, glob or -; can be repeated",
+    )
+    group.add_argument(
+        "--authorizer",
+        metavar="FILE",
+        help="what users may do, where policies ask: {rules: [{groups, apiGroups, resources, verbs, …}]} "
+        "(default: nothing)",
+    )
+    return group
+
+
+def _requester(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--as", dest="as_user", metavar="USER", help="who sends the objects (default: kubernetes-admin)")
+    group.add_argument(
+        "--as-group",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="a group of that user, beside system:authenticated; can be repeated",
+    )
+    group.add_argument(
+        "-n", "--namespace", default="default", help="where objects go that state none (default: %(default)s)"
+    )
+
+
+def _policy(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
+
+    def add(name: str, summary: str, epilog: str, *outputs: str) -> argparse.ArgumentParser:
+        action = actions.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=epilog,
+            formatter_class=_Help,
+            allow_abbrev=False,
+        )
+        paths = "files, directories, globs, or - for standard input"
+        action.add_argument("paths", nargs="+", metavar="PATH", help=paths)
+        action.add_argument("--strict", action="store_true", help=_STRICT)
+        _report(action, *outputs)
+        return action
+
+    check = add("check", "say what is wrong with policies before they meet an object", _POLICY_CHECK, "text", "json")
+    check.add_argument("--kubernetes-version", metavar="VERSION", help=_RELEASE)
+    check.add_argument("--costs", action="store_true", help="show what each expression may cost")
+    test = add("test", "run the suites that stand beside policies", _POLICY_TEST, "text", "json", "junit")
+    release = "run all suites for this release (default: what the suite says, or the newest)"
+    test.add_argument("--kubernetes-version", metavar="VERSION", help=release)
 
 
 def _prescheduled(parser: argparse.ArgumentParser) -> None:
@@ -252,6 +361,7 @@ def _answers(parser: argparse.ArgumentParser) -> None:
         help="refuse (default) or admit a request if answering it fails unexpectedly",
     )
     _prescheduled(parser)
+    _policies(parser)
 
 
 def _review(parser: argparse.ArgumentParser) -> None:

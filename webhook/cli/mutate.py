@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook import prescheduled
+from webhook.cli.release import kubernetes
 from webhook.documents import Document, Unreadable, dump, read
-from webhook.problem import WARNING, Path, Problem
+from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report import Finding, as_text, found, identity, unread
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable, Mapping, Sequence
+
+    from webhook.cli.policies import Requester
 
 
 def run(arguments: Namespace) -> int:
     """Print the manifests or the patches, unless something is wrong with any of them."""
-    options = prescheduled.Options(arguments.select_node_by, arguments.pods)
+    change = _changer(arguments)
     objects: list[Any] = []
     patches: list[str] = []
     warnings: list[Finding] = []
@@ -26,15 +30,12 @@ def run(arguments: Namespace) -> int:
         if isinstance(document, Unreadable):
             faults.append(unread(document))
             continue
-        change = prescheduled.mutate(document.data, options)
-        if isinstance(change, Problem):
-            faults.append(found(change, document))
-        elif change is None:
-            objects.append(document.data)
-        else:
-            objects.append(_changed(document.data, change.patch))
-            patches.append(_described(document, change.patch))
-            warnings += _warnings(document, change.warnings)
+        changed = change(document)
+        faults += changed.faults
+        warnings += changed.warnings
+        objects.append(changed.object)
+        if changed.patch:
+            patches.append(_described(document, changed.patch))
     for line in as_text(faults):
         print(line, file=sys.stderr)
     if faults:
@@ -46,13 +47,62 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _changed(obj: Any, patch: list[dict[str, object]]) -> Any:
+class _Changed(NamedTuple):
+    """What becomes of a document: its object, the JSON Patch that leads there, and what is to be said of it."""
+
+    object: Any
+    patch: Sequence[Mapping[str, object]] = ()
+    faults: Sequence[Finding] = ()
+    warnings: Sequence[Finding] = ()
+
+
+def _changer(arguments: Namespace) -> Callable[[Document], _Changed]:
+    """Return what changes documents.
+
+    Raises:
+        UsageError: Something is wrong with the policies.
+    """
+    stated = kubernetes(arguments)
+    options = prescheduled.Options(arguments.select_node_by, arguments.pods)
+    if not arguments.policies:
+        return lambda document: _rewritten(document, options)
+    from webhook.cli.policies import Requester, sound_policies  # noqa: PLC0415 - only who has policies pays for them
+
+    requester = Requester(sound_policies(arguments, stated), arguments)
+    return lambda document: _mutated(document, requester, options)
+
+
+def _rewritten(document: Document, options: prescheduled.Options) -> _Changed:
+    change = prescheduled.mutate(document.data, options)
+    if change is None:
+        return _Changed(document.data)
+    if isinstance(change, Problem):
+        return _Changed(document.data, faults=[found(change, document)])
     import jsonpatch  # noqa: PLC0415 - few manifests hold such a pod
 
-    return jsonpatch.apply_patch(obj, json.dumps(patch))
+    obj = jsonpatch.apply_patch(document.data, json.dumps(change.patch))
+    return _Changed(obj, change.patch, warnings=_warnings(document, change.warnings))
 
 
-def _described(document: Document, patch: list[dict[str, object]]) -> str:
+def _mutated(document: Document, requester: Requester, options: prescheduled.Options) -> _Changed:
+    """Ask mutating policies before the scheduler is brought in, and afterwards."""
+    from webhook.policy.difference import difference  # noqa: PLC0415 - as above
+
+    asked = requester.change(document, rewrite=lambda obj: prescheduled.mutate(obj, options))
+    if asked is None:
+        return _Changed(document.data)
+    faults = [finding for finding in asked.findings if finding.problem.level == ERROR]
+    warnings = [finding for finding in asked.findings if finding.problem.level != ERROR]
+    rewrite = asked.mutation.rewrite
+    if isinstance(rewrite, Problem):
+        faults.append(found(rewrite, document))
+    elif rewrite is not None:
+        warnings += _warnings(document, rewrite.warnings)
+    obj = asked.manifest
+    return _Changed(obj, difference(document.data, obj), faults, warnings)
+
+
+def _described(document: Document, patch: Sequence[Mapping[str, object]]) -> str:
     about = identity(document.data)
     described = {
         "file": document.source,

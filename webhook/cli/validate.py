@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook import prescheduled
 from webhook.api.judgement import judge
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.progress import watched
 from webhook.cli.release import kubernetes
+from webhook.cli.shown import exit_code, show_text
 from webhook.documents import Document, Unreadable, read
-from webhook.problem import WARNING, Path, Problem
-from webhook.report import Finding, Identity, Report, as_json, as_text, found, identity, summary, unread
+from webhook.problem import BAD_REQUEST, WARNING, Path, Problem
+from webhook.report import Finding, Identity, Report, as_json, found, identity, unread
 from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator
+
+    from webhook.cli.policies import Requester
 
 
 def run(arguments: Namespace) -> int:
@@ -37,11 +42,24 @@ def run(arguments: Namespace) -> int:
     documents: Iterable[Document | Unreadable] = read(arguments.paths)
     if sys.stderr.isatty() and not arguments.quiet:
         documents = watched(documents, sys.stderr)
-    _judge_all(documents, old, stated, arguments.subresource, report)
-    _show(report, arguments)
-    if any(finding.line == 0 for finding in report.findings):
-        return 2
-    return 1 if report.errors or (arguments.strict and report.warnings) else 0
+    judging = _Judge(old, arguments.subresource, _requester(arguments, stated, report))
+    _judge_all(documents, judging, stated, report)
+    if arguments.output == "json":
+        print(as_json(report))
+    else:
+        show_text(report, arguments)
+    return exit_code(report, arguments)
+
+
+def _requester(arguments: Namespace, stated: str | None, report: Report) -> Requester | None:
+    """Load the policies, if there are any, and report what is wrong with them."""
+    if not arguments.policies:
+        return None
+    from webhook.cli.policies import Requester, load_policies  # noqa: PLC0415 - only who has policies pays for them
+
+    policies = load_policies(arguments, stated)
+    report.findings += policies.findings
+    return Requester(policies, arguments)
 
 
 class _Later(NamedTuple):
@@ -52,9 +70,7 @@ class _Later(NamedTuple):
     at: int
 
 
-def _judge_all(
-    documents: Iterable[Document | Unreadable], old: _OldState, stated: str | None, subresource: str, report: Report
-) -> None:
+def _judge_all(documents: Iterable[Document | Unreadable], judging: _Judge, stated: str | None, report: Report) -> None:
     """Judge documents as they come, but for those that follow others if no release is stated."""
     found_in: list[Iterable[Finding]] = []
     releases, later = _Releases(), list[_Later]()
@@ -69,26 +85,86 @@ def _judge_all(
         data = document.data
         served = find(data.get("apiVersion"), data.get("kind")) if isinstance(data, dict) else None
         if served is None:
-            about = identity(data)
-            report.skipped[about.api_version, about.kind] += 1
+            findings = judging.by_policies(document)
+            if findings is None:
+                about = identity(data)
+                report.skipped[about.api_version, about.kind] += 1
+            else:
+                found_in.append(findings)
         elif stated is None and _is_everywhere(served):
             later.append(_Later(document, served, len(found_in)))
             found_in.append(())
         else:
             releases.note(document.source, served)
-            findings = _judge(document, old, stated or f"1.{served.until}", subresource)
+            findings = judging(document, stated or f"1.{served.until}")
             if findings:
                 found_in.append(findings)
     for document, served, at in later:
-        found_in[at] = _judge(document, old, f"1.{releases.beside(document.source, served)}", subresource)
+        found_in[at] = judging(document, f"1.{releases.beside(document.source, served)}")
     report.findings += (finding for findings in found_in for finding in findings)
 
 
-def _judge(document: Document, old: _OldState, release: str, subresource: str) -> list[Finding]:
-    before, problems = old.of(document.data)
-    problems += judge(document.data, before, kubernetes=release, subresource="" if before is None else subresource)
-    findings = [found(problem, document, release) for problem in problems]
-    return sorted(findings, key=lambda finding: (finding.line, finding.column))
+class _Judge:
+    """Judges documents, each as an API server with the given policies would.
+
+    Args:
+        old: The earlier state of objects.
+        subresource: What is updated.
+        requester: Sends objects to policies; None if there are none.
+    """
+
+    def __init__(self, old: _OldState, subresource: str, requester: Requester | None) -> None:
+        self._old = old
+        self._subresource = subresource
+        self._requester = requester
+
+    def __call__(self, document: Document, release: str) -> list[Finding]:
+        """Judge an object of a kind that is known here: as mutating policies change it, before validating ones."""
+        before, problems = self._old.of(document.data)
+        subresource = "" if before is None else self._subresource
+        asked = self._requester.change(document, before, subresource) if self._requester else None
+        obj = asked.manifest if asked and asked.mutation.verdict.allowed else document.data
+        problems += judge(obj, before, kubernetes=release, subresource=subresource)
+        if before is None:
+            problems += _never_runs(obj)
+        findings = [found(problem, document, release) for problem in problems]
+        if asked and self._requester:
+            findings += asked.findings
+            # What cannot be decoded reaches no validating policy, which would only say so in other words.
+            if asked.mutation.verdict.allowed and not any(problem.reason in _NOT_DECODED for problem in problems):
+                findings += self._requester.validate(asked, document)[1]
+        return sorted(findings, key=lambda finding: (finding.line, finding.column))
+
+    def by_policies(self, document: Document) -> list[Finding] | None:
+        """Judge an object of any other kind; None if no policy is about it."""
+        if self._requester is None:
+            return None
+        before, problems = self._old.of(document.data)
+        asked = self._requester.change(document, before, "" if before is None else self._subresource)
+        if asked is None:
+            return None
+        decisions, findings = asked.mutation.verdict.decisions, asked.findings
+        if asked.mutation.verdict.allowed:
+            verdict, others = self._requester.validate(asked, document)
+            decisions, findings = decisions + verdict.decisions, findings + others
+        return [*(found(problem, document) for problem in problems), *findings] if decisions else None
+
+
+_NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
+
+
+def _never_runs(obj: Any) -> list[Problem]:
+    """Warn of a new pod that bypasses the scheduler; a stored one may have been scheduled."""
+    change = prescheduled.mutate(obj, prescheduled.Options())
+    metadata = obj.get("metadata")
+    if change is None or (isinstance(metadata, dict) and metadata.get("uid")):
+        return []
+    if isinstance(change, Problem):
+        return [replace(change, level=WARNING)]
+    path = Path((*(prescheduled.pod_template(obj) or ()), "spec", "nodeName"))
+    message = "bypasses the scheduler, which alone allocates resource claims, so the pod can never run"
+    hint = "`draguard mutate` makes it a constraint that the scheduler obeys"
+    return [Problem(WARNING, "prescheduled", "NeverRuns", path, message, hint)]
 
 
 def _is_everywhere(served: Served) -> bool:
@@ -178,18 +254,3 @@ def _resource(about: Identity) -> str:
     """Name a kind in one version as kubectl takes it."""
     group, _, version = about.api_version.rpartition("/")
     return f"{about.kind.lower()}.{version}.{group}"
-
-
-def _show(report: Report, arguments: Namespace) -> None:
-    if arguments.output == "json":
-        print(as_json(report))
-        return
-    color = arguments.color == "always" or (arguments.color == "auto" and _takes_colors())
-    for line in as_text(report.findings, color=color):
-        print(line)
-    if not arguments.quiet:
-        print(summary(report))
-
-
-def _takes_colors() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

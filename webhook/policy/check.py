@@ -35,12 +35,14 @@ class Cost(NamedTuple):
         path: Where the expression stands.
         least: The least that it costs.
         most: The most that it can cost; it has no bound if this is beyond ``CALL_LIMIT``.
+        kind: The policy's kind.
     """
 
     policy: str
     path: Path
     least: int
     most: int
+    kind: str
 
 
 class CheckResult(NamedTuple):
@@ -176,4 +178,4 @@ def _costs(policy: Policy, programs: Programs) -> Iterator[Cost]:
     for path, expression in pairs:
         if isinstance(expression.compiled, Compiled):
             estimate = estimate_cost(expression.compiled.checked, expression.compiled.environment)
-            yield Cost(policy.name, path, estimate.low, estimate.high)
+            yield Cost(policy.name, path, estimate.low, estimate.high, policy.kind)

@@ -1,0 +1,304 @@
+"""Policies on the command line: ``--policies`` and what goes with it, and how findings of policies are placed."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.api.versions import NEWEST, release_of
+from webhook.cli.arguments import UsageError
+from webhook.documents import Document, Unreadable, read
+from webhook.mutation import mutate
+from webhook.policy.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
+from webhook.policy.defaults import completed
+from webhook.policy.evaluate import validate
+from webhook.policy.load import Given, PolicySet, load
+from webhook.policy.request import DEFAULT_USER, Request, metadata_of, request_of, text_of
+from webhook.problem import ERROR, WARNING, Path, Problem
+from webhook.report import NOTE, Finding, Origin, as_text, counted, found, identity, unread
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from webhook.mutation import Mutation
+    from webhook.policy import load as loading
+    from webhook.policy.verdict import Decision, Verdict
+    from webhook.prescheduled import Rewrite
+
+DENIED = "policy"
+"""The rule of what a policy says."""
+NOT_EVALUATED = "policy-error"
+"""The rule of what a policy cannot say."""
+
+_BINDING_AT_FAULT = "failed to configure binding"
+_PARAM_REF = Path(("spec", "paramRef"))
+_BLOCKS = (">", ">-", ">+", "|", "|-", "|+")
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+_ANONYMOUS = "system:anonymous"
+_AUTHENTICATED = "system:authenticated"
+_UNAUTHENTICATED = "system:unauthenticated"
+
+
+class Policies(NamedTuple):
+    """Policies that were given, and what is wrong with them.
+
+    Args:
+        set: The policies, with the objects that they look at.
+        authorizer: Who knows what users may do.
+        findings: What is wrong with the policies' files.
+    """
+
+    set: PolicySet
+    authorizer: Authorizer
+    findings: list[Finding]
+
+
+def is_suite(obj: object) -> bool:
+    """Tell whether a document is a suite of ``draguard policy test``, which stands beside policies."""
+    return isinstance(obj, dict) and "cases" in obj and "apiVersion" not in obj
+
+
+def release(stated: str | None) -> int:
+    """Return the release that policies are judged for, as the minor of 1.x: the stated one, or the newest."""
+    return release_of(stated) if stated else NEWEST
+
+
+def load_policies(arguments: Namespace, stated: str | None) -> Policies:
+    """Load what ``--policies`` and ``--authorizer`` name.
+
+    Args:
+        arguments: The command's arguments.
+        stated: The Kubernetes release.
+
+    Raises:
+        UsageError: There is no policy, or the authorizer's file is malformed.
+    """
+    given: list[Given] = []
+    findings: list[Finding] = []
+    for document in read(arguments.policies):
+        if isinstance(document, Unreadable):
+            findings.append(unread(document))
+        elif not is_suite(document.data):
+            given.append(Given(document.data, document))
+    policies = load(given, release(stated))
+    findings += placed(policies.findings, policies.release)
+    if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
+        message = f"--policies: there is no policy in {', '.join(arguments.policies)}"
+        raise UsageError(message)
+    return Policies(policies, _authorizer(arguments.authorizer), findings)
+
+
+def sound_policies(arguments: Namespace, stated: str | None) -> Policies:
+    """Load policies for a command that must not work with half of them; show what is wrong on standard error.
+
+    Raises:
+        UsageError: Something is wrong with one of them.
+    """
+    policies = load_policies(arguments, stated)
+    for line in as_text(policies.findings):
+        print(line, file=sys.stderr)
+    errors = sum(finding.problem.level == ERROR for finding in policies.findings)
+    if errors:
+        message = f"--policies: {counted(errors, 'error')}, as shown above; `draguard policy check` tells more"
+        raise UsageError(message)
+    return policies
+
+
+def _authorizer(path: str | None) -> Authorizer:
+    if path is None:
+        return DENY_ALL
+    documents = list(read([path]))
+    try:
+        match documents:
+            case [Document() as only]:
+                return authorizer_of(only.data)
+            case [Unreadable() as fault, *_]:
+                message = f"{path}:{fault.line}: {fault.message}" if fault.line else f"{path}: {fault.message}"
+            case _:
+                message = f"{path} must hold one document with rules; it holds {len(documents)}"
+    except AuthorizerError as error:
+        message = f"{path}: {error}"
+    message = f"--authorizer: {message}"
+    raise UsageError(message)
+
+
+def user(arguments: Namespace) -> Mapping[str, Any]:
+    """Return who asks: ``--as`` and ``--as-group``, with the groups that the API server adds to them.
+
+    Follows apiserver ``pkg/endpoints/filters/impersonation.go``.
+
+    Raises:
+        UsageError: There are groups without a user.
+    """
+    name, groups = arguments.as_user, list(arguments.as_group)
+    if name is None:
+        if groups:
+            message = "--as-group: groups go with a user: add --as"
+            raise UsageError(message)
+        return DEFAULT_USER
+    if name.startswith(_SERVICE_ACCOUNT) and not groups:
+        namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    if not {_AUTHENTICATED, _UNAUTHENTICATED}.intersection(groups):
+        groups.append(_UNAUTHENTICATED if name == _ANONYMOUS else _AUTHENTICATED)
+    return {"username": name, "groups": groups}
+
+
+class Asked(NamedTuple):
+    """What mutating policies made of an object, and what is found in it.
+
+    Args:
+        request: The request, with the object as it is afterwards.
+        mutation: What was done to it.
+        findings: Why it was refused, or which policies could not be asked.
+        placed: Whether the object states no namespace itself.
+    """
+
+    request: Request
+    mutation: Mutation
+    findings: list[Finding]
+    placed: bool
+
+    @property
+    def manifest(self) -> Any:
+        """The object as it is afterwards, in the namespace that it states itself."""
+        obj = self.mutation.object
+        if not self.placed or obj is None:
+            return obj
+        metadata = {name: value for name, value in metadata_of(obj).items() if name != "namespace"}
+        return {**obj, "metadata": metadata}
+
+
+class Requester:
+    """Sends manifests to policies, as kubectl would send them to an API server.
+
+    Args:
+        policies: The policies.
+        arguments: The command's arguments: who sends them, and into which namespace.
+
+    Raises:
+        UsageError: The user makes no sense.
+    """
+
+    def __init__(self, policies: Policies, arguments: Namespace) -> None:
+        self._policies = policies
+        self._user = user(arguments)
+        self._namespace: str = arguments.namespace
+
+    def change(
+        self,
+        document: Document,
+        old: Any = None,
+        subresource: str = "",
+        rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _: None,
+    ) -> Asked | None:
+        """Ask the mutating policies; None if the document is no object.
+
+        Args:
+            document: The manifest.
+            old: The stored object; None for a new one.
+            subresource: What is updated.
+            rewrite: Says how an object has to change after policies have changed it.
+        """
+        data = document.data
+        if not identity(data).kind:
+            return None
+        policies, authorizer, _ = self._policies
+        request = request_of(
+            data,
+            old if isinstance(old, dict) else None,
+            kinds=policies.kinds,
+            subresource=subresource,
+            user=self._user,
+            namespace=self._namespace,
+        )
+        metadata = metadata_of(data)
+        placed = bool(metadata and request.namespace and not request.is_namespace and not metadata.get("namespace"))
+        if placed:  # the API server does so before admission (registry/rest/meta.go)
+            request = request.with_object({**data, "metadata": {**metadata, "namespace": request.namespace}})
+        done = mutate(request, policies, authorizer, rewrite, completed)
+        decisions, texts = done.verdict.decisions, iter(done.verdict.causes)
+        findings = [
+            self._found(decision, document, ERROR, next(texts)) if decision.denied else each
+            for decision in decisions
+            for each in self._findings(decision, document)
+        ]
+        for text in texts:  # what no policy decides: it has made what cannot be decoded
+            problem = Problem(ERROR, NOT_EVALUATED, done.verdict.reason, Path(), text)
+            findings.append(found(problem, document, f"1.{policies.release}"))
+        return Asked(request.with_object(done.object), done, findings, placed)
+
+    def validate(self, asked: Asked, document: Document) -> tuple[Verdict, list[Finding]]:
+        """Ask the validating policies about an object that mutating policies have let pass."""
+        policies, authorizer, _ = self._policies
+        verdict = validate(completed(asked.request), policies, authorizer)
+        findings = [each for decision in verdict.decisions for each in self._findings(decision, document)]
+        problems = (
+            Problem(NOTE, "assumed", "Assumed", Path(), note)
+            for note in dict.fromkeys(asked.mutation.verdict.notes + verdict.notes)
+        )
+        findings += (found(problem, document, f"1.{policies.release}") for problem in problems)
+        return verdict, list(dict.fromkeys(findings))
+
+    def _findings(self, decision: Decision, document: Document) -> Iterator[Finding]:
+        who = f"{decision.policy.kind} '{decision.policy.name}'"
+        if decision.binding:
+            who += f" with binding '{decision.binding.name}'"
+        if not decision.denied and decision.is_error:
+            text = f"{who} lets this pass, as its failurePolicy is Ignore: {decision.message}"
+            yield self._found(decision, document, NOTE, text)
+        if "Deny" in decision.actions:
+            yield self._found(decision, document, ERROR, decision.refusal)
+        elif "Warn" in decision.actions:
+            text = f"Validation failed for {who}: {decision.message}"
+            yield self._found(decision, document, WARNING, text)
+        elif "Audit" in decision.actions:
+            text = f"{who} lets this pass and notes in the audit log: {decision.message}"
+            yield self._found(decision, document, NOTE, text)
+
+    def _found(self, decision: Decision, document: Document, level: str, text: str) -> Finding:
+        policies = self._policies.set
+        rule = NOT_EVALUATED if decision.is_error else DENIED
+        problem = Problem(level, rule, decision.reason, Path(), text)
+        return found(problem, document, f"1.{policies.release}")._replace(origin=_origin(decision, policies))
+
+
+def _origin(decision: Decision, policies: PolicySet) -> Origin:
+    """Say which expression of which policy has decided."""
+    policy, binding, params = decision.policy, decision.binding, metadata_of(decision.params)
+    names = [text_of(params, name) for name in ("namespace", "name")]
+    origin = Origin(
+        policy.kind,
+        policy.name,
+        binding.name if binding else "",
+        "/".join(filter(None, names)),
+        str(decision.path or ""),
+    )
+    if decision.path is None and binding and decision.message.startswith(_BINDING_AT_FAULT):
+        manifest, path = policies.origins[binding].manifest, _PARAM_REF
+    else:
+        manifest, path = policies.origins[policy].manifest, decision.path or Path()
+    line, column, text = _expression(manifest, path) if path else (manifest.position().line, 1, "")
+    return origin._replace(file=manifest.source, line=line, column=column, text=text)
+
+
+def _expression(document: Document, path: Path) -> tuple[int, int, str]:
+    """Find an expression: on the line of its field, or on the next if it is a block of lines."""
+    place = document.position(path)
+    text = document.line(place.line)
+    if text.rstrip().endswith(_BLOCKS) and (below := document.line(place.line + 1)).strip():
+        return place.line + 1, len(below) - len(below.lstrip()) + 1, below
+    return place.line, place.column, text
+
+
+def placed(findings: Iterable[loading.Finding], minor: int, suite: Document | None = None) -> list[Finding]:
+    """Say where in their files policies and bindings are wrong.
+
+    Args:
+        findings: What is wrong.
+        minor: The Kubernetes release, as the minor of 1.x.
+        suite: The suite of which the other objects are part.
+    """
+    kubernetes, documents = f"1.{minor}", [(each, each.given.manifest or suite) for each in findings]
+    return [found(each.problem, document, kubernetes) for each, document in documents if document is not None]

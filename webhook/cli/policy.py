@@ -1,0 +1,80 @@
+"""``draguard policy``: ``check`` and ``test``."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from webhook.cli.arguments import UsageError
+from webhook.cli.policies import is_suite, placed, release
+from webhook.cli.release import kubernetes
+from webhook.cli.shown import exit_code, show_text
+from webhook.documents import Unreadable, read
+from webhook.policy.check import check_policies
+from webhook.policy.load import Given
+from webhook.policy.manifests import is_policy
+from webhook.report import Report, as_json, identity, unread
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from webhook.policy.check import CheckResult, Cost
+
+
+def run(arguments: Namespace) -> int:
+    """Do what the action says; only a test imports what tests need."""
+    if arguments.action == "check":
+        return check(arguments)
+    code: int = import_module("webhook.cli.suites").run(arguments)
+    return code
+
+
+def check(arguments: Namespace) -> int:
+    """Print what is wrong with policies, and a summary."""
+    minor = release(kubernetes(arguments))
+    report, given = Report(), list[Given]()
+    for document in read(arguments.paths):
+        if isinstance(document, Unreadable):
+            report.findings.append(unread(document))
+        elif not is_suite(document.data):
+            report.files[document.source] = None
+            report.documents += 1
+            given.append(Given(document.data, document))
+            if not is_policy(document.data):
+                about = identity(document.data)
+                report.skipped[about.api_version, about.kind] += 1
+    if not report.findings and not any(is_policy(each.object) for each in given):
+        message = f"there is no policy in {', '.join(arguments.paths)}"
+        raise UsageError(message)
+    result = check_policies(given, minor)
+    report.findings += placed(result.findings, minor)
+    costs = [_cost_of(cost, result) for cost in result.costs]
+    if arguments.output == "json":
+        print(json.dumps(json.loads(as_json(report)) | {"costs": costs}, indent=2))
+    else:
+        show_text(report, arguments, *(map(_told, costs) if arguments.costs else ()))
+    return exit_code(report, arguments)
+
+
+def _cost_of(cost: Cost, result: CheckResult) -> dict[str, Any]:
+    from webhook.cel.kubernetes import CALL_LIMIT  # noqa: PLC0415 - checking has loaded it
+
+    policies = result.policies
+    owner = next(each for each in policies.policies if (each.kind, each.name) == (cost.kind, cost.policy))
+    manifest = policies.origins[owner].manifest
+    return {
+        "kind": cost.kind,
+        "policy": cost.policy,
+        "field": str(cost.path),
+        "file": manifest.source,
+        "line": manifest.position(cost.path).line,
+        "least": cost.least,
+        "most": cost.most,
+        "unbounded": cost.most > CALL_LIMIT,
+    }
+
+
+def _told(cost: dict[str, Any]) -> str:
+    most = "without bound" if cost["unbounded"] else f"at most {cost['most']}"
+    return f"{cost['file']}:{cost['line']}: {cost['field']} of {cost['policy']} costs at least {cost['least']}, {most}"
