@@ -198,8 +198,29 @@ def test_nothing_is_asked_again_after_an_error() -> None:
 
 def test_an_unknown_param_kind_is_an_error_of_the_policy() -> None:
     verdict = made(mutating("m", label("a", "'1'"), paramKind={"apiVersion": "example.com/v1", "kind": "Quota"}))
-    text = "failed to find resource referenced by paramKind: 'example.com/v1, Kind=Quota'"
+    text = "failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Quota'"
     assert verdict.message == f'policy "m" denied request: {text}'
+    assert (verdict.code, verdict.reason) == (403, "Forbidden")
+
+
+def test_missing_parameters_are_told_before_other_errors() -> None:
+    lost = mutating("n", label("a", "'1'"), paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
+    lost[1]["spec"]["paramRef"] = {"name": "c", "parameterNotFoundAction": "Deny"}
+    verdict = made(mutating("m", label("x", "object.nope")), lost)
+    text = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+    assert verdict.message == f"policy 'n' with binding 'n' denied request: {text}"
+    assert verdict.reason == "Forbidden"
+    assert len(verdict.causes) == 2
+
+
+def test_parameters_are_used_one_by_one() -> None:
+    each = "Object{metadata: Object.metadata{labels: {params.metadata.name: params.data.a}}}"
+    manifests = mutating("m", each, paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
+    manifests[1]["spec"]["paramRef"] = {"selector": {}, "parameterNotFoundAction": "Deny"}
+    configs = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": name * 2}} for name in "xy"
+    ]
+    assert labels(made([*manifests, *configs])) == {"app": "a", "x": "xx", "y": "yy"}
 
 
 def test_what_draguard_cannot_merge_it_says() -> None:

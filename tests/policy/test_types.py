@@ -321,6 +321,17 @@ def test_an_empty_list_of_operations_makes_no_patch() -> None:
     assert text.endswith("must evaluate to list(JSONPatch) but got list(dyn)")
 
 
+def test_variables_make_no_objects() -> None:
+    (text,) = said(
+        spec(
+            MUTATING,
+            variables=[{"name": "host", "expression": "Object{}"}],
+            mutations=MUTATING["spec"]["mutations"][1:],
+        )
+    )
+    assert "undeclared reference to 'Object'" in text
+
+
 def test_a_misspelt_field_is_named() -> None:
     (problem,) = judge(spec(POLICY, failurepolicy="Fail"), 36)
     assert problem.message == 'strict decoding error: unknown field "spec.failurepolicy"'

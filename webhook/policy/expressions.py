@@ -147,7 +147,7 @@ class Compiler:
         """Compile a variable; those that follow may use it."""
         # The API server lets no variable make objects or patches.
         scope = self._scope._replace(variables=self._scope.variables or ())
-        compiled = compile_expression(text, scope)
+        compiled = compile_expression(text, scope._replace(patches=False))
         type_ = variable_type(compiled.type if isinstance(compiled, Compiled) else None)
         declared = dict(scope.variables or ()) | {name: type_}
         self._scope = scope._replace(variables=tuple(declared.items()))

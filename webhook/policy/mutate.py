@@ -142,11 +142,13 @@ class _Mutator:
         self.to_reinvoke: set[Key] = set()
 
     def ask_all(self) -> None:
-        """Ask every policy that is about the request."""
-        touched = False
-        for invocation in self._session.invocations(self._session.policies.mutating):
-            touched = self._ask(invocation) or touched
-        if touched:
+        """Ask every policy that is about the request; those that cannot be asked are told of first."""
+        invocations = list(self._session.invocations(self._session.policies.mutating))
+        for invocation in invocations:
+            if invocation.error:
+                self._unconfigured(invocation, invocation.error)
+        touched = [self._ask(invocation) for invocation in invocations if not invocation.error]
+        if any(touched):
             self.to_reinvoke |= self._invoked
 
     def ask_again(self) -> None:
@@ -159,15 +161,13 @@ class _Mutator:
     def _ask(self, invocation: Invocation) -> bool:
         """Ask a policy; tell whether it made its changes, be there any or not."""
         policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
-        if matched is None or invocation.error:
-            self._failed(invocation, invocation.error)
-            return False
+        assert matched is not None  # noqa: S101 - it has matched
         before = self.object
         try:
             obj = convert(before, matched.kind)
             bindings = self._session.bindings(invocation, obj, self._namespace)
         except ConfigurationError as error:
-            self._failed(invocation, f"failed to convert object version: {error}")
+            self._unconfigured(invocation, str(error))
             return False
         met = evaluate_conditions(programs, bindings, self._session.request, matched)
         if met.error and not policy.fails_open:
@@ -213,13 +213,20 @@ class _Mutator:
         try:
             after = convert(obj, own)
         except ConfigurationError as error:
-            self._failed(invocation, f"failed to convert object version: {error}")
+            self._unconfigured(invocation, str(error))
             return
         if after != before:
             self.object = after
             self.to_reinvoke |= self._invoked
 
-    def _failed(self, invocation: Invocation, message: str, mutation: Mutation | None = None) -> None:
+    def _unconfigured(self, invocation: Invocation, error: str) -> None:
+        """Note that a policy or binding cannot be asked."""
+        what = "binding" if invocation.binding else "policy"
+        self._failed(invocation, f"failed to configure {what}: {error}", reason="Forbidden")
+
+    def _failed(
+        self, invocation: Invocation, message: str, mutation: Mutation | None = None, reason: str = INVALID
+    ) -> None:
         policy = invocation.hook.policy
         decision = Decision(
             policy,
@@ -227,7 +234,7 @@ class _Mutator:
             denied=not policy.fails_open,
             is_error=True,
             message=message,
-            reason=INVALID,
+            reason=reason,
             path=mutation.path if mutation else None,
             params=invocation.params,
             refuses=True,

@@ -71,8 +71,8 @@ class Request:
         return text_of(metadata, "name") or text_of(metadata, "generateName") or "Unknown"
 
     def with_object(self, obj: JSONObject | None) -> Request:
-        """Return the same request with another object."""
-        return replace(self, object=obj)
+        """Return the same request with another object, which has no defaults of its own."""
+        return replace(self, object=obj, submitted=None)
 
 
 def metadata_of(obj: object) -> Mapping[str, Any]:
