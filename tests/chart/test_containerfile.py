@@ -63,6 +63,12 @@ class TestWhatItIsMadeOf:
         versions = [each.text for each in containerfile.final_stage() if each.name == "ARG"]
         assert versions == [f"VERSION={project()['version']}"]
 
+    def test_its_base_is_pinned_by_version_and_digest(self) -> None:
+        (base,) = (each.text for each in containerfile.instructions() if each.text.startswith("PYTHON="))
+        assert re.fullmatch(r"PYTHON=docker\.io/library/python:3\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}", base)
+        stages = [each.text for each in containerfile.instructions() if each.name == "FROM"]
+        assert stages == ["${PYTHON} AS build", "${PYTHON}"]
+
 
 class TestWhoRunsInIt:
     def test_the_user_is_a_number_and_the_one_of_the_chart(self) -> None:
