@@ -114,6 +114,23 @@ def test_a_namespace_that_is_not_given_has_only_its_name() -> None:
     assert refuses(about(elsewhere), PODS, namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "other"}})
 
 
+def test_a_namespace_that_is_not_given_is_noted_where_it_matters() -> None:
+    note = 'the namespace "default" was not given: it is taken to have no labels but its name'
+
+    def notes(namespace: dict[str, Any] = POD, **fields: Any) -> tuple[str, ...]:
+        listed = fields.pop("validations", [{"expression": "has(object.metadata)"}])
+        manifests = [policy(validations=listed, **fields), binding(), namespace]
+        return validate(about(), load(manifests)).notes
+
+    selecting = {"resourceRules": [PODS], "namespaceSelector": {"matchLabels": {"a": "b"}}}
+    looking = [{"expression": "has(namespaceObject.metadata.labels)"}]
+    assert notes() == ()
+    assert notes(matchConstraints=selecting) == (note,)
+    assert notes(validations=looking) == (note,)
+    assert notes(NAMESPACE, matchConstraints=selecting) == ()
+    assert notes(NAMESPACE, validations=looking) == ()
+
+
 def test_a_namespace_is_picked_by_its_own_labels() -> None:
     namespaces = PODS | {"resources": ["namespaces"]}
     selector = {"matchLabels": {"env": "test"}}

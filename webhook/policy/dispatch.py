@@ -12,9 +12,10 @@ from webhook.policy.activation import bindings_of, request_value
 from webhook.policy.convert import convert
 from webhook.policy.match import is_exempt, match
 from webhook.policy.params import ConfigurationError, check_param_kind, collect_params
+from webhook.problem import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from webhook.policy.authorizer import Authorizer
     from webhook.policy.load import Hook, PolicySet
@@ -57,13 +58,19 @@ class Session:
         request = self.request
         return self.policies.namespace(request.namespace) if request.namespace and not request.is_namespace else None
 
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """Return a namespace's labels, and note it if they are not known."""
+        if not self.policies.knows_namespace(name):
+            self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
+        return self.policies.namespace_labels(name)
+
     def invocations(self, hooks: Iterable[Hook]) -> Iterator[Invocation]:
         """List the policies that are asked, in their order."""
         if is_exempt(self.request):
             return
         policies, request = self.policies, self.request
         for hook in hooks:
-            matched = match(hook.policy.match, request, policies.kinds, policies.namespace_labels)
+            matched = match(hook.policy.match, request, policies.kinds, self.namespace_labels)
             if matched is None:
                 continue
             try:
@@ -76,7 +83,7 @@ class Session:
 
     def _bound(self, hook: Hook, binding: Binding, matched: Matched) -> Iterator[Invocation]:
         policies, request = self.policies, self.request
-        if binding.match and not match(binding.match, request, policies.kinds, policies.namespace_labels):
+        if binding.match and not match(binding.match, request, policies.kinds, self.namespace_labels):
             return
         try:
             for params in collect_params(hook.policy, binding, request.namespace, policies):
@@ -99,6 +106,8 @@ class Session:
         assert matched is not None  # noqa: S101 - it has matched
         if self._authorizer_bindings is None:
             self._authorizer_bindings = self.authorizer.bindings(self.request, self.notes)
+        if namespace is not None and invocation.hook.sees_namespace:
+            self.namespace_labels(self.request.namespace)
         if (request := self._requests.get(matched)) is None:
             request = self._requests[matched] = request_value(self.request, matched)
         return bindings_of(

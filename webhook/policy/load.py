@@ -39,11 +39,12 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
-    """A policy with its compiled expressions and its bindings."""
+    """A policy with its compiled expressions and its bindings, and whether it looks at the object's namespace."""
 
     policy: Policy
     programs: Programs
     bindings: tuple[Binding, ...]
+    sees_namespace: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +83,10 @@ class PolicySet:
                 labels = {_NAME_LABEL: name} | labels_of(each)
                 return {**each, "metadata": {**metadata_of(each), "labels": labels}}
         return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
+
+    def knows_namespace(self, name: str) -> bool:
+        """Tell whether a namespace was given."""
+        return any(metadata_of(each).get("name") == name for each in self.objects.get(_NAMESPACE_KIND, ()))
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Return a namespace's labels."""
@@ -149,7 +154,7 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
     findings += _unbound(policies, bindings, origins, refused)
     hooks = {
         kind: tuple(
-            Hook(policy, compile_policy(policy, release), bound)
+            Hook(policy, programs := compile_policy(policy, release), bound, programs.sees_namespace)
             for policy in policies.values()
             if policy.kind == kind
             and (bound := tuple(each for each in bindings.values() if (each.kind, each.policy) == (kind, policy.name)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.policy.activation import NamedExpression
-from webhook.policy.expressions import Compiler
+from webhook.policy.expressions import Compiled, Compiler
 from webhook.policy.model import MUTATING
 
 if TYPE_CHECKING:
@@ -23,6 +23,17 @@ class Programs(NamedTuple):
     messages: tuple[NamedExpression | None, ...]
     annotations: tuple[NamedExpression, ...]
     mutations: tuple[NamedExpression, ...]
+
+    @property
+    def sees_namespace(self) -> bool:
+        """Whether an expression looks at the object's namespace."""
+        groups = (self.variables.values(), self.validations, self.messages, self.annotations, self.mutations)
+        return any(
+            isinstance(each.compiled, Compiled) and "namespaceObject" in each.compiled.program.variables
+            for group in groups
+            for each in group
+            if each
+        )
 
 
 def compile_policy(policy: Policy, release: int) -> Programs:
