@@ -59,14 +59,15 @@ def render(
     return rendered
 
 
-def manifests(rendered: Mapping[str, str], namespace: str) -> list[str]:
+def manifests(rendered: Mapping[str, str], namespace: str, standard: str = "restricted") -> list[str]:
     """List the manifests in the order in which to apply them, their namespace first.
 
     Args:
         rendered: What :func:`render` returned.
         namespace: The namespace.
+        standard: The Pod Security Standard that the namespace enforces.
     """
-    labels = "\n".join(f"    pod-security.kubernetes.io/{mode}: restricted" for mode in ("enforce", "warn"))
+    labels = "\n".join(f"    pod-security.kubernetes.io/{mode}: {standard}" for mode in ("enforce", "warn"))
     first = f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {namespace}\n  labels:\n{labels}"
     texts = [text for path, text in rendered.items() if path != NOTES]
     documents = [part.strip() for text in texts for part in text.split("\n---\n") if yaml.safe_load(part)]
@@ -102,7 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (helm_python.HelmError, OSError) as error:
         sys.stderr.write(f"render.py: error: {error}\n")
         return 1
-    sys.stdout.write("\n---\n".join(manifests(rendered, arguments.namespace)) + "\n")
+    standard = "privileged" if values.get("hostNetwork") else "restricted"
+    sys.stdout.write("\n---\n".join(manifests(rendered, arguments.namespace, standard)) + "\n")
     return 0
 
 

@@ -107,6 +107,12 @@ class TestManifests:
         kinds = [manifest["kind"] for manifest in manifests]
         assert kinds[-2:] == ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
 
+    def test_their_namespace_lets_the_pods_in(self, capsys: pytest.CaptureFixture[str]) -> None:
+        for option, standard in (("hostNetwork=false", "restricted"), ("hostNetwork=true", "privileged")):
+            assert main(["--set", option]) == 0
+            namespace, *_ = yaml.safe_load_all(capsys.readouterr().out)
+            assert labels_of(namespace)["pod-security.kubernetes.io/enforce"] == standard
+
     def test_what_cannot_be_rendered_is_told_in_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--kubernetes-version", "1.27"]) == 1
         out, err = capsys.readouterr()
@@ -195,6 +201,13 @@ class TestPods:
         }
         assert pod.get("hostNetwork", False) == VALUES[values].get("hostNetwork", False)
         assert {key for volume in pod["volumes"] for key in volume} <= {"name", "secret", "configMap"}
+
+    def test_who_a_pod_runs_as_can_be_left_to_the_cluster(self) -> None:
+        left = with_values(podSecurityContext=dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup")))
+        assert left.pod["spec"]["securityContext"] == {
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
 
     def test_pods_can_read_their_key_and_nothing_of_the_api_server(self, values: str) -> None:
         release = rendered(values)
