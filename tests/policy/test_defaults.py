@@ -89,6 +89,25 @@ def test_requests_of_v1beta1_with_alternatives_ask_for_none_themselves() -> None
     assert completed["firstAvailable"][0]["count"] == 1
 
 
+def test_what_go_leaves_out_policies_do_not_see() -> None:
+    empty = {"hostNetwork": False, "nodeName": "", "nodeSelector": {}, "priority": 0, "hostUsers": False, "os": None}
+    container = {"name": "", "image": "i", "stdin": False, "env": [{"name": "E", "value": ""}], "args": []}
+    pod = POD | {"spec": empty | {"containers": [container]}}
+    spec = with_defaults(pod, created=True)["spec"]
+    assert {"hostNetwork", "nodeName", "nodeSelector", "os"}.isdisjoint(spec)
+    assert (spec["priority"], spec["hostUsers"]) == (0, False)
+    assert spec["containers"][0]["env"] == [{"name": "E"}]
+    assert spec["containers"][0]["name"] == ""
+    assert {"stdin", "args"}.isdisjoint(spec["containers"][0])
+    assert with_defaults(POD | {"spec": {"containers": []}}, created=True)["spec"]["containers"] == []
+    patch = "[JSONPatch{op: 'add', path: '/spec/dnsPolicy', value: 'None'}]"
+    assert judge(pod, policies=load(mutating("m", patch))).object == pod | {"spec": pod["spec"] | {"dnsPolicy": "None"}}
+
+
+def test_a_claim_has_devices_even_if_it_states_none() -> None:
+    assert with_defaults(CLAIM | {"spec": {}}, created=True)["spec"] == {"devices": {}}
+
+
 def test_objects_of_unknown_kinds_stay_as_they_are() -> None:
     other = {"apiVersion": "example.com/v1", "kind": "Quota"}
     assert with_defaults(other, created=True) is other

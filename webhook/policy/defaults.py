@@ -27,6 +27,12 @@ _CONTAINER: Final = {
 _FILES: Final = {"defaultMode": 0o644}
 _ROLLING: Final = {"maxUnavailable": "25%", "maxSurge": "25%"}
 
+_CONTAINER_ZEROS: Final = frozenset(
+    {"image", "imagePullPolicy", "stdin", "stdinOnce", "tty", "workingDir"}
+    | {"terminationMessagePath", "terminationMessagePolicy"}
+)
+_REQUEST_ZEROS: Final = frozenset({"allocationMode", "count"})
+
 FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
     "PodSpec": {
         "restartPolicy": "Always",
@@ -86,8 +92,40 @@ FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
         "failedJobsHistoryLimit": 1,
     },
     "DeviceToleration": {"operator": "Equal"},
+    "ResourceClaimSpec": {"devices": {}},
 }
 """Fields that are set if they are absent, by the type that has them."""
+
+ZEROS: Final[Mapping[str, frozenset[str]]] = {
+    "ObjectMeta": frozenset({"name", "generateName", "namespace", "uid", "resourceVersion", "generation", "selfLink"}),
+    "PodSpec": frozenset(
+        {"dnsPolicy", "hostIPC", "hostNetwork", "hostPID", "hostname", "nodeName", "priorityClassName", "restartPolicy"}
+        | {"schedulerName", "serviceAccount", "serviceAccountName", "subdomain"}
+    ),
+    "Container": _CONTAINER_ZEROS,
+    "EphemeralContainer": _CONTAINER_ZEROS | {"targetContainerName"},
+    "ContainerPort": frozenset({"name", "hostPort", "protocol", "hostIP"}),
+    "EnvVar": frozenset({"value"}),
+    "VolumeMount": frozenset({"readOnly", "subPath", "subPathExpr"}),
+    "Probe": frozenset(
+        {"initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"}
+    ),
+    "HTTPGetAction": frozenset({"path", "host", "scheme"}),
+    "Toleration": frozenset({"key", "operator", "value", "effect"}),
+    "PersistentVolumeClaimVolumeSource": frozenset({"readOnly"}),
+    "NFSVolumeSource": frozenset({"readOnly"}),
+    "DeploymentSpec": frozenset({"minReadySeconds", "paused"}),
+    "DaemonSetSpec": frozenset({"minReadySeconds"}),
+    "StatefulSetSpec": frozenset({"minReadySeconds", "podManagementPolicy"}),
+    "ExactDeviceRequest": _REQUEST_ZEROS,
+    "DeviceSubRequest": _REQUEST_ZEROS,
+    "DeviceRequest": _REQUEST_ZEROS,
+    "DeviceToleration": frozenset({"key", "operator", "value", "effect"}),
+}
+"""Fields that Go holds by value and leaves out if they are empty, false or 0."""
+
+_KEPT_EMPTY: Final = frozenset({"containers", "nodeSelectorTerms"})
+"""Lists that are there even if they are empty."""
 
 _EVICTED_AFTER: Final = 300
 
@@ -134,13 +172,24 @@ def _defaulted(value: Any, shape: Shape) -> Any:
     if not isinstance(shape, Structure) or not isinstance(value, dict):
         return value
     complete = {
-        key: _defaulted(each, field) if (field := shape.field(key)) is not None else each for key, each in value.items()
+        key: _defaulted(each, field) if (field := shape.field(key)) is not None else each
+        for key, each in value.items()
+        if each or not _is_left_out(key, each, shape)
     }
     for name, default in FIELDS.get(shape.name, {}).items():
         if complete.get(name) is None:
             complete[name] = default
     compute = _COMPUTED.get(shape.name)
     return compute(complete) if compute else complete
+
+
+def _is_left_out(key: str, value: Any, shape: Structure) -> bool:
+    """Tell whether Go leaves an empty value out."""
+    if value is None:
+        return True
+    if isinstance(value, list | dict):
+        return isinstance(shape.field(key), ListOf | MapOf) and key not in _KEPT_EMPTY
+    return key in ZEROS.get(shape.name, ())
 
 
 def _container(container: JSONObject) -> JSONObject:
@@ -219,7 +268,8 @@ def without_defaults(value: Any, defaulted: Any, submitted: Any) -> Any:
             for key, each in value.items()
             if key in given or key not in defaulted or defaulted[key] != each
         }
-        return {key: each for key, each in kept.items() if each or key in given or not defaulted.get(key)}
+        left_out = {key: each for key, each in given.items() if key not in defaulted and key not in value}
+        return left_out | {key: each for key, each in kept.items() if each or key in given or not defaulted.get(key)}
     if isinstance(value, list) and isinstance(defaulted, list):
         given_items = submitted if isinstance(submitted, list) else []
         return [

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 DEFAULT_NAMESPACE: Final = "default"
 _NAMESPACE_KIND: Final = Kind("", "v1", "Namespace")
+_ACTIVE: Final = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "spec": {"finalizers": ["kubernetes"]},
+    "status": {"phase": "Active"},
+}
+"""What the API server adds to every namespace."""
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
@@ -81,8 +88,8 @@ class PolicySet:
         for each in self.objects.get(_NAMESPACE_KIND, ()):
             if metadata_of(each).get("name") == name:
                 labels = {_NAME_LABEL: name} | labels_of(each)
-                return {**each, "metadata": {**metadata_of(each), "labels": labels}}
-        return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
+                return _ACTIVE | each | {"metadata": {**metadata_of(each), "labels": labels}}
+        return _ACTIVE | {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
 
     def knows_namespace(self, name: str) -> bool:
         """Tell whether a namespace was given."""
