@@ -31,7 +31,7 @@ spec:
       operations: [CREATE]
       resources: [resourceclaims]
   validations:
-  - expression: object.metadata.name.startsWith("team-")
+  - expression: object.metadata.name.startsWith("team-") || authorizer.requestResource.check("name").allowed()
     message: begin the name with that of your team
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -57,6 +57,9 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
     "one replica": {"replicas": 1, "priorityClassName": "", "certificates": SECRET},
     "policies": {
         "policies": {"named.yaml": POLICY, "other.json": "{}"},
+        "authorizer": [
+            {"groups": ["boss"], "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["name"]}
+        ],
         "podAnnotations": {"a": "b"},
         "webhooks": {"mutation": {"enabled": True}},
     },

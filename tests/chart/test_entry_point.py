@@ -72,8 +72,9 @@ def mounted() -> Iterator[Path]:
         directory.chmod(0o755)
         secret = {name: base64.b64decode(content) for name, content in RELEASE.one("Secret")["data"].items()}
         mount(directory / "tls", secret, RELEASE.pod["spec"]["volumes"][0]["secret"]["defaultMode"])
-        config = {name: content.encode() for name, content in RELEASE.one("ConfigMap")["data"].items()}
-        mount(directory / "policies", config, 0o644)
+        for config in RELEASE.all("ConfigMap"):
+            files = {name: content.encode() for name, content in config["data"].items()}
+            mount(directory / config["metadata"]["name"].removeprefix("draguard-"), files, 0o644)
         yield directory
     finally:
         shutil.rmtree(directory)
@@ -194,6 +195,10 @@ class TestEntryPoint:
                 "spec": {},
             },
         }
+        asked["request"]["userInfo"]["groups"] = ["boss"]
+        _, body = draguard.request("POST", "/validate", json.dumps(asked).encode())
+        assert json.loads(body)["response"]["allowed"]
+        asked["request"]["userInfo"]["groups"] = ["others"]
         _, body = draguard.request("POST", "/validate", json.dumps(asked).encode())
         response = json.loads(body)["response"]
         assert not response["allowed"]

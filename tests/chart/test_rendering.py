@@ -258,13 +258,16 @@ class TestPods:
 class TestPolicies:
     def test_policies_are_where_draguard_looks(self) -> None:
         release = rendered("policies")
-        volumes = {volume["name"]: volume for volume in release.pod["spec"]["volumes"]}
-        mounts = {mount["mountPath"]: mount for mount in release.container["volumeMounts"]}
-        mount = mounts[release.options["policies"]]
-        config = release.one("ConfigMap")
-        assert volumes[mount["name"]]["configMap"]["name"] == config["metadata"]["name"]
-        assert mount["readOnly"]
-        assert config["data"] == VALUES["policies"]["policies"]
+        configs = {config["metadata"]["name"]: config["data"] for config in release.all("ConfigMap")}
+        volumes = {volume["name"]: volume["configMap"] for volume in release.pod["spec"]["volumes"][1:]}
+        mounted = {
+            mount["mountPath"]: configs[volumes[mount["name"]]["name"]]
+            for mount in release.container["volumeMounts"][1:]
+            if mount["readOnly"]
+        }
+        directory, name = release.options["authorizer"].rsplit("/", 1)
+        assert mounted[release.options["policies"]] == VALUES["policies"]["policies"]
+        assert yaml.safe_load(mounted[directory][name]) == {"rules": VALUES["policies"]["authorizer"]}
 
     def test_other_policies_make_other_pods(self) -> None:
         pods = [with_values(policies={"a.yaml": text}).pod["metadata"]["annotations"] for text in ("a: 1", "a: 2")]
