@@ -1,12 +1,10 @@
-"""What holds for any text, however it is read: by the short cut or not, with libyaml or without, quickly."""
+"""What holds for any text, with libyaml or without."""
 
 from __future__ import annotations
 
-import gc
 import json
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -14,12 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
-from webhook.documents.blocks import GIVEN_UP, read_blocks
 from webhook.documents.compose import Composed, compose
 from webhook.documents.fault import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PARTS = json.loads((Path(__file__).parent / "documents" / "pieces.json").read_text("utf-8"))
 PIECES, KEYS, VALUES = PARTS["pieces"], PARTS["keys"], PARTS["values"]
@@ -43,17 +37,12 @@ LINES = st.builds(
 )
 
 
-def same_or_given_up(text: str) -> bool:
-    """Tell whether the short cut reads a text, having checked that it reads what there is."""
-    found = read_blocks(text)
-    if found is GIVEN_UP:
-        return False
-    assert repr(Composed(found)) == repr(compose(text)), text
-    return True
-
-
 @given(
-    st.binary(max_size=60) | YAML.map(lambda text: text.encode(errors="surrogatepass")) | st.text(max_size=40) | YAML
+    st.binary(max_size=60)
+    | YAML.map(lambda text: text.encode(errors="surrogatepass"))
+    | st.text(max_size=40)
+    | YAML
+    | st.lists(LINES, max_size=7).map(lambda lines: "".join(f"{line}\n" for line in lines))
 )
 @settings(max_examples=1500, deadline=None)
 @example(b'{"a": ' + b"9" * 5000 + b"}")
@@ -78,56 +67,6 @@ def deepest(value: Any) -> list[str | int]:
         path.append(key)
         value = value[key]
     return path
-
-
-@given(st.lists(LINES, max_size=7).map(lambda lines: "".join(f"{line}\n" for line in lines)))
-@settings(max_examples=3000, deadline=None)
-@example("a: |\n  x")
-@example("a: |\n   \n  x\n")
-@example("a: >\n\n  x\n")
-@example("a: x\n  # c\n  y\n")
-@example("k" * 1100 + ": 1\n")
-@example("a: 1\n" + "k" * 300 + ":\n")
-@example("a: \x85b\n")
-@example("a:\n  b: |\n    x\n  y\n")
-def test_the_short_cut_reads_what_there_is(text: str) -> None:
-    same_or_given_up(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "# c\n\n",
-        "a: 1\nb:\n- x\n- y: z\n  w:\n    - 1\nc: [1, {d: e}]\n",
-        "a: |-\n  x\n    y\n\n  z\nb: >\n  p\n  q\nc: |\n  r\n\nd:\n",
-        "- - a\n  - b\n- - c: d\n    e: f\n- g\n",
-        "a: one\n  two three\n  four\nb: 'it''s'\nc: \"x\\ty\"\n",
-        "  a: é # c\n  b:   {}   \n\n  n: no\n  y: null\n",
-    ],
-)
-def test_the_short_cut_reads_ordinary_manifests(text: str) -> None:
-    assert same_or_given_up(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\n".join("  " * level + "a:" for level in range(100)),
-        "\n".join("  " * level + "- a:" for level in range(0, 200, 2)),
-        "\n".join("  " * 8 * level + "- " * 9 + "a" for level in range(20)),
-        "- " * 100 + "a",
-        "a: " + "[" * 100 + "]" * 100,
-    ],
-)
-def test_the_short_cut_bounds_what_it_builds(text: str) -> None:
-    assert read_blocks(text) is GIVEN_UP
-
-
-def test_the_short_cut_forgets_lines_in_time() -> None:
-    for number in range(50_000):
-        read_blocks(f"name: n{number}")
-    assert read_blocks("name: n1") == {"name": "n1"}
 
 
 @given(YAML.filter(lambda text: "\ufeff" not in text))
@@ -158,47 +97,3 @@ def test_without_libyaml_documents_are_found_in_the_same_places(monkeypatch: pyt
     assert bad.line == 5
     assert isinstance(ugly, Unreadable)
     assert ugly.line == 6
-
-
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata:
-  name: claim-{number}
-  labels: {{app: trainer}}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-        count: {count}
-        selectors:
-        - cel:
-            expression: device.attributes["gpu.example.com"].model == "a100"
-"""
-CLAIMS = "---\n".join(CLAIM.format(number=number, count=number % 8 + 1) for number in range(500))
-
-
-def test_reading_takes_less_time_than_pyyaml_needs_in_c() -> None:
-    ours = quickest(lambda: sum(1 for _ in parse(CLAIMS)))
-    theirs = quickest(lambda: sum(1 for _ in yaml.load_all(CLAIMS, yaml.CSafeLoader)))
-    assert ours < 0.8 * theirs
-
-
-def quickest(work: Callable[[], int]) -> float:
-    times = []
-    for _ in range(5):
-        gc.collect()
-        start = time.perf_counter()
-        assert work() == 500
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def test_where_a_thousand_problems_are_is_found_in_time() -> None:
-    found = [each for each in parse(CLAIMS * 2) if isinstance(each, Document)]
-    start = time.perf_counter()
-    for document in reversed(found):
-        document.line(document.position(("spec", "devices", "requests", 0, "exactly", "count")).line)
-    assert time.perf_counter() - start < 5

@@ -227,7 +227,7 @@ class _Composer:
         if self._aliased > MAX_ALIASED:
             raise _excessive_aliasing(event)
         self._descend(event, depth + anchor.height)
-        return copied(anchor.value)
+        return _copied(anchor.value)
 
     def _anchored(self, event: Any) -> _Anchor:
         name = event.anchor
@@ -239,11 +239,11 @@ class _Composer:
         return anchor
 
 
-def copied(value: Any) -> Any:
+def _copied(value: Any) -> Any:
     """Copy a JSON value, so that what an alias repeats can be changed in one place."""
     if isinstance(value, dict):
-        return {key: copied(inner) for key, inner in value.items()}
-    return [copied(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _allowed_aliases(values: int) -> float:

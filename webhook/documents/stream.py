@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.documents.blocks import GIVEN_UP, read_blocks
 from webhook.documents.compose import Composed, compose
 from webhook.documents.fault import Fault
 from webhook.documents.jsontext import Decoder
@@ -174,7 +173,7 @@ def _yaml_documents(
         composed, fault = _NOTHING, misplaced
         if fault is None:
             try:
-                composed = _composed(chunk)
+                composed = compose(chunk)
             except Fault as reason:
                 reason.offset += begin
                 fault = reason if not_json is None or not_json.offset <= reason.offset else not_json
@@ -193,11 +192,6 @@ def _yaml_documents(
             offset = _after(_SPACE, source.text, begin + composed.ignored)
             message = "Kubernetes' reader ignores what follows the end of a document"
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
-
-
-def _composed(text: str) -> Composed:
-    value = read_blocks(text)
-    return compose(text) if value is GIVEN_UP else Composed(value)
 
 
 def _chunks(text: str, start: int) -> Iterator[tuple[int, str, Fault | None]]:
