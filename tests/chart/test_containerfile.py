@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from typing import Any
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -13,29 +15,35 @@ from tests.chart import containerfile
 from tests.chart.rendering import rendered
 from tests.command import ROOT
 
-LOCK = (ROOT / "Containerfile.lock").read_text(encoding="utf-8")
-LOCKED = {canonicalize_name(name): version for name, version in re.findall(r"^([\w.-]+)==([\w.]+)", LOCK, re.MULTILINE)}
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+WANTED: dict[str, list[str]] = {
+    "Containerfile.lock": PROJECT["project"]["dependencies"],
+    "Containerfile.build.lock": PROJECT["build-system"]["requires"],
+}
 
 
-def project() -> dict[str, object]:
-    read: dict[str, object] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return read
+def locked(file: str) -> dict[str, tuple[str, int]]:
+    """Read a lock: the version of each package, and how many hashes it has."""
+    packages = re.split(r"^(?=\S+==)", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    heads = (package.split(maxsplit=1)[0].split("==") for package in packages)
+    return {
+        canonicalize_name(name): (version, package.count("--hash=sha256:"))
+        for (name, version), package in zip(heads, packages, strict=True)
+    }
 
 
 class TestWhatItIsMadeOf:
-    def test_every_dependency_is_locked_in_a_version_that_fits(self) -> None:
-        dependencies = project()["dependencies"]
-        assert isinstance(dependencies, list)
-        for text in dependencies:
+    @pytest.mark.parametrize("file", WANTED)
+    def test_every_dependency_is_locked_in_a_version_that_fits(self, file: str) -> None:
+        found = locked(file)
+        for text in WANTED[file]:
             requirement = Requirement(text)
-            assert requirement.specifier.contains(LOCKED[canonicalize_name(requirement.name)]), (
-                f"{text}: docs/install.md says how Containerfile.lock is made anew"
-            )
+            version, _ = found.get(canonicalize_name(requirement.name), ("0", 0))
+            assert requirement.specifier.contains(version), f"{text}: docs/install.md says how {file} is made anew"
 
-    def test_every_locked_package_has_hashes(self) -> None:
-        packages = re.split(r"^(?=\S+==)", LOCK, flags=re.MULTILINE)[1:]
-        assert len(packages) == len(LOCKED)
-        assert all("--hash=sha256:" in package for package in packages)
+    @pytest.mark.parametrize("file", WANTED)
+    def test_every_locked_package_has_hashes(self, file: str) -> None:
+        assert all(hashes for _, hashes in locked(file).values())
 
     def test_only_wheels_of_locked_bytes_are_installed(self) -> None:
         installs = [
@@ -61,7 +69,7 @@ class TestWhatItIsMadeOf:
 
     def test_its_label_states_the_release(self) -> None:
         versions = [each.text for each in containerfile.final_stage() if each.name == "ARG"]
-        assert versions == [f"VERSION={project()['version']}"]
+        assert versions == [f"VERSION={PROJECT['project']['version']}"]
 
     def test_its_base_is_pinned_by_version_and_digest(self) -> None:
         (base,) = (each.text for each in containerfile.instructions() if each.text.startswith("PYTHON="))
