@@ -14,7 +14,8 @@ import webhook.cli.validate
 from tests.command import ROOT, SCRIPT, draguard, process
 from webhook.cli import main
 
-COMMANDS = ("validate", "mutate", "explain", "review", "serve", "certs")
+COMMANDS = ("validate", "mutate", "explain", "policy", "review", "serve", "certs")
+ACTIONS = (*COMMANDS, "policy check", "policy test")
 BAD = "examples/limits/nodes.yaml"
 
 
@@ -25,14 +26,14 @@ class TestHelp:
         assert all(f"\n    {command} " in done.out for command in COMMANDS)
         assert "exit codes:" in done.out
 
-    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("command", ACTIONS)
     def test_every_command_shows_examples(self, command: str) -> None:
-        done = draguard(command, "--help")
+        done = draguard(*command.split(), "--help")
         assert done.code == 0
         assert f"examples:\n  draguard {command}" in done.out
 
     def test_its_lines_fit_on_a_screen(self) -> None:
-        text = "".join(draguard(command, "--help").out for command in COMMANDS) + draguard("--help").out
+        text = "".join(draguard(*command.split(), "--help").out for command in ACTIONS) + draguard("--help").out
         assert [line for line in text.splitlines() if len(line) > 100] == []
 
     def test_without_a_command_it_is_wrong_use(self) -> None:

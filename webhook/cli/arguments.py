@@ -103,10 +103,11 @@ examples:
   draguard policy test --output junit policies/ > report.xml
 
 A suite is a YAML document with cases, in a file beside the policies; it tests what the manifests of
-its directory hold. docs/policies.md tells what a suite says. Validations that no case has seen true,
-or none false, are warnings. JSON output is one object: suites (each with file, line, kubernetes,
-and cases with name, file, line, passed, failures); coverage (each with kind, policy, field, file,
-line, missing); findings, as those of validate; summary (suites, cases, failed, expressions, covered).
+its directory hold. docs/policies.md tells what a suite says. Validations that no case has seen
+true, or none false, are warnings. JSON output is one object: suites (each with file, line,
+kubernetes, and cases with name, file, line, passed, failures); coverage (each with kind, policy,
+field, file, line, missing); findings, as those of validate; summary (suites, cases, failed,
+expressions, covered, errors, warnings).
 """
 
 _SERVE = """\

@@ -14,7 +14,7 @@ from webhook.documents import Unreadable, read
 from webhook.policy.check import check_policies
 from webhook.policy.load import Given
 from webhook.policy.manifests import is_policy
-from webhook.report import Report, as_json, identity, unread
+from webhook.report import Report, as_json, identity, summary, unread
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -53,7 +53,7 @@ def check(arguments: Namespace) -> int:
     if arguments.output == "json":
         print(json.dumps(json.loads(as_json(report)) | {"costs": costs}, indent=2))
     else:
-        show_text(report, arguments, *(map(_told, costs) if arguments.costs else ()))
+        show_text(report, arguments, *(map(_told, costs) if arguments.costs else ()), closing=summary(report))
     return exit_code(report, arguments)
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from webhook.report import as_text, summary
+from webhook.report import as_text
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from webhook.report import Report
 
 
-def show_text(report: Report, arguments: Namespace, *lines: str) -> None:
-    """Print findings, further lines, and a summary unless that is not wanted."""
+def show_text(report: Report, arguments: Namespace, *lines: str, closing: str) -> None:
+    """Print findings, further lines, and a last one unless that is not wanted."""
     color = arguments.color == "always" or (arguments.color == "auto" and _takes_colors())
     for line in as_text(report.findings, color=color):
         print(line)
     for line in lines:
         print(line)
     if not arguments.quiet:
-        print(summary(report))
+        print(closing)
 
 
 def _takes_colors() -> bool:

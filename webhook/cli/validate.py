@@ -17,7 +17,7 @@ from webhook.cli.release import kubernetes
 from webhook.cli.shown import exit_code, show_text
 from webhook.documents import Document, Unreadable, read
 from webhook.problem import BAD_REQUEST, WARNING, Path, Problem
-from webhook.report import Finding, Identity, Report, as_json, found, identity, unread
+from webhook.report import Finding, Identity, Report, as_json, found, identity, summary, unread
 from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> int:
     if arguments.output == "json":
         print(as_json(report))
     else:
-        show_text(report, arguments)
+        show_text(report, arguments, closing=summary(report))
     return exit_code(report, arguments)
 
 

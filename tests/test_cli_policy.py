@@ -1,0 +1,647 @@
+"""Policies on the command line: ``policy check`` and ``test``, and ``--policies`` of ``validate`` and ``mutate``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.command import ROOT, draguard, process
+from tests.policy.examples import POD, binding, mutating, policy
+from tests.policy.examples import spec as with_spec
+from webhook.documents import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CONFIG: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "limits"},
+    "data": {"most": "1"},
+}
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": {"tier": "small"}}}
+NODELESS = with_spec(POD, nodeName=None)
+WIDGET: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Widget",
+    "metadata": {"name": "w"},
+}
+LIMITED = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: limited}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}
+  validations:
+  - expression: |
+      object.metadata.name != "bad"
+    message: bad name
+  - expression: has(object.spec.containers)
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: everywhere}
+spec: {policyName: limited, validationActions: [Deny]}
+"""
+SUITE = """\
+objects:
+  pod:
+    apiVersion: v1
+    kind: Pod
+    metadata: {name: good, namespace: default}
+    spec: {containers: [{name: c, image: i}]}
+cases:
+- name: a good name
+  object: pod
+  expect: {allowed: true}
+- name: a bad one
+  object: pod
+  patch: [{op: replace, path: /metadata/name, value: bad}]
+  expect: {allowed: false, message: bad name}
+"""
+WHOLE = (
+    SUITE
+    + """\
+- name: nothing to run
+  object: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}
+  expect: {allowed: false}
+"""
+)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def write(**files: str | list[Any]) -> Path:
+        for name, content in files.items():
+            path = tmp_path / f"{name.replace('__', '/')}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content if isinstance(content, str) else dump(content), encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def findings(*arguments: str | Path) -> list[dict[str, Any]]:
+    done = draguard(*arguments, "--output", "json")
+    assert done.err == ""
+    found: list[dict[str, Any]] = json.loads(done.out)["findings"]
+    return found
+
+
+def bad(pod: dict[str, Any] = NODELESS) -> dict[str, Any]:
+    return pod | {"metadata": {"name": "bad"}}
+
+
+class TestValidate:
+    def test_a_finding_shows_the_object_and_the_expression(self, write: Callable[..., Path]) -> None:
+        folder = write(policies__p=LIMITED, pod=[bad()])
+        done = draguard("validate", "--policies", folder / "policies", folder / "pod.yaml")
+        kind = "ValidatingAdmissionPolicy"
+        limited = f"{kind} 'limited'"
+        assert done.code == 1
+        assert done.out.splitlines() == [
+            f"{folder}/pod.yaml:1:1: error policy: {limited} with binding 'everywhere' denied request: bad name",
+            f"policy: {folder}/policies/p.yaml:10:7: spec.validations[0].expression of {kind} limited",
+            '10 |       object.metadata.name != "bad"',
+            "   |       ^^^^^^^^^^^^^^^^^^^^",
+            "",
+            "1 document in 1 file: 1 error",
+        ]
+
+    def test_json_names_the_policy_its_binding_and_the_expression(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED, pod=[bad()])
+        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert (found["level"], found["rule"], found["reason"], found["name"]) == ("error", "policy", "Invalid", "bad")
+        assert found["policy"] == {
+            "kind": "ValidatingAdmissionPolicy",
+            "name": "limited",
+            "binding": "everywhere",
+            "params": "",
+            "field": "spec.validations[0].expression",
+            "file": f"{folder}/p.yaml",
+            "line": 10,
+            "column": 7,
+        }
+
+    @pytest.mark.parametrize(
+        ("actions", "level", "code", "strictly"),
+        [(["Deny", "Audit"], "error", 1, 1), (["Warn", "Audit"], "warning", 0, 1), (["Audit"], "note", 0, 0)],
+    )
+    def test_the_level_is_that_of_the_bindings_actions(
+        self, actions: list[str], level: str, code: int, strictly: int, write: Callable[..., Path]
+    ) -> None:
+        refusing = policy(validations=[{"expression": "false"}])
+        folder = write(p=[refusing, binding(validationActions=actions)], pod=[NODELESS])
+        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
+        assert [each["level"] for each in findings(*command)] == [level]
+        assert (draguard(*command).code, draguard(*command, "--strict").code) == (code, strictly)
+        assert draguard(*command).out.endswith(f"1 document in 1 file: 1 {level}\n")
+
+    @pytest.mark.parametrize(("failure_policy", "level"), [("Fail", "error"), ("Ignore", "note")])
+    def test_what_cannot_be_evaluated_is_told_whatever_the_failure_policy(
+        self, failure_policy: str, level: str, write: Callable[..., Path]
+    ) -> None:
+        failing = policy(
+            validations=[{"expression": "object.metadata.labels.absent == 'a'"}], failurePolicy=failure_policy
+        )
+        folder = write(p=[failing, binding()], pod=[NODELESS])
+        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert (found["level"], found["rule"]) == (level, "policy-error")
+        assert found["message"].endswith("no such key: absent")
+
+    def test_parameters_and_namespaces_are_found_among_the_policies(self, write: Callable[..., Path]) -> None:
+        asking = policy(
+            paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
+            validations=[
+                {
+                    "expression": "size(object.spec.containers) < int(params.data.most)",
+                    "messageExpression": "'in ' + namespaceObject.metadata.labels.tier",
+                }
+            ],
+        )
+        bound = binding(paramRef={"name": "limits", "parameterNotFoundAction": "Deny"})
+        config = {**CONFIG, "metadata": {"name": "limits", "namespace": "team"}}
+        pod = {**NODELESS, "metadata": {"name": "p"}}
+        folder = write(policies__p=[asking, bound], policies__context=[config, NAMESPACE], pod=[pod])
+        command: list[str | Path] = ["validate", "--policies", folder / "policies", folder / "pod.yaml"]
+        (found,) = findings(*command, "--namespace", "team")
+        assert found["message"].endswith("denied request: in small")
+        assert found["policy"]["params"] == "team/limits"
+        (elsewhere,) = findings(*command)
+        assert (elsewhere["rule"], elsewhere["policy"]["field"]) == ("policy-error", "")
+        assert "no params found for policy binding" in elsewhere["message"]
+        text = draguard(*command).out
+        assert " |   paramRef:\n" in text
+
+    def test_several_paths_make_one_set(self, write: Callable[..., Path]) -> None:
+        refusing, bound = policy(validations=[{"expression": "false"}]), binding()
+        folder = write(p=[refusing], b=[bound], pod=[NODELESS])
+        command: list[str | Path] = [
+            "validate",
+            "--policies",
+            folder / "p.yaml",
+            "--policies",
+            folder / "b.yaml",
+            folder / "pod.yaml",
+        ]
+        assert [each["rule"] for each in findings(*command)] == ["policy"]
+
+    def test_objects_go_into_their_namespace_before_policies_see_them(self, write: Callable[..., Path]) -> None:
+        placed = policy(
+            validations=[{"expression": "object.metadata.namespace == 'team' && request.namespace == 'team'"}]
+        )
+        folder = write(p=[placed, binding()], pod=[{**NODELESS, "metadata": {"name": "p"}}])
+        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
+        assert findings(*command, "-n", "team") == []
+        assert len(findings(*command)) == 1
+
+    def test_defaults_are_set_before_policies_see_objects(self, write: Callable[..., Path]) -> None:
+        defaulted = policy(validations=[{"expression": "object.spec.restartPolicy == 'Always'"}])
+        folder = write(p=[defaulted, binding()], pod=[NODELESS])
+        assert findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml") == []
+
+    @pytest.mark.parametrize(
+        ("options", "username", "groups"),
+        [
+            ([], "kubernetes-admin", ["kubeadm:cluster-admins", "system:authenticated"]),
+            (["--as", "jane"], "jane", ["system:authenticated"]),
+            (["--as", "jane", "--as-group", "a", "--as-group", "b"], "jane", ["a", "b", "system:authenticated"]),
+            (["--as", "jane", "--as-group", "system:authenticated"], "jane", ["system:authenticated"]),
+            (["--as", "system:anonymous"], "system:anonymous", ["system:unauthenticated"]),
+            (
+                ["--as", "system:serviceaccount:ci:deployer"],
+                "system:serviceaccount:ci:deployer",
+                ["system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"],
+            ),
+        ],
+    )
+    def test_the_user_is_given_in_kubectls_words(
+        self, options: list[str], username: str, groups: list[str], write: Callable[..., Path]
+    ) -> None:
+        telling = policy(
+            validations=[
+                {
+                    "expression": "false",
+                    "messageExpression": "request.userInfo.username + ' ' + request.userInfo.groups.join(' ')",
+                }
+            ]
+        )
+        folder = write(p=[telling, binding()], pod=[NODELESS])
+        (found,) = findings("validate", "--policies", folder / "p.yaml", *options, folder / "pod.yaml")
+        assert found["message"].endswith(f"denied request: {username} {' '.join(groups)}")
+
+    def test_with_an_old_state_it_is_an_update(self, write: Callable[..., Path]) -> None:
+        telling = policy(
+            validations=[
+                {"expression": "false", "messageExpression": "request.operation + (oldObject == null ? '' : ' of old')"}
+            ]
+        )
+        folder = write(p=[telling, binding()], pod=[NODELESS])
+        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
+        assert findings(*command)[0]["message"].endswith(": CREATE")
+        assert findings(*command, "--old", folder / "pod.yaml")[0]["message"].endswith(": UPDATE of old")
+
+    def test_mutating_policies_change_objects_before_the_rules(self, write: Callable[..., Path]) -> None:
+        mending = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/resourceClaims/0/unknown'}]")
+        claims = [{**POD["spec"]["resourceClaims"][0], "unknown": True}]
+        folder = write(p=mending, pod=[with_spec(NODELESS, resourceClaims=claims)])
+        assert [each["rule"] for each in findings("validate", folder / "pod.yaml")] == ["unknown-field"]
+        assert findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml") == []
+
+    def test_a_mutating_policy_that_fails_is_told(self, write: Callable[..., Path]) -> None:
+        failing = mutating("m", "Object{metadata: Object.metadata{labels: {'a': object.spec.absent}}}")
+        folder = write(p=failing, pod=[NODELESS])
+        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert (found["level"], found["policy"]["name"]) == ("error", "m")
+        assert found["message"].startswith("policy 'm' with binding 'm' denied request: ")
+
+    def test_a_change_that_cannot_be_decoded_is_told(self, write: Callable[..., Path]) -> None:
+        breaking = mutating("m", "[JSONPatch{op: 'add', path: '/spec/containers', value: 'x'}]")
+        folder = write(p=breaking, pod=[NODELESS])
+        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert (found["level"], found["rule"], found["reason"]) == ("error", "policy-error", "InternalError")
+
+    def test_what_cannot_be_decoded_reaches_no_policy(self, write: Callable[..., Path]) -> None:
+        folder = write(
+            p=[policy(validations=[{"expression": "false"}]), binding()], pod=[with_spec(NODELESS, containers=3)]
+        )
+        found = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert [each["rule"] for each in found] == ["wrong-type"]
+
+    def test_objects_of_any_kind_are_judged_by_policies(self, write: Callable[..., Path]) -> None:
+        rules = [{"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["*"], "resources": ["widgets"]}]
+        refusing = policy(rules=rules, validations=[{"expression": "false"}])
+        folder = write(p=[refusing, binding()], objects=[WIDGET, CONFIG, [3]])
+        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "objects.yaml"]
+        assert [each["kind"] for each in findings(*command)] == ["Widget"]
+        assert "2 skipped (kinds not judged: 1 without kind, 1 ConfigMap)" in draguard(*command).out
+
+    def test_what_an_authorizer_would_know_is_assumed_and_told(self, write: Callable[..., Path]) -> None:
+        asking = policy(validations=[{"expression": "authorizer.path('/x').check('get').allowed()"}])
+        folder = write(p=[asking, binding()], pod=[NODELESS], rules="rules: [{nonResourceURLs: [/x], verbs: [get]}]")
+        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
+        assert [(each["level"], each["rule"]) for each in findings(*command)] == [
+            ("error", "policy"),
+            ("note", "assumed"),
+        ]
+        allowed = findings(*command, "--authorizer", folder / "rules.yaml")
+        assert [each["level"] for each in allowed] == ["note"]
+
+    def test_policies_that_the_api_server_refuses_are_findings_in_their_files(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace('!= "bad"', "!="), pod=[NODELESS])
+        done = draguard("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert done.code == 1
+        assert done.out.startswith(f"{folder}/p.yaml:9:5: error ")
+
+    @pytest.mark.parametrize(
+        ("options", "complaint"),
+        [
+            (["--policies", "{}/pod.yaml"], "--policies: there is no policy in {}/pod.yaml"),
+            (["--policies", "{}/p.yaml", "--as-group", "a"], "--as-group: groups go with a user: add --as"),
+            (
+                ["--policies", "{}/p.yaml", "--authorizer", "{}/gone"],
+                "--authorizer: {}/gone: no such file or directory",
+            ),
+            (
+                ["--policies", "{}/p.yaml", "--authorizer", "{}/p.yaml"],
+                "--authorizer: {}/p.yaml must hold one document",
+            ),
+            (["--policies", "{}/p.yaml", "--authorizer", "{}/pod.yaml"], "--authorizer: {}/pod.yaml: an authorizer's"),
+            (["--policies", "{}/p.yaml", "--authorizer", "{}/cut.yaml"], "--authorizer: {}/cut.yaml:1: "),
+        ],
+    )
+    def test_wrong_use_is_told(self, options: list[str], complaint: str, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED, pod=[NODELESS], cut="a: [")
+        done = draguard("validate", *(each.format(folder) for each in options), folder / "pod.yaml")
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"draguard validate: error: {complaint.format(folder)}")
+
+    def test_a_path_that_does_not_exist_is_wrong_use(self, write: Callable[..., Path]) -> None:
+        folder = write(pod=[NODELESS])
+        done = process("validate", "--policies", folder / "gone", folder / "pod.yaml")
+        assert (done.code, done.err) == (2, "")
+        assert done.out.startswith(f"{folder}/gone: error unreadable: no such file or directory")
+
+    def test_only_who_has_policies_pays_for_the_engine(self) -> None:
+        code = "import sys; from webhook.cli import main; main(['validate', 'examples/pre-scheduled']); "
+        code += "sys.exit([each for each in sys.modules if each.startswith(('webhook.cel', 'webhook.policy'))])"
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.stderr == "[]\n"
+
+
+class TestPreScheduled:
+    def test_a_pod_that_can_never_run_is_warned_of(self, write: Callable[..., Path]) -> None:
+        (found,) = findings("validate", write(pod=[POD]))
+        assert (found["level"], found["rule"], found["field"]) == ("warning", "prescheduled", "spec.nodeName")
+        assert "draguard mutate" in found["hint"]
+
+    def test_so_is_one_of_a_template(self, write: Callable[..., Path]) -> None:
+        job = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "j"},
+            "spec": {"template": {"spec": POD["spec"] | {"restartPolicy": "Never"}}},
+        }
+        (found,) = findings("validate", write(job=[job]))
+        assert (found["rule"], found["field"]) == ("prescheduled", "spec.template.spec.nodeName")
+
+    def test_one_that_contradicts_itself_is_warned_of(self, write: Callable[..., Path]) -> None:
+        (found,) = findings("validate", write(pod=[with_spec(POD, nodeSelector={"kubernetes.io/hostname": "other"})]))
+        assert (found["level"], found["rule"]) == ("warning", "prescheduled-contradiction")
+
+    def test_a_stored_pod_may_have_been_scheduled(self, write: Callable[..., Path]) -> None:
+        stored = POD | {"metadata": POD["metadata"] | {"uid": "5a1e7e4c-3d3c-4f0e-8a59-9a3b5c0f8f3e"}}
+        folder = write(pod=[stored])
+        assert findings("validate", folder) == []
+        assert findings("validate", "--old", folder, folder) == []
+
+
+class TestMutate:
+    def test_mutating_policies_change_manifests(self, write: Callable[..., Path]) -> None:
+        labelling = mutating("m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}")
+        pod = {**NODELESS, "metadata": {"name": "p"}}
+        folder = write(p=labelling, pod=[pod, CONFIG, [3]])
+        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert (done.code, done.err) == (0, "")
+        assert done.out == dump([{**pod, "metadata": {"name": "p", "labels": {"a": "b"}}}, CONFIG, [3]])
+        patch = draguard("mutate", "--patch", "--policies", folder / "p.yaml", folder / "pod.yaml").out
+        assert json.loads(patch)["patch"] == [{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}]
+
+    def test_the_scheduler_is_brought_in_after_them(self, write: Callable[..., Path]) -> None:
+        elsewhere = mutating("m", "Object{spec: Object.spec{nodeName: 'node-2'}}")
+        folder = write(p=elsewhere, pod=[POD])
+        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert "kubernetes.io/hostname: node-2" in done.out
+        assert "warning prescheduled" in done.err
+
+    @pytest.mark.parametrize(
+        "mutation",
+        [
+            "Object{metadata: Object.metadata{labels: {'a': object.spec.absent}}}",
+            "[JSONPatch{op: 'add', path: '/spec/nodeSelector', value: {'kubernetes.io/hostname': 'other'}}]",
+        ],
+        ids=["an error", "a contradiction"],
+    )
+    def test_if_anything_is_wrong_nothing_is_printed(self, mutation: str, write: Callable[..., Path]) -> None:
+        folder = write(p=mutating("m", mutation), pod=[NODELESS, POD])
+        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert (done.code, done.out) == (1, "")
+        assert f"{folder}/pod.yaml:" in done.err
+
+    def test_a_policy_that_ignores_its_failure_is_told_of(self, write: Callable[..., Path]) -> None:
+        ignoring = mutating("m", "Object{spec: Object.spec{nodeName: object.spec.absent}}", failurePolicy="Ignore")
+        folder = write(p=ignoring, pod=[NODELESS])
+        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert (done.code, done.out) == (0, dump([NODELESS]))
+        assert "note policy-error: " in done.err
+
+
+class TestCheck:
+    def test_policies_that_are_fine_pass(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED, tests=SUITE, c=[CONFIG])
+        done = process("policy", "check", folder)
+        assert (done.code, done.err) == (0, "")
+        assert done.out == "3 documents in 2 files: no problems; 1 skipped (kinds not judged: 1 ConfigMap)\n"
+
+    def test_what_does_not_compile_is_an_error_at_its_line(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace('!= "bad"', "!= 3.0 + 1"))
+        done = process("policy", "check", folder)
+        assert (done.code, done.err) == (1, "")
+        assert f"{folder}/p.yaml:9:5: error " in done.out
+        assert "found no matching overload for '_+_' applied to '(double, int)'" in done.out
+
+    def test_what_cannot_work_is_a_warning(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace("has(object.spec.containers)", "1 < 2"))
+        assert [(each["level"], each["rule"]) for each in findings("policy", "check", folder)] == [
+            ("warning", "never-refuses")
+        ]
+        assert draguard("policy", "check", folder).code == 0
+        assert draguard("policy", "check", "--strict", folder).code == 1
+
+    def test_it_is_checked_for_a_release(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED)
+        found = findings("policy", "check", "--kubernetes-version", "1.29", folder)
+        assert [each["rule"] for each in found] == ["not-served", "not-served"]
+
+    def test_costs_are_told(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace("has(object.spec.containers)", "object.spec.containers.all(c, c.name != '')"))
+        lines = draguard("policy", "check", "--costs", folder).out.splitlines()
+        assert lines[0].startswith(f"{folder}/p.yaml:9: spec.validations[0].expression of limited costs at least ")
+        costs = json.loads(draguard("policy", "check", "--output", "json", folder).out)["costs"]
+        assert [(each["policy"], each["line"], each["unbounded"]) for each in costs] == [
+            ("limited", 9, False),
+            ("limited", 12, True),
+        ]
+
+    def test_unreadable_files_are_findings(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED, q="a: [")
+        assert draguard("policy", "check", folder).code == 1
+        assert draguard("policy", "check", folder / "gone").code == 2
+
+    def test_a_place_without_policies_is_wrong_use(self, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "check", write(c=[CONFIG]))
+        assert (done.code, done.out) == (2, "")
+        assert "draguard policy: error: there is no policy in " in done.err
+
+    def test_an_action_is_needed(self) -> None:
+        done = draguard("policy")
+        assert (done.code, done.out) == (2, "")
+        assert "error: the following arguments are required: ACTION" in done.err
+
+
+class TestTest:
+    def test_suites_that_pass_and_see_everything_pass(self, write: Callable[..., Path]) -> None:
+        done = process("policy", "test", "--strict", write(a__policy=LIMITED, a__tests=WHOLE))
+        assert done == (0, "3 cases in 1 suite: 3 passed; 2 of 2 expressions covered\n", "")
+
+    def test_what_fails_is_shown_at_its_case(self, write: Callable[..., Path]) -> None:
+        folder = write(policy=LIMITED, tests=WHOLE.replace("message: bad name", "message: worse"))
+        done = process("policy", "test", folder)
+        assert (done.code, done.err) == (1, "")
+        assert done.out.splitlines() == [
+            f"{folder}/tests.yaml:11:3: error case: cases[1]: a bad one: message: expected 'worse', got 'bad name'",
+            "11 | - name: a bad one",
+            "   |   ^^^^",
+            "",
+            "3 cases in 1 suite: 2 passed, 1 failed; 2 of 2 expressions covered",
+        ]
+
+    def test_what_no_case_has_seen_is_listed(self, write: Callable[..., Path]) -> None:
+        folder = write(policy=LIMITED, tests=SUITE)
+        (found,) = findings("policy", "test", folder)
+        assert (found["level"], found["rule"], found["file"]) == ("warning", "not-covered", f"{folder}/policy.yaml")
+        assert (found["line"], found["message"]) == (12, "no case has seen this false")
+        assert draguard("policy", "test", folder).code == 0
+        assert draguard("policy", "test", "--strict", folder).code == 1
+
+    def test_suites_of_a_directory_cover_together(self, write: Callable[..., Path]) -> None:
+        more = "cases: [{object: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}, expect: {allowed: false}}]"
+        folder = write(policy=LIMITED, tests=SUITE, more=more)
+        assert findings("policy", "test", folder) == []
+        assert len(findings("policy", "test", folder / "more.yaml")) == 2
+
+    def test_a_suite_tests_what_stands_in_its_own_directory(self, write: Callable[..., Path]) -> None:
+        folder = write(a__policy=LIMITED, a__tests=WHOLE, b__policy=LIMITED.replace("bad", "worse"), b__tests=SUITE)
+        found = findings("policy", "test", folder)
+        assert {each["file"] for each in found} == {f"{folder}/b/policy.yaml", f"{folder}/b/tests.yaml"}
+
+    @pytest.mark.parametrize("name", ["policy.yaml", "tests.yaml", ".", "*.yaml"])
+    def test_policies_or_suites_may_be_named(self, name: str, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "test", write(policy=LIMITED, tests=WHOLE) / name)
+        assert done.out.startswith("3 cases in 1 suite: 3 passed")
+
+    def test_standard_input_holds_both(self) -> None:
+        done = draguard("policy", "test", "-", stdin=f"{LIMITED}---\n{WHOLE}".encode())
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith("3 cases in 1 suite: 3 passed")
+
+    def test_a_file_without_directory_stands_in_the_current_one(
+        self, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(write(policy=LIMITED, tests=WHOLE))
+        assert draguard("policy", "test", "tests.yaml").out.startswith("3 cases in 1 suite: 3 passed")
+
+    def test_a_policy_beside_which_there_is_no_suite_is_told_of(self, write: Callable[..., Path]) -> None:
+        found = findings("policy", "test", write(policy=LIMITED))
+        assert [(each["level"], each["rule"], each["line"]) for each in found] == [("warning", "not-tested", 1)]
+
+    def test_the_release_is_the_suites_or_a_given_one(self, write: Callable[..., Path]) -> None:
+        folder = write(policy=LIMITED, tests=f'kubernetes: "1.31"\n{WHOLE}')
+
+        def releases(*options: str) -> list[str]:
+            done = draguard("policy", "test", "--output", "json", *options, folder)
+            return [each["kubernetes"] for each in json.loads(done.out)["suites"]]
+
+        assert (releases(), releases("--kubernetes-version", "1.33")) == (["1.31"], ["1.33"])
+
+    def test_policies_of_a_suites_own_context_are_found_in_the_suite(self, write: Callable[..., Path]) -> None:
+        context = json.dumps([policy(validations=[{"expression": "object."}])])
+        folder = write(tests=f"context: {context}\n{SUITE}", policy=LIMITED)
+        found = [each for each in findings("policy", "test", folder) if each["rule"] not in {"case", "not-covered"}]
+        assert {each["file"] for each in found} == {f"{folder}/tests.yaml"}
+
+    @pytest.mark.parametrize(
+        ("suite", "complaint"),
+        [
+            ("cases: []", "cases: a suite has a list of cases"),
+            ("cases: 3", "cases: a suite has a list of cases"),
+            ("cases: [{}]\ncase: 1", "the suite: there is no field 'case'"),
+            ('cases: [{}]\nkubernetes: "1.2"', "kubernetes: Kubernetes 1.2 is not known here"),
+            ("cases: [3]", "cases[0]: cases[0]: cases[0]: must be a map with name"),
+        ],
+    )
+    def test_a_malformed_suite_is_told_why(self, suite: str, complaint: str, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "test", write(policy=LIMITED, tests=suite))
+        assert done.code == 1
+        assert complaint in done.out
+
+    def test_a_place_without_suites_is_wrong_use(self, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "test", write(c=[CONFIG]))
+        assert (done.code, done.out) == (2, "")
+        assert "draguard policy: error: there is no suite in " in done.err
+
+    def test_unreadable_files_are_told_once(self, write: Callable[..., Path]) -> None:
+        folder = write(policy=LIMITED, tests=WHOLE, cut="a: [")
+        assert [each["rule"] for each in findings("policy", "test", folder)] == ["unreadable"]
+
+    def test_json_has_suites_coverage_findings_and_a_summary(self, write: Callable[..., Path]) -> None:
+        folder = write(policy=LIMITED, tests=SUITE)
+        told = json.loads(draguard("policy", "test", "--output", "json", folder).out)
+        assert [case["name"] for case in told["suites"][0]["cases"]] == ["a good name", "a bad one"]
+        assert told["suites"][0]["cases"][1] == {
+            "name": "a bad one",
+            "file": f"{folder}/tests.yaml",
+            "line": 11,
+            "passed": True,
+            "failures": [],
+        }
+        assert told["coverage"][1] == {
+            "kind": "ValidatingAdmissionPolicy",
+            "policy": "limited",
+            "field": "spec.validations[1].expression",
+            "file": f"{folder}/policy.yaml",
+            "line": 12,
+            "missing": ["false"],
+        }
+        assert told["summary"] == {
+            "suites": 1,
+            "cases": 2,
+            "failed": 0,
+            "expressions": 2,
+            "covered": 1,
+            "errors": 0,
+            "warnings": 1,
+        }
+
+    def test_junit_has_cases_coverage_and_what_is_wrong(self, write: Callable[..., Path]) -> None:
+        suite = SUITE.replace("a bad one", '"<&\\"\\u0007>"').replace("message: bad name", "message: worse")
+        folder = write(policy=LIMITED, tests=suite, more="cases: []")
+        done = draguard("policy", "test", "--output", "junit", folder)
+        suites = {each.get("name"): each for each in ET.fromstring(done.out)}  # noqa: S314 - our own output
+        _, failed = suites[f"{folder}/tests.yaml"]
+        assert (failed.get("name"), failed.get("line")) == ('<&"?>', "11")
+        assert failed[0].get("message") == "message: expected 'worse', got 'bad name'"
+        assert suites[f"{folder}/tests.yaml"].get("failures") == "1"
+        assert [len(each) for each in suites["coverage"]] == [0, 1]
+        assert suites["coverage"].get("skipped") == "1"
+        assert suites["policies"].get("errors") == "1"
+        strict = ET.fromstring(draguard("policy", "test", "--strict", "--output", "junit", folder).out)  # noqa: S314 - as above
+        assert next(each for each in strict if each.get("name") == "coverage").get("failures") == "1"
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in (ROOT / "policies").iterdir() if path.is_dir()))
+class TestLibrary:
+    def test_every_policy_is_sound_and_tested_to_the_last_expression(self, folder: str) -> None:
+        assert draguard("policy", "check", "--strict", ROOT / "policies" / folder).code == 0
+        assert draguard("policy", "test", "--strict", ROOT / "policies" / folder).code == 0
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda children: (
+        st.lists(children, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["cases", "object", "expect", "allowed", "kind", "metadata", "name", "spec", "patch", "context"]
+            ),
+            children,
+            max_size=4,
+        )
+    ),
+    max_leaves=15,
+)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    suite=st.fixed_dictionaries(
+        {"cases": st.lists(JSON, max_size=3) | JSON}, optional={"objects": JSON, "context": JSON}
+    ),
+    obj=st.fixed_dictionaries(
+        {"apiVersion": st.sampled_from(["v1", "apps/v1"]), "kind": st.just("Pod")},
+        optional={"metadata": JSON, "spec": JSON},
+    ),
+    policies=st.sampled_from([LIMITED, dump(mutating("m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"))]),
+)
+def test_nothing_makes_a_command_raise(suite: Any, obj: Any, policies: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(policies, encoding="utf-8")
+    (tmp_path / "tests.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    (tmp_path / "object.json").write_text(json.dumps(obj), encoding="utf-8")
+    commands: tuple[list[str | Path], ...] = (
+        ["policy", "test"],
+        ["policy", "check"],
+        ["validate", "--policies", tmp_path],
+        ["mutate", "--policies", tmp_path],
+    )
+    for command in commands:
+        assert draguard(*command, tmp_path).code in {0, 1, 2}

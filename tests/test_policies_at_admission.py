@@ -1,0 +1,247 @@
+"""Policies at admission: AdmissionReviews in, AdmissionReviews out."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.command import draguard
+from tests.policy.examples import PODS, binding, mutating, policy
+from tests.test_admission import CLAIM, POD, asked
+from webhook.admission import MAX_ANNOTATION_KEY, Endpoint, Options, review
+from webhook.documents import dump
+from webhook.policy import evaluate
+from webhook.policy.authorizer import authorizer_of
+from webhook.policy.difference import difference
+from webhook.policy.load import load
+from webhook.policy.patch import apply_patch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PERSON = {"username": "jane", "groups": ["system:authenticated"]}
+
+
+def answered(manifests: list[Any], obj: Any, endpoint: Endpoint = "validate", **request: Any) -> dict[str, Any]:
+    """Answer a review with policies."""
+    options = Options(policies=load(manifests))
+    response: dict[str, Any] = review(asked(obj, **request), endpoint, options)["response"]
+    return response
+
+
+def saying(expression: str = "false", **fields: Any) -> dict[str, Any]:
+    return policy(validations=[{"expression": expression, "message": "no"} | fields])
+
+
+def patched(response: dict[str, Any], obj: Any = POD) -> Any:
+    assert response["allowed"], response
+    return apply_patch(obj, json.loads(base64.b64decode(response["patch"])))
+
+
+class TestValidating:
+    def test_the_first_denial_is_told_in_the_api_servers_words_with_its_code(self) -> None:
+        response = answered([saying(reason="Forbidden"), binding()], POD)
+        refusal = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"
+        assert response == {
+            "uid": "c7df00db",
+            "allowed": False,
+            "status": {
+                "status": "Failure",
+                "code": 403,
+                "reason": "Forbidden",
+                "message": f'pods "pod" is forbidden: {refusal}',
+                "details": {"name": "pod", "group": "", "kind": "pods", "causes": [{"message": refusal}]},
+            },
+        }
+
+    def test_what_holds_is_allowed_without_a_word(self) -> None:
+        assert answered([saying("true"), binding()], POD) == {"uid": "c7df00db", "allowed": True}
+
+    def test_a_failure_may_only_warn(self) -> None:
+        response = answered([saying(), binding(validationActions=["Warn"])], POD)
+        assert response["allowed"]
+        assert response["warnings"] == [
+            "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': no",
+        ]
+
+    def test_a_failure_may_be_noted_in_the_audit_log(self) -> None:
+        response = answered([saying(), binding(validationActions=["Audit"])], POD)
+        (failure,) = json.loads(response["auditAnnotations"]["validation_failure"])
+        assert response["allowed"]
+        assert (failure["policy"], failure["message"], failure["validationActions"]) == ("p", "no", ["Audit"])
+
+    def test_keys_of_audit_annotations_are_such_as_the_api_server_takes_of_webhooks(self) -> None:
+        noting = policy(
+            auditAnnotations=[{"key": "k" * 60, "valueExpression": "'v'"}, {"key": "a", "valueExpression": "'w'"}]
+        )
+        annotations = answered([noting, binding()], POD)["auditAnnotations"]
+        assert annotations == {"p." + "k" * 60: "v", "p.a": "w"}
+        long = policy("x." * 60 + "x", auditAnnotations=[{"key": "k" * 63, "valueExpression": "'v'"}])
+        (key,) = answered([long, binding(policy_name="x." * 60 + "x")], POD)["auditAnnotations"]
+        assert key == "k" * MAX_ANNOTATION_KEY
+
+    @pytest.mark.parametrize(("failure_policy", "allowed"), [("Fail", False), ("Ignore", True)])
+    def test_an_error_is_decided_by_the_policys_failure_policy(self, failure_policy: str, allowed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+        failing = saying("object.spec.absent == 1") | {}
+        failing["spec"]["failurePolicy"] = failure_policy
+        assert answered([failing, binding()], POD)["allowed"] is allowed
+
+    def test_the_api_servers_own_rules_come_first(self) -> None:
+        wrong = copy.deepcopy(POD)
+        wrong["spec"]["resourceClaims"][0]["name"] = "cat"
+        assert answered([saying(), binding()], wrong)["status"]["message"].startswith('Pod "pod" is invalid: ')
+
+    def test_warnings_of_rules_come_before_those_of_policies(self) -> None:
+        claims = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+        every = policy(rules=[claims], validations=[{"expression": "false", "message": "no"}])
+        claim = {**CLAIM, "apiVersion": "resource.k8s.io/v1beta1", "spec": {}}
+        first, second = answered([every, binding(validationActions=["Warn"])], claim)["warnings"]
+        assert "deprecated" in first
+        assert "Validation failed" in second
+
+    @pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
+    def test_policies_are_asked_about_every_operation(self, operation: str) -> None:
+        told = saying(messageExpression="string(request.operation)")
+        response = answered([told, binding()], None, old=POD, operation=operation)
+        assert response["status"]["message"].endswith(f"denied request: {operation}")
+
+    def test_the_user_is_the_reviews(self) -> None:
+        mine = saying("request.userInfo.username == 'admin'")
+        assert answered([mine, binding()], POD)["allowed"]
+        assert not answered([mine, binding()], POD, userInfo=PERSON)["allowed"]
+
+    def test_what_users_may_do_is_what_the_given_rules_say_and_the_answer_tells(self) -> None:
+        asking = saying("authorizer.path('/x').check('get').allowed()")
+        policies = load([asking, binding()])
+        refused = review(asked(POD), "validate", Options(policies=policies))["response"]
+        assert not refused["allowed"]
+        assert "without a cluster" in refused["auditAnnotations"]["assumed"]
+        allowing = authorizer_of({"rules": [{"nonResourceURLs": ["*"], "verbs": ["get"]}]})
+        assert review(asked(POD), "validate", Options(policies=policies, authorizer=allowing))["response"]["allowed"]
+
+    @pytest.mark.parametrize("fail_open", [False, True])
+    def test_what_goes_wrong_unexpectedly_is_decided_in_the_one_place(
+        self,
+        fail_open: bool,  # noqa: FBT001 - a parameter of the test
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        # No input is known that makes policies raise, so they are made to.
+        monkeypatch.setattr(evaluate, "validate", lambda *_: 1 / 0)
+        options = Options(policies=load([saying("true"), binding()]), fail_open=fail_open)
+        with caplog.at_level(logging.ERROR):
+            assert review(asked(POD), "validate", options)["response"]["allowed"] is fail_open
+        assert "ZeroDivisionError" in caplog.text
+
+
+class TestMutating:
+    def test_policies_change_the_object(self) -> None:
+        labelled = mutating("m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}")
+        claim = {**POD, "spec": {"containers": []}}
+        response = answered(labelled, claim, "mutate")
+        assert response["patchType"] == "JSONPatch"
+        assert patched(response, claim) == {**claim, "metadata": {**claim["metadata"], "labels": {"a": "b"}}}
+
+    def test_what_no_policy_changes_is_not_patched(self) -> None:
+        same = mutating("m", "Object{metadata: Object.metadata{name: 'pod'}}")
+        response = answered(same, {**POD, "spec": {"containers": []}}, "mutate")
+        assert response == {"uid": "c7df00db", "allowed": True}
+
+    def test_pre_scheduled_pods_are_rewritten_after_policies(self) -> None:
+        elsewhere = mutating("m", "Object{spec: Object.spec{nodeName: 'node-2'}}")
+        response = answered(elsewhere, POD, "mutate")
+        spec = patched(response)["spec"]
+        assert spec["nodeSelector"] == {"kubernetes.io/hostname": "node-2"}
+        assert "nodeName" not in spec
+        assert response["warnings"]
+        assert response["auditAnnotations"]["prescheduled"].startswith("node-2")
+
+    def test_a_policy_that_does_the_rewrite_leaves_nothing_to_do(self) -> None:
+        moved = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/nodeName'}]")
+        response = answered(moved, POD, "mutate")
+        assert "warnings" not in response
+        assert "nodeSelector" not in patched(response)["spec"]
+
+    @pytest.mark.parametrize(("reinvocation", "seen"), [("IfNeeded", True), ("Never", False)])
+    def test_only_policies_that_want_to_know_see_the_rewrite(self, reinvocation: str, seen: bool) -> None:  # noqa: FBT001 - a parameter of the test
+        expression = "Object{metadata: Object.metadata{labels: {'placed': has(object.spec.nodeSelector) ? 'y' : 'n'}}}"
+        noting = mutating("m", expression, reinvocationPolicy=reinvocation)
+        assert patched(answered(noting, POD, "mutate"))["metadata"]["labels"]["placed"] == ("y" if seen else "n")
+
+    def test_a_policy_that_fails_refuses_as_the_api_server_does(self) -> None:
+        failing = mutating("m", "Object{metadata: Object.metadata{labels: {'a': object.spec.absent}}}")
+        status = answered(failing, POD, "mutate")["status"]
+        assert status["code"] == 403
+        assert status["message"].startswith("policy 'm' with binding 'm' denied request: ")
+
+    def test_a_pod_that_could_never_run_is_refused(self) -> None:
+        value = "{'kubernetes.io/hostname': 'other'}"
+        contradicting = mutating("m", f"[JSONPatch{{op: 'add', path: '/spec/nodeSelector', value: {value}}}]")
+        status = answered(contradicting, POD, "mutate")["status"]
+        assert (status["code"], status["reason"]) == (422, "Invalid")
+
+    @pytest.mark.parametrize("obj", [None, 3, [], {}, {"metadata": 3}, {"spec": None, "metadata": {"labels": []}}])
+    @pytest.mark.parametrize("endpoint", ["validate", "mutate"])
+    def test_any_object_gets_an_answer(self, obj: Any, endpoint: Endpoint) -> None:
+        manifests = [*mutating("m", "Object{spec: Object.spec{nodeName: 'a'}}"), saying("has(object.spec)"), binding()]
+        sent = asked(POD)
+        sent["request"]["object"] = obj
+        response = review(sent, endpoint, Options(policies=load(manifests)))["response"]
+        assert "could not answer" not in json.dumps(response)
+
+    def test_what_is_deleted_is_not_changed(self) -> None:
+        manifests = mutating(
+            "m", "Object{spec: Object.spec{nodeName: 'a'}}", matchConstraints={"resourceRules": [PODS]}
+        )
+        assert answered(manifests, None, "mutate", old=POD, operation="DELETE")["allowed"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, 1.0, "", "a", "/", "~1"]),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.sampled_from("ab/~"), children, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from("ab/~"), JSON), st.dictionaries(st.sampled_from("ab/~"), JSON))
+def test_a_difference_leads_from_one_value_to_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
+    assert json.dumps(apply_patch(before, difference(before, after)), sort_keys=True) == json.dumps(
+        after, sort_keys=True
+    )
+    assert difference(before, before) == []
+
+
+class TestCommandLine:
+    def given(self, folder: Path, *manifests: Any) -> Path:
+        (folder / "policies.yaml").write_text(dump(manifests), encoding="utf-8")
+        return folder / "policies.yaml"
+
+    def test_review_answers_with_policies(self, tmp_path: Path) -> None:
+        path = self.given(tmp_path, saying(), binding())
+        done = draguard("review", "--policies", path, "-", stdin=json.dumps(asked(POD)).encode())
+        assert (done.code, done.err) == (0, "")
+        assert json.loads(done.out)["response"]["status"]["message"].endswith("denied request: no")
+
+    def test_review_takes_what_users_may_do(self, tmp_path: Path) -> None:
+        path = self.given(tmp_path, saying("authorizer.path('/x').check('get').allowed()"), binding())
+        rules = tmp_path / "rules.yaml"
+        rules.write_text("rules: [{nonResourceURLs: [/x], verbs: [get]}]", encoding="utf-8")
+        stdin = json.dumps(asked(POD)).encode()
+        done = draguard("review", "--policies", path, "--authorizer", rules, "-", stdin=stdin)
+        assert json.loads(done.out)["response"]["allowed"]
+
+    @pytest.mark.parametrize("command", [["review", "-"], ["serve", "--dev"], ["mutate", "-"]], ids=" ".join)
+    def test_no_command_works_with_half_of_the_policies(self, command: list[str], tmp_path: Path) -> None:
+        path = self.given(tmp_path, saying("object."), binding())
+        done = draguard(*command, "--policies", path)
+        assert (done.code, done.out) == (2, "")
+        assert f"{path}:" in done.err
+        assert "Syntax error" in done.err
+        assert f"draguard {command[0]}: error: --policies: 1 error, as shown above" in done.err

@@ -1,0 +1,246 @@
+"""``draguard policy test``: the suites that stand beside policies."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.cli.arguments import UsageError
+from webhook.cli.policies import is_suite, placed, release
+from webhook.cli.release import kubernetes
+from webhook.cli.shown import exit_code, show_text
+from webhook.documents import Document, Unreadable, read
+from webhook.documents.files import SUFFIXES
+from webhook.policy.load import Given
+from webhook.policy.manifests import is_policy
+from webhook.policy.testing import SuiteError, SuiteResult, run_suite
+from webhook.problem import ERROR, WARNING, Path, Problem
+from webhook.report import Finding, Report, counted, found, json_of, unread
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webhook.policy.coverage import Covered
+
+_STANDARD_INPUT = "<stdin>"
+
+
+class Ran(NamedTuple):
+    """A suite and what became of it.
+
+    Args:
+        suite: The suite's document.
+        kubernetes: The release for which it was run, such as ``1.36``.
+        result: What became of it.
+    """
+
+    suite: Document
+    kubernetes: str
+    result: SuiteResult
+
+    def failures(self) -> Iterator[Finding]:
+        """Say where cases stand that failed, and why."""
+        for index, case in enumerate(self.result.cases):
+            for failure in case.failures:
+                problem = Problem(ERROR, "case", "", Path(("cases", index)), f"{case.name}: {failure}")
+                yield found(problem, self.suite, self.kubernetes)
+
+
+class Tested(NamedTuple):
+    """All that was tested.
+
+    Args:
+        report: What was found.
+        ran: The suites.
+        coverage: The expressions of the policies, with what all suites have seen of them, and where they stand.
+    """
+
+    report: Report
+    ran: Sequence[Ran]
+    coverage: Sequence[tuple[Covered, Document]]
+
+    @property
+    def cases(self) -> int:
+        """How many cases there are."""
+        return sum(len(each.result.cases) for each in self.ran)
+
+    @property
+    def failed(self) -> int:
+        """How many cases failed."""
+        return sum(not case.passed for each in self.ran for case in each.result.cases)
+
+    @property
+    def covered(self) -> int:
+        """Of how many expressions everything was seen."""
+        return sum(not each.missing for each, _ in self.coverage)
+
+
+def run(arguments: Namespace) -> int:
+    """Run the suites, and print what failed, what no case has seen, and a summary."""
+    tested = test(arguments.paths, kubernetes(arguments))
+    if not tested.ran and not tested.report.findings:
+        message = f"there is no suite in {', '.join(arguments.paths)}; a suite is a document with cases"
+        raise UsageError(message)
+    if arguments.output == "json":
+        print(_as_json(tested))
+    elif arguments.output == "junit":
+        from webhook.cli.junit import as_junit  # noqa: PLC0415 - one output of three
+
+        print(as_junit(tested, strict=arguments.strict))
+    else:
+        show_text(tested.report, arguments, closing=_summary(tested))
+    return exit_code(tested.report, arguments)
+
+
+def test(paths: Iterable[str], stated: str | None) -> Tested:
+    """Run the suites that paths name, or those beside the policies that they name.
+
+    Args:
+        paths: Files, directories, globs, ``-``.
+        stated: The release for which all suites are run; None for what each of them says.
+    """
+    report, ran = Report(), list[Ran]()
+    findings: dict[Finding, None] = {}
+    coverage: dict[tuple[str, int, Path], tuple[Covered, Document]] = {}
+    for directory in _directories(paths, findings):
+        given = [Given(document.data, document) for document in directory.manifests]
+        for suite in directory.suites:
+            report.files[suite.source] = None
+            try:
+                result = run_suite(suite.data, given, release(stated) if stated else None)
+            except SuiteError as error:
+                findings[found(Problem(ERROR, "suite", "", Path(), str(error)), suite)] = None
+                continue
+            minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
+            ran.append(Ran(suite, f"1.{minor}", result))
+            findings |= dict.fromkeys((*placed(result.findings, minor, suite), *ran[-1].failures()))
+            _add(coverage, result.coverage, suite)
+        if not directory.suites:
+            findings |= dict.fromkeys(_untested(directory.manifests))
+    findings |= dict.fromkeys(_unseen(coverage.values()))
+    report.findings += findings
+    return Tested(report, ran, list(coverage.values()))
+
+
+class _Directory(NamedTuple):
+    """What stands in one directory: the suites that are to be run, and the manifests that they test."""
+
+    suites: list[Document]
+    manifests: list[Document]
+
+
+def _directories(paths: Iterable[str], findings: dict[Finding, None]) -> Iterator[_Directory]:
+    """Read the directories in which suites or policies are named; what cannot be read is a finding."""
+    named: dict[str, list[Document]] = {}
+    for document in _readable(read(paths), findings):
+        if is_suite(document.data) or is_policy(document.data) or document.source == _STANDARD_INPUT:
+            where = _STANDARD_INPUT if document.source == _STANDARD_INPUT else _directory(document.source)
+            named.setdefault(where, []).append(document)
+    for where, documents in named.items():
+        beside = documents if where == _STANDARD_INPUT else list(_readable(read(_manifests(where)), findings))
+        suites = [each for each in documents if is_suite(each.data)]
+        yield _Directory(
+            suites or [each for each in beside if is_suite(each.data)],
+            [each for each in beside if not is_suite(each.data)],
+        )
+
+
+def _readable(documents: Iterable[Document | Unreadable], findings: dict[Finding, None]) -> Iterator[Document]:
+    for document in documents:
+        if isinstance(document, Unreadable):
+            findings[unread(document)] = None
+        else:
+            yield document
+
+
+def _directory(file: str) -> str:
+    return os.path.dirname(file)  # noqa: PTH120 - names are shown as given
+
+
+def _manifests(directory: str) -> list[str]:
+    """List the manifests of a directory, without those of directories below."""
+    try:
+        names = sorted(os.listdir(directory or "."))  # noqa: PTH208 - names are shown as given
+    except OSError:  # gone since it was read, or its name is no text
+        return []
+    paths = (os.path.join(directory, name) for name in names if name.endswith(SUFFIXES))  # noqa: PTH118 - as above
+    return [path for path in paths if os.path.isfile(path)]  # noqa: PTH113 - as above
+
+
+def _add(
+    coverage: dict[tuple[str, int, Path], tuple[Covered, Document]], seen: Iterable[Covered], suite: Document
+) -> None:
+    """Take into account what one suite has seen."""
+    for each in seen:
+        manifest: Document = each.policy.manifest or suite
+        key = (manifest.source, manifest.index, each.path)
+        before = coverage[key][0] if key in coverage else each
+        union = each._replace(passed=each.passed or before.passed, failed=each.failed or before.failed)
+        coverage[key] = (union, manifest)
+
+
+def _unseen(coverage: Iterable[tuple[Covered, Document]]) -> Iterator[Finding]:
+    for each, manifest in coverage:
+        if each.missing:
+            message = f"no case has seen this {' or '.join(each.missing)}"
+            yield found(Problem(WARNING, "not-covered", "", each.path, message), manifest)
+
+
+def _untested(manifests: Iterable[Document]) -> Iterator[Finding]:
+    for document in manifests:
+        if is_policy(document.data) and not document.data["kind"].endswith("Binding"):
+            message = "no suite stands beside this policy"
+            hint = "write one, such as tests.yaml in the same directory"
+            yield found(Problem(WARNING, "not-tested", "", Path(), message, hint), document)
+
+
+def _summary(tested: Tested) -> str:
+    passed = tested.cases - tested.failed
+    text = f"{counted(tested.cases, 'case')} in {counted(len(tested.ran), 'suite')}: {passed} passed"
+    text += f", {tested.failed} failed" if tested.failed else ""
+    return f"{text}; {tested.covered} of {counted(len(tested.coverage), 'expression')} covered"
+
+
+def _as_json(tested: Tested) -> str:
+    suites = [
+        {
+            "file": ran.suite.source,
+            "line": ran.suite.position().line,
+            "kubernetes": ran.kubernetes,
+            "cases": [
+                {
+                    "name": case.name,
+                    "file": ran.suite.source,
+                    "line": ran.suite.position(("cases", index)).line,
+                    "passed": case.passed,
+                    "failures": case.failures,
+                }
+                for index, case in enumerate(ran.result.cases)
+            ],
+        }
+        for ran in tested.ran
+    ]
+    coverage = [
+        {
+            "kind": each.policy.kind,
+            "policy": each.policy.name,
+            "field": str(each.path),
+            "file": manifest.source,
+            "line": manifest.position(each.path).line,
+            "missing": each.missing,
+        }
+        for each, manifest in tested.coverage
+    ]
+    summary = {
+        "suites": len(tested.ran),
+        "cases": tested.cases,
+        "failed": tested.failed,
+        "expressions": len(tested.coverage),
+        "covered": tested.covered,
+        "errors": tested.report.errors,
+        "warnings": tested.report.warnings,
+    }
+    findings = [json_of(finding) for finding in tested.report.findings]
+    return json.dumps({"suites": suites, "coverage": coverage, "findings": findings, "summary": summary}, indent=2)
