@@ -64,6 +64,8 @@ def judge(
     if (kind := find(obj.get("apiVersion"), obj.get("kind"))) is None:
         return []
     release = kind.until if stated is None else stated
+    if decoded:  # an API server that sends an object serves it, whatever release it was said to be
+        release = min(max(release, kind.since), kind.until)
     # What an API server has decoded says nothing of the gates that are on there; so nothing is taken for dropped.
     on = gates.enabled(release, gates.EVERY if decoded and feature_gates is None else feature_gates)
     if not kind.since <= release <= kind.until:
