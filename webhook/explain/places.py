@@ -85,7 +85,7 @@ _EVERY_OBJECT: Mapping[str, str] = {
     "over-cost": "An expression costs more than the API server allows, whatever the object is.",
     "suite": "A suite of `draguard policy test` is malformed.",
     "case": "A case of a suite came out otherwise than expected, or is malformed.",
-    "not-covered": "No case of the suites has seen a validation true, or none false, or none a mutation changing anything.",
+    "not-covered": "No case of the suites has seen a validation true, or none false, or a mutation changing anything.",
     "not-tested": "No suite of `draguard policy test` stands beside the policy.",
     "unreadable": "A file, or one of its documents, cannot be read as Kubernetes reads it.",
 }
