@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -604,6 +605,17 @@ class TestLibrary:
     def test_every_policy_is_sound_and_tested_to_the_last_expression(self, folder: str) -> None:
         assert draguard("policy", "check", "--strict", ROOT / "policies" / folder).code == 0
         assert draguard("policy", "test", "--strict", ROOT / "policies" / folder).code == 0
+
+
+def test_the_documentation_does_what_it_says(tmp_path: Path) -> None:
+    text = (ROOT / "docs/policies.md").read_text(encoding="utf-8")
+    policies, suite, rules = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    for name, content in {"policy": policies, "tests": suite, "rules": rules}.items():
+        (tmp_path / f"{name}.yaml").write_text(content, encoding="utf-8")
+    assert draguard("policy", "test", "--strict", tmp_path / "tests.yaml").code == 0
+    options: list[str | Path] = ["--policies", tmp_path / "policy.yaml", "--authorizer", tmp_path / "rules.yaml"]
+    done = draguard("validate", *options, tmp_path / "policy.yaml")
+    assert (done.code, done.err) == (0, "")
 
 
 JSON = st.recursive(
