@@ -243,6 +243,7 @@ def test_warnings_stay_within_the_api_servers_limits() -> None:
         ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}, "has no request"),
         ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "uid": ""}}, "has no uid"),
         ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "operation": "PATCH"}}, "operation is none of"),
+        ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "subResource": ["a"]}}, "subResource is no text"),
     ],
 )
 def test_a_malformed_review_is_told_why(malformed: Any, says: str) -> None:

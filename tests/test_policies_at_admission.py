@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.command import draguard
 from tests.policy.examples import PODS, binding, mutating, policy
 from tests.test_admission import CLAIM, POD, asked
+from tests.test_cli_serve import ask, running
 from webhook.admission import MAX_ANNOTATION_KEY, Endpoint, Options, review
 from webhook.documents import dump
 from webhook.policy import evaluate
@@ -218,6 +219,18 @@ def test_a_difference_leads_from_one_value_to_the_other(before: dict[str, Any], 
     assert difference(before, before) == []
 
 
+NAMED = saying("object.spec.containers.all(c, has(c.name))")
+ODD = load([*mutating("m", "Object{spec: Object.spec{nodeName: 'a'}}"), NAMED, binding()])
+
+
+@given(st.sampled_from(["validate", "mutate"]), JSON, JSON, JSON)
+def test_nothing_in_a_review_makes_policies_raise(endpoint: Endpoint, spec: Any, metadata: Any, user: Any) -> None:
+    sent = asked({**POD, "spec": spec}, userInfo=user, name=metadata)
+    sent["request"]["object"]["metadata"] = metadata
+    response = review(sent, endpoint, Options(policies=ODD))["response"]
+    assert "could not answer" not in json.dumps(response)
+
+
 class TestCommandLine:
     def given(self, folder: Path, *manifests: Any) -> Path:
         (folder / "policies.yaml").write_text(dump(manifests), encoding="utf-8")
@@ -228,6 +241,12 @@ class TestCommandLine:
         done = draguard("review", "--policies", path, "-", stdin=json.dumps(asked(POD)).encode())
         assert (done.code, done.err) == (0, "")
         assert json.loads(done.out)["response"]["status"]["message"].endswith("denied request: no")
+
+    def test_serve_answers_with_policies(self, tmp_path: Path) -> None:
+        path = self.given(tmp_path, saying(), binding())
+        with running("--dev", "--policies", str(path)) as (port, ca_bundle):
+            status, body = ask(port, base64.b64decode(ca_bundle).decode(), "validate", json.dumps(asked(POD)).encode())
+        assert (status, json.loads(body)["response"]["status"]["reason"]) == (200, "Invalid")
 
     def test_review_takes_what_users_may_do(self, tmp_path: Path) -> None:
         path = self.given(tmp_path, saying("authorizer.path('/x').check('get').allowed()"), binding())

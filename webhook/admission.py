@@ -142,6 +142,9 @@ def _request(review: Any) -> dict[str, Any]:
     if not isinstance(request.get("operation"), str) or request["operation"] not in OPERATIONS:
         msg = f"the AdmissionReview's operation is none of {', '.join(sorted(OPERATIONS))}"
         raise MalformedReviewError(msg)
+    if not isinstance(request.get("subResource") or "", str):
+        msg = "the AdmissionReview's subResource is no text"
+        raise MalformedReviewError(msg)
     return request
 
 
