@@ -308,6 +308,7 @@ class TestValidate:
         ("options", "complaint"),
         [
             (["--policies", "{}/pod.yaml"], "--policies: there is no policy in {}/pod.yaml"),
+            (["--policies", "-", "--old", "-"], "standard input (-) cannot be both the policies and something else"),
             (["--policies", "{}/p.yaml", "--as-group", "a"], "--as-group: groups go with a user: add --as"),
             (
                 ["--policies", "{}/p.yaml", "--authorizer", "{}/gone"],
@@ -326,6 +327,12 @@ class TestValidate:
         done = draguard("validate", *(each.format(folder) for each in options), folder / "pod.yaml")
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith(f"draguard validate: error: {complaint.format(folder)}")
+
+    def test_policies_may_come_from_standard_input(self, write: Callable[..., Path]) -> None:
+        folder = write(pod=[bad()])
+        done = draguard("validate", "--policies", "-", folder / "pod.yaml", stdin=LIMITED.encode())
+        assert (done.code, done.err) == (1, "")
+        assert "policy: <stdin>:10:7: " in done.out
 
     def test_a_path_that_does_not_exist_is_wrong_use(self, write: Callable[..., Path]) -> None:
         folder = write(pod=[NODELESS])

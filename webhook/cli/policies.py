@@ -31,6 +31,7 @@ DENIED = "policy"
 NOT_EVALUATED = "policy-error"
 """The rule of what a policy cannot say."""
 
+_STANDARD_INPUT = "-"
 _BINDING_AT_FAULT = "failed to configure binding"
 _PARAM_REF = Path(("spec", "paramRef"))
 _BLOCKS = (">", ">-", ">+", "|", "|-", "|+")
@@ -72,8 +73,12 @@ def load_policies(arguments: Namespace, stated: str | None) -> Policies:
         stated: The Kubernetes release.
 
     Raises:
-        UsageError: There is no policy, or the authorizer's file is malformed.
+        UsageError: There is no policy, the authorizer's file is malformed, or standard input is named twice.
     """
+    inputs = [*arguments.policies, *getattr(arguments, "paths", ()), *getattr(arguments, "old", ())]
+    if _STANDARD_INPUT in arguments.policies and inputs.count(_STANDARD_INPUT) > 1:
+        message = "standard input (-) cannot be both the policies and something else: give one of them as files"
+        raise UsageError(message)
     given: list[Given] = []
     findings: list[Finding] = []
     for document in read(arguments.policies):
