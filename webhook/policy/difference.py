@@ -23,6 +23,8 @@ def difference(before: Any, after: Any) -> list[JSONObject]:
 
 
 def _changes(before: Any, after: Any, path: str) -> Iterator[JSONObject]:
+    if before is after:  # what a policy does not touch is shared
+        return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in (each for each in before if each not in after):
             yield {"op": "remove", "path": _step(path, key)}
