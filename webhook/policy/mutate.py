@@ -262,7 +262,7 @@ def _changed(obj: JSONObject, mutation: Mutation, value: Any, release: int) -> J
     try:
         if mutation.patch_type == "JSONPatch":
             changed = _patched(obj, value)
-            _expect_decodable(changed, api_version, kind, release)
+            _expect_decodable(changed, obj, release)
         else:
             if schema is None:
                 msg = f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
@@ -299,14 +299,22 @@ def _patched(obj: JSONObject, value: list[Any]) -> JSONObject:
         raise MutationError(msg) from None
 
 
-def _expect_decodable(obj: JSONObject, api_version: str, kind: str, release: int) -> None:
-    """Make sure that the API server can decode an object, if the kind is one that is known here."""
-    known = find(api_version, kind)
+def _expect_decodable(obj: JSONObject, before: JSONObject, release: int) -> None:
+    """Make sure that the API server can decode what a patch made, if the kind is one that is known here.
+
+    What was there before may be of a release that is not known here; the API server had decoded it.
+    """
+    known = find(before.get("apiVersion"), before.get("kind"))
     if known is None or not known.since <= release <= known.until:
         return
-    misfits = compile_struct(known.type, target(api_version, release, CREATE)).decode(obj)
-    if misfits:
-        raise DecodingError(misfits[0].problem().message)
+    struct = compile_struct(known.type, target(before["apiVersion"], release, CREATE))
+    misfits = struct.decode(obj)
+    if not misfits:
+        return
+    older = {misfit.path for misfit in struct.decode(before)}
+    for misfit in misfits:
+        if misfit.path not in older:
+            raise DecodingError(misfit.problem().message)
 
 
 def _without_nulls(value: Any) -> Any:
