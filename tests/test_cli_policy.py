@@ -279,6 +279,29 @@ class TestValidate:
         found = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
         assert [each["rule"] for each in found] == ["wrong-type"]
 
+    def test_policies_are_those_of_the_release_for_which_an_object_is_meant(self, write: Callable[..., Path]) -> None:
+        every = {"apiGroups": ["*"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
+        refusing = policy(rules=[every], validations=[{"expression": "false"}])
+        claim = {
+            "apiVersion": "resource.k8s.io/v1alpha2",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "c"},
+            "spec": {"resourceClassName": "gpu.example.com"},
+        }
+        label = mutating("m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}")
+        folder = write(p=[refusing, binding(), *label], claim=[claim])
+        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "claim.yaml")
+        assert (found["level"], found["rule"], found["kubernetes"]) == ("note", "assumed", "1.30")
+        assert found["message"].endswith("takes 2 of the policies and bindings not")
+        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "claim.yaml")
+        assert (done.code, done.out) == (0, dump([claim]))
+
+    def test_a_change_is_not_to_blame_for_what_was_there_before(self, write: Callable[..., Path]) -> None:
+        labelling = mutating("m", "[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'a': 'b'}}]")
+        folder = write(p=labelling, pod=[with_spec(NODELESS, later=True)])
+        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert (done.code, done.err) == (0, "")
+
     def test_objects_of_any_kind_are_judged_by_policies(self, write: Callable[..., Path]) -> None:
         rules = [{"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["*"], "resources": ["widgets"]}]
         refusing = policy(rules=rules, validations=[{"expression": "false"}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import NEWEST, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.documents import Document, Unreadable, read
 from webhook.mutation import mutate
@@ -19,7 +19,7 @@ from webhook.report import NOTE, Finding, Origin, as_text, counted, found, ident
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.mutation import Mutation
     from webhook.policy import load as loading
@@ -45,11 +45,13 @@ class Policies(NamedTuple):
     """Policies that were given, and what is wrong with them.
 
     Args:
+        given: The objects of the policies' files.
         set: The policies, with the objects that they look at.
         authorizer: Who knows what users may do.
         findings: What is wrong with the policies' files.
     """
 
+    given: Sequence[Given]
     set: PolicySet
     authorizer: Authorizer
     findings: list[Finding]
@@ -91,7 +93,7 @@ def load_policies(arguments: Namespace, stated: str | None) -> Policies:
     if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
         message = f"--policies: there is no policy in {', '.join(arguments.policies)}"
         raise UsageError(message)
-    return Policies(policies, _authorizer(arguments.authorizer), findings)
+    return Policies(given, policies, _authorizer(arguments.authorizer), findings)
 
 
 def sound_policies(arguments: Namespace, stated: str | None) -> Policies:
@@ -158,12 +160,14 @@ class Asked(NamedTuple):
         mutation: What was done to it.
         findings: Why it was refused, or which policies could not be asked.
         placed: Whether the object states no namespace itself.
+        policies: The policies, as the release takes them for which the object is meant.
     """
 
     request: Request
     mutation: Mutation
     findings: list[Finding]
     placed: bool
+    policies: PolicySet
 
     @property
     def manifest(self) -> Any:
@@ -188,6 +192,7 @@ class Requester:
 
     def __init__(self, policies: Policies, arguments: Namespace) -> None:
         self._policies = policies
+        self._sets = {policies.set.release: policies.set}
         self._user = user(arguments)
         self._namespace: str = arguments.namespace
 
@@ -197,6 +202,7 @@ class Requester:
         old: Any = None,
         subresource: str = "",
         rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _: None,
+        kubernetes: str = "",
     ) -> Asked | None:
         """Ask the mutating policies; None if the document is no object.
 
@@ -205,11 +211,14 @@ class Requester:
             old: The stored object; None for a new one.
             subresource: What is updated.
             rewrite: Says how an object has to change after policies have changed it.
+            kubernetes: The release for which the object is meant; if empty that of the policies, or the newest that
+                serves the object.
         """
         data = document.data
         if not identity(data).kind:
             return None
-        policies, authorizer, _ = self._policies
+        authorizer = self._policies.authorizer
+        policies = self._at(release_of(kubernetes) if kubernetes else self._release(data))
         request = request_of(
             data,
             old if isinstance(old, dict) else None,
@@ -225,20 +234,32 @@ class Requester:
         done = mutate(request, policies, authorizer, rewrite, completed)
         decisions, texts = done.verdict.decisions, iter(done.verdict.causes)
         findings = [
-            self._found(decision, document, ERROR, next(texts)) if decision.denied else each
+            _found(decision, document, policies, ERROR, next(texts)) if decision.denied else each
             for decision in decisions
-            for each in self._findings(decision, document)
+            for each in _findings(decision, document, policies)
         ]
         for text in texts:  # what no policy decides: it has made what cannot be decoded
             problem = Problem(ERROR, NOT_EVALUATED, done.verdict.reason, Path(), text)
             findings.append(found(problem, document, f"1.{policies.release}"))
-        return Asked(request.with_object(done.object), done, findings, placed)
+        if policies is not self._policies.set and policies.errors:
+            findings.append(_left_out(document, policies))
+        return Asked(request.with_object(done.object), done, findings, placed, policies)
+
+    def _release(self, obj: Mapping[str, Any]) -> int:
+        minor, known = self._policies.set.release, find(obj.get("apiVersion"), obj.get("kind"))
+        return minor if known is None or known.since <= minor <= known.until else known.until
+
+    def _at(self, minor: int) -> PolicySet:
+        """Return the policies as a release takes them; what that does not take is not asked."""
+        if minor not in self._sets:
+            self._sets[minor] = load(self._policies.given, minor)
+        return self._sets[minor]
 
     def validate(self, asked: Asked, document: Document) -> tuple[Verdict, list[Finding]]:
         """Ask the validating policies about an object that mutating policies have let pass."""
-        policies, authorizer, _ = self._policies
-        verdict = validate(completed(asked.request), policies, authorizer)
-        findings = [each for decision in verdict.decisions for each in self._findings(decision, document)]
+        policies = asked.policies
+        verdict = validate(completed(asked.request), policies, self._policies.authorizer)
+        findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
         problems = (
             Problem(NOTE, "assumed", "Assumed", Path(), note)
             for note in dict.fromkeys(asked.mutation.verdict.notes + verdict.notes)
@@ -246,27 +267,35 @@ class Requester:
         findings += (found(problem, document, f"1.{policies.release}") for problem in problems)
         return verdict, list(dict.fromkeys(findings))
 
-    def _findings(self, decision: Decision, document: Document) -> Iterator[Finding]:
-        who = f"{decision.policy.kind} '{decision.policy.name}'"
-        if decision.binding:
-            who += f" with binding '{decision.binding.name}'"
-        if not decision.denied and decision.is_error:
-            text = f"{who} lets this pass, as its failurePolicy is Ignore: {decision.message}"
-            yield self._found(decision, document, NOTE, text)
-        if "Deny" in decision.actions:
-            yield self._found(decision, document, ERROR, decision.refusal)
-        elif "Warn" in decision.actions:
-            text = f"Validation failed for {who}: {decision.message}"
-            yield self._found(decision, document, WARNING, text)
-        elif "Audit" in decision.actions:
-            text = f"{who} lets this pass and notes in the audit log: {decision.message}"
-            yield self._found(decision, document, NOTE, text)
 
-    def _found(self, decision: Decision, document: Document, level: str, text: str) -> Finding:
-        policies = self._policies.set
-        rule = NOT_EVALUATED if decision.is_error else DENIED
-        problem = Problem(level, rule, decision.reason, Path(), text)
-        return found(problem, document, f"1.{policies.release}")._replace(origin=_origin(decision, policies))
+def _findings(decision: Decision, document: Document, policies: PolicySet) -> Iterator[Finding]:
+    who = f"{decision.policy.kind} '{decision.policy.name}'"
+    if decision.binding:
+        who += f" with binding '{decision.binding.name}'"
+    if not decision.denied and decision.is_error:
+        text = f"{who} lets this pass, as its failurePolicy is Ignore: {decision.message}"
+        yield _found(decision, document, policies, NOTE, text)
+    if "Deny" in decision.actions:
+        yield _found(decision, document, policies, ERROR, decision.refusal)
+    elif "Warn" in decision.actions:
+        text = f"Validation failed for {who}: {decision.message}"
+        yield _found(decision, document, policies, WARNING, text)
+    elif "Audit" in decision.actions:
+        text = f"{who} lets this pass and notes in the audit log: {decision.message}"
+        yield _found(decision, document, policies, NOTE, text)
+
+
+def _found(decision: Decision, document: Document, policies: PolicySet, level: str, text: str) -> Finding:
+    rule = NOT_EVALUATED if decision.is_error else DENIED
+    problem = Problem(level, rule, decision.reason, Path(), text)
+    return found(problem, document, f"1.{policies.release}")._replace(origin=_origin(decision, policies))
+
+
+def _left_out(document: Document, policies: PolicySet) -> Finding:
+    kubernetes, names = f"1.{policies.release}", {id(finding.given.object) for finding in policies.errors}
+    message = f"Kubernetes {kubernetes}, which this object is for, takes {len(names)} of the policies and bindings not"
+    hint = f"`draguard policy check --kubernetes-version {kubernetes}` says why; they were not asked"
+    return found(Problem(NOTE, "assumed", "LeftOut", Path(), message, hint), document, kubernetes)
 
 
 def _origin(decision: Decision, policies: PolicySet) -> Origin:

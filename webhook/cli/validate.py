@@ -122,7 +122,9 @@ class _Judge:
         """Judge an object of a kind that is known here: as mutating policies change it, before validating ones."""
         before, problems = self._old.of(document.data)
         subresource = "" if before is None else self._subresource
-        asked = self._requester.change(document, before, subresource) if self._requester else None
+        asked = None
+        if self._requester:
+            asked = self._requester.change(document, before, subresource, kubernetes=release)
         obj = asked.manifest if asked and asked.mutation.verdict.allowed else document.data
         problems += judge(obj, before, kubernetes=release, subresource=subresource)
         if before is None:
