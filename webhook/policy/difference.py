@@ -34,14 +34,18 @@ def _changes(before: Any, after: Any, path: str) -> Iterator[JSONObject]:
             else:
                 yield {"op": "add", "path": _step(path, key), "value": value}
     elif isinstance(before, list) and isinstance(after, list):
-        for index, (old, new) in enumerate(zip(before, after, strict=False)):
-            yield from _changes(old, new, f"{path}/{index}")
-        for index in range(len(before) - 1, len(after) - 1, -1):
-            yield {"op": "remove", "path": f"{path}/{index}"}
-        for index in range(len(before), len(after)):
-            yield {"op": "add", "path": f"{path}/{index}", "value": after[index]}
+        yield from _items(before, after, path)
     elif type(before) is not type(after) or before != after:  # to Python, true is 1, and 1 is 1.0
         yield {"op": "replace", "path": path, "value": after}
+
+
+def _items(before: list[Any], after: list[Any], path: str) -> Iterator[JSONObject]:
+    for index, (old, new) in enumerate(zip(before, after, strict=False)):
+        yield from _changes(old, new, f"{path}/{index}")
+    for index in range(len(before) - 1, len(after) - 1, -1):
+        yield {"op": "remove", "path": f"{path}/{index}"}
+    for index in range(len(before), len(after)):
+        yield {"op": "add", "path": f"{path}/{index}", "value": after[index]}
 
 
 def _step(path: str, key: str) -> str:
