@@ -12,6 +12,7 @@ from webhook import validate
 from webhook.api.versions import VERSIONS
 from webhook.documents import Document, parse
 from webhook.explain import UnknownNameError, explain
+from webhook.explain.counterparts import counterpart, counterparts
 from webhook.explain.places import Place, children, kinds, rules
 
 if TYPE_CHECKING:
@@ -23,6 +24,16 @@ CASES = sorted((ROOT / "tests" / "cases").glob("*/*.yaml"))
 
 def lines_of(query: str, **options: str) -> list[str]:
     return explain(query, **options).splitlines()
+
+
+def section(lines: list[str], title: str) -> list[str]:
+    """Return the lines below a title, up to the next."""
+    rest = lines[lines.index(f"{title}:") + 1 :]
+    return rest[: rest.index("")] if "" in rest else rest
+
+
+def rules_in(lines: list[str]) -> list[str]:
+    return [line.strip() for line in section(lines, "RULES") if not line.startswith("    ")]
 
 
 class TestOverview:
@@ -85,7 +96,7 @@ class TestFields:
     def test_a_field_is_found_as_findings_spell_it(self, query: str) -> None:
         lines = lines_of(query, api_version="resource.k8s.io/v1alpha2")
         assert "FIELD:       status.allocation.resourceHandles.driverName  <string>" in lines
-        limits = lines[lines.index("LIMITS:") + 1 : lines.index("RULES:") - 1]
+        limits = section(lines, "LIMITS")
         assert limits == ["    required", "    63 bytes at most", "    driver-name"]
         assert {"  required", "  max-length", "  driver-name"} <= set(lines)
 
@@ -109,6 +120,139 @@ class TestFields:
             assert f"KIND:        {place.kind.name}" in text
             assert "DESCRIPTION:\n    " in text, place
             left += children(place, None)
+
+
+class TestOtherVersions:
+    def test_the_same_field_is_shown_where_other_versions_have_it_with_their_releases(self) -> None:
+        lines = lines_of("ResourceClaim.spec.devices.requests.exactly.count", api_version="resource.k8s.io/v1")
+        assert section(lines, "OTHER VERSIONS") == [
+            "  v1beta2   1.33 to 1.36  spec.devices.requests.exactly.count",
+            "  v1beta1   1.32 to 1.36  spec.devices.requests.count",
+            "  v1alpha3  1.31 to 1.33  spec.devices.requests.count",
+            "  v1alpha2  1.27 to 1.30  not there",
+        ]
+
+    def test_a_field_of_an_older_version_is_shown_in_newer_ones(self) -> None:
+        lines = lines_of("ResourceSlice.spec.devices.basic.attributes", api_version="resource.k8s.io/v1beta1")
+        assert "  v1        1.34 to 1.36  spec.devices.attributes" in section(lines, "OTHER VERSIONS")
+
+    @pytest.mark.parametrize(
+        ("field", "api_version", "line"),
+        [
+            (
+                "ResourceClaim.spec.devices.requests.exactly",
+                "resource.k8s.io/v1",
+                "  v1beta1   1.32 to 1.36  its fields sit on spec.devices.requests itself",
+            ),
+            (
+                "ResourceSlice.spec.devices.basic",
+                "resource.k8s.io/v1beta1",
+                "  v1        1.34 to 1.36  its fields sit on spec.devices itself",
+            ),
+            (
+                "ResourceSlice.spec.devices.capacity",
+                "resource.k8s.io/v1",
+                "  v1alpha3  1.31 to 1.33  spec.devices.basic.capacity  <map[QualifiedName]Quantity>",
+            ),
+            (
+                "ResourceClaim.status.reservedFor",
+                "resource.k8s.io/v1",
+                "  v1alpha2  1.27 to 1.30  status.reservedFor  32 items at most, unique uid",
+            ),
+            (
+                "ResourceSlice.spec.devices.taints",
+                "resource.k8s.io/v1",
+                "  v1alpha3  1.33          spec.devices.basic.taints  4 items at most",
+            ),
+            ("DeviceTaintRule", "resource.k8s.io/v1beta2", "  v1alpha3  1.33 to 1.36  DeviceTaintRule"),
+        ],
+    )
+    def test_what_is_otherwise_there_is_told(self, field: str, api_version: str, line: str) -> None:
+        assert line in section(lines_of(field, api_version=api_version), "OTHER VERSIONS")
+
+    def test_limits_of_releases_that_differ_name_those(self) -> None:
+        lines = lines_of("ResourceClaim.status.reservedFor", api_version="resource.k8s.io/v1alpha3")
+        expected = ["    32 items at most in 1.31", "    unique uid", "    256 items at most since 1.32"]
+        assert section(lines, "LIMITS") == expected
+
+    def test_a_release_has_its_own_versions_and_limits(self) -> None:
+        lines = lines_of("ResourceClaim.status.reservedFor", kubernetes="1.31")
+        assert section(lines, "LIMITS") == ["    32 items at most", "    unique uid"]
+        assert "OTHER VERSIONS:" not in lines
+
+    def test_every_field_but_structs_that_moved_leads_back_from_where_it_is_elsewhere(self) -> None:
+        left = [kind.place for kind in kinds()]
+        while left:
+            place = left.pop()
+            left += children(place, None)
+            for kind, other in counterparts(place, None):
+                if other and not other.field.inline and not place.is_box:
+                    back = counterpart(other, place.kind, None)
+                    assert (str(back), kind) == (str(place), other.kind)
+
+    @pytest.mark.parametrize(
+        ("query", "message"),
+        [
+            (
+                "ResourceClaim.spec.devices.requests.count",
+                "that is a path of v1beta1, and in v1 it is ResourceClaim.spec.devices.requests.exactly.count",
+            ),
+            ("ResourceClaim.spec.resourceClassName", "that is a path of v1alpha2, and v1 has nothing like it"),
+        ],
+    )
+    def test_a_path_of_another_version_is_told_where_it_went(self, query: str, message: str) -> None:
+        with pytest.raises(UnknownNameError, match=re.escape(message)):
+            explain(query, api_version="resource.k8s.io/v1")
+
+
+class TestFeatureGates:
+    def test_a_gate_is_named_with_its_history_and_what_goes_without_it(self) -> None:
+        lines = lines_of("ResourceClaim.spec.devices.requests.firstAvailable.count")
+        assert section(lines, "FEATURE GATES") == [
+            "  DRAPrioritizedList  alpha, off from 1.33; beta, on from 1.34; stable, on from 1.36",
+            "    Without it, the API server drops spec.devices.requests.firstAvailable.",
+        ]
+
+    def test_a_gate_that_came_later_than_its_field_says_since_when_it_matters(self) -> None:
+        field = "ResourceClaim.spec.devices.requests.adminAccess"
+        lines = lines_of(field, api_version="resource.k8s.io/v1alpha3")
+        assert "    Without it, the API server drops spec.devices.requests.adminAccess since 1.32." in lines
+        assert "FEATURE GATES:" not in lines_of(field, kubernetes="1.31")
+
+    def test_a_kind_may_need_a_gate_and_another_one_in_later_releases(self) -> None:
+        lines = lines_of("DeviceTaintRule", api_version="resource.k8s.io/v1alpha3")
+        assert section(lines, "FEATURE GATES")[1::2] == [
+            "    Without it, DeviceTaintRule is not served in resource.k8s.io/v1alpha3 until 1.34.",
+            "    Without it, DeviceTaintRule is not served in resource.k8s.io/v1alpha3 since 1.35.",
+        ]
+
+    def test_a_gate_that_is_gone_says_so(self) -> None:
+        lines = lines_of("PodSchedulingContext", api_version="resource.k8s.io/v1alpha3")
+        assert "  DRAControlPlaneController  alpha, off from 1.31; gone from 1.32" in lines
+
+
+class TestReaders:
+    @pytest.mark.parametrize(
+        ("field", "rule"),
+        [
+            ("ResourceClaim.spec.devices.requests.exactly.count", "count-for-mode  at spec.devices.requests.exactly"),
+            ("ResourceClaim.spec.devices.requests.exactly.count", "immutable  at spec"),
+            ("ResourceClaim.spec.devices.requests.exactly.adminAccess", "admin-access  (create)  at ResourceClaim"),
+            ("ResourceClaim.spec.devices.requests.firstAvailable", "exactly-or-first-available"),
+            ("ResourceSlice.spec.devices.attributes", "attributes-and-capacities  at spec.devices"),
+            ("ResourceSlice.spec.devices.attributes.int", "one-attribute-value  at spec.devices.attributes"),
+        ],
+    )
+    def test_a_rule_of_what_is_around_a_field_is_told_if_it_looks_at_the_field(self, field: str, rule: str) -> None:
+        assert any(line.startswith(rule) for line in rules_in(lines_of(field, api_version="resource.k8s.io/v1")))
+
+    def test_a_rule_looks_at_the_same_field_in_all_versions(self) -> None:
+        lines = lines_of("ResourceSlice.spec.devices.basic.taints", api_version="resource.k8s.io/v1beta1")
+        assert any(line.startswith("fewer-advanced-devices") for line in rules_in(lines))
+
+    def test_a_rule_about_other_fields_is_not_told(self) -> None:
+        lines = lines_of("ResourceClaim.spec.devices.requests.exactly.deviceClassName")
+        assert not any(line.startswith("count-for-mode") for line in rules_in(lines))
 
 
 class TestRules:

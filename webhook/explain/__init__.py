@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from webhook.api.versions import VERSIONS, release_of
 from webhook.explain import text
+from webhook.explain.counterparts import counterpart
 from webhook.explain.places import children, kinds, rules
 
 if TYPE_CHECKING:
@@ -69,20 +70,37 @@ def _named(among: Iterable[Kind], name: str) -> list[Kind]:
     return sorted(named, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
 
 
-def _find(named: Iterable[Kind], path: Sequence[str], release: int | None) -> Place:
+def _find(named: Sequence[Kind], path: Sequence[str], release: int | None) -> Place:
     """Find a field in the newest version of a kind that has it."""
     complaints = []
     for kind in named:
-        place = kind.place
-        for step in path:
-            fields = {child.path[-1]: child for child in children(place, release)}
-            if step not in fields:
-                complaints.append(_no_field(place, step, fields))
-                break
-            place = fields[step]
-        else:
+        place = _walk(kind, path, release)
+        if not isinstance(place, str):
             return place
-    raise UnknownNameError(complaints[0])
+        complaints.append(place)
+    raise UnknownNameError(complaints[0] + _other_path(named[0], path))
+
+
+def _walk(kind: Kind, path: Iterable[str], release: int | None) -> Place | str:
+    """Go to a field; say which step of the path leads nowhere."""
+    place = kind.place
+    for step in path:
+        fields = {child.path[-1]: child for child in children(place, release)}
+        if step not in fields:
+            return _no_field(place, step, fields)
+        place = fields[step]
+    return place
+
+
+def _other_path(kind: Kind, path: Sequence[str]) -> str:
+    """Say which field of a version it is that another one has at this path."""
+    for other in _named(kinds(), kind.name):
+        place = _walk(other, path, None) if other.group == kind.group else ""
+        if not isinstance(place, str):
+            here = counterpart(place, kind, None)
+            there = f"and in {kind.version} it is {here}" if here else f"and {kind.version} has nothing like it"
+            return f"; that is a path of {other.version}, {there}"
+    return ""
 
 
 def _no_field(place: Place, step: str, fields: Iterable[str]) -> str:

@@ -106,9 +106,19 @@ class Kind(NamedTuple):
     served: Served
 
     @property
+    def group(self) -> str:
+        """The API group, empty for the core."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """The version in its group, such as ``v1alpha2``."""
+        return self.api_version.rpartition("/")[2]
+
+    @property
     def place(self) -> Place:
         """The whole of it."""
-        return Place(self, (), Nested(self.served.type), _of_version(self, self.served.type))
+        return Place(self, (), Nested(self.served.type), _of_version(self, self.served.type), (), None)
 
 
 class Place(NamedTuple):
@@ -119,16 +129,43 @@ class Place(NamedTuple):
         path: The names of the fields that lead here, none for the whole.
         field: The field.
         type: The struct that is here, be it one or many; None if it is none.
+        home: The path as the types of the newest version have it, so that places of two versions can be compared.
+        above: The place around it; None for the whole.
     """
 
     kind: Kind
     path: tuple[str, ...]
     field: Field
     type: type[Struct] | None
+    home: tuple[str, ...]
+    above: Place | None
 
     def __str__(self) -> str:
         """Spell the place as ``draguard explain`` takes it."""
         return ".".join((self.kind.name, *self.path))
+
+    @property
+    def is_box(self) -> bool:
+        """Whether it holds what sits on the struct around it in the newest version."""
+        return self.above is not None and self.home == self.above.home and not self.field.inline
+
+    @property
+    def lineage(self) -> Iterator[Place]:
+        """The place and those around it, up to the whole."""
+        place: Place | None = self
+        while place is not None:
+            yield place
+            place = place.above
+
+    @property
+    def releases(self) -> tuple[int, int]:
+        """The first and the last release that have the place, with all that is around it."""
+        served = self.kind.served
+        since = max(served.since, *(place.field.since for place in self.lineage))
+        until = min(
+            served.until, *(served.until if (end := each.field.until) is None else end for each in self.lineage)
+        )
+        return since, until
 
 
 class Stated(NamedTuple):
@@ -164,14 +201,23 @@ def kinds(release: int | None = None) -> list[Kind]:
 
 def children(place: Place, release: int | None) -> Iterator[Place]:
     """List the fields of a place, or those that a release has."""
-    for name, field in place.type.fields.items() if place.type else ():
+    for part in parts(place, release):
+        if part.field.inline:  # its fields sit among those of the struct around it
+            yield from children(part, release)
+        else:
+            yield part
+
+
+def parts(place: Place, release: int | None) -> Iterator[Place]:
+    """List what the type of a place declares: its fields, and structs whose fields sit among those."""
+    if place.type is None:
+        return
+    for name, field in place.type.fields.items():
         if _exists(field, place.kind, release):
             struct = _struct(field)
-            child = Place(place.kind, (*place.path, name), field, struct and _of_version(place.kind, struct))
-            if field.inline:  # its fields sit among those of the struct around it
-                yield from children(child._replace(path=place.path), release)
-            else:
-                yield child
+            path = place.path if field.inline else (*place.path, name)
+            home = place.home if name == place.type.box else (*place.home, name)
+            yield Place(place.kind, path, field, struct and _of_version(place.kind, struct), home, place)
 
 
 def rules(among: Iterable[Kind], release: int | None) -> dict[str, Rule]:
@@ -189,15 +235,19 @@ def rules(among: Iterable[Kind], release: int | None) -> dict[str, Rule]:
 
 def rules_at(place: Place, release: int | None) -> Iterator[Stated]:
     """List the rules that a place states, or those that a release has."""
-    structs = [place.type] if place.type else []
-    for struct in structs:
-        for sort in ("checks", "unions", "transitions"):
-            for each in declared(struct, sort):
-                if _exists(each, place.kind, release):
-                    yield Stated(each.name, _doc(each.rule), each)
-        inlined = [_struct(field) for field in struct.fields.values() if field.inline]
-        structs += [_of_version(place.kind, each) for each in inlined if each]
+    structs = [place]
+    for each in structs:
+        yield from declared_at(each, release)
+        structs += (part for part in parts(each, release) if part.field.inline)
     yield from _rules_of(place.field)
+
+
+def declared_at(place: Place, release: int | None) -> Iterator[Stated]:
+    """List the rules of several fields that the struct of a place states, or those that a release has."""
+    for sort in ("checks", "unions", "transitions"):
+        for each in declared(place.type, sort) if place.type else ():
+            if _exists(each, place.kind, release):
+                yield Stated(each.name, _doc(each.rule), each)
 
 
 def _rules_of(field: Field) -> Iterator[Stated]:

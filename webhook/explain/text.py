@@ -7,15 +7,19 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, TypeVar
 
-from webhook.api.versions import NEWEST, target
-from webhook.explain.places import children, rules_at
-from webhook.schema import CREATE, OLDEST, UPDATE, UPDATE_STATUS
+from webhook.api.gates import GATES
+from webhook.explain.counterparts import counterparts
+from webhook.explain.facts import gates_of, limits, span
+from webhook.explain.places import children
+from webhook.explain.readers import readers
+from webhook.schema import CREATE, UPDATE, UPDATE_STATUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from webhook.api.versions import Served
     from webhook.explain.places import Kind, Place, Rule
+    from webhook.explain.readers import Reader
     from webhook.schema import Declared, Field, Struct
 
 WIDTH = 100
@@ -41,24 +45,25 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
 def of_place(place: Place, release: int | None) -> str:
     """Tell what is declared about a kind or a field."""
     field, struct = place.field, place.type
-    group, _, version = place.kind.api_version.rpartition("/")
-    lines = [f"GROUP:       {group}"] if group else []
-    lines += [f"KIND:        {place.kind.name}", f"VERSION:     {version}"]
+    lines = [f"GROUP:       {place.kind.group}"] if place.kind.group else []
+    lines += [f"KIND:        {place.kind.name}", f"VERSION:     {place.kind.version}"]
     if place.path:
         lines.append(f"FIELD:       {'.'.join(place.path)}  <{_type_name(field)}>")
-    lines += [f"KUBERNETES:  {_existence(place)}", "", "DESCRIPTION:"]
-    for doc in dict.fromkeys((field.doc, _doc(struct) if struct else "")):
-        lines += _wrapped(doc, 4)
-    if limits := [*field.limits(), *_gates(place, release)]:
-        lines += ["", "LIMITS:", *(f"    {limit}" for limit in limits)]
-    if parts := list(children(place, release)):
-        lines += ["", "FIELDS:", *(line for part in parts for line in _of_part(part, release))]
-    if struct and struct.opaque:
-        lines += ["", "NOT JUDGED HERE:", *_wrapped(", ".join(sorted(struct.opaque)), 4)]
-    if stated := list(rules_at(place, release)):
-        lines += ["", "RULES:"]
-        for rule in stated:
-            lines += [f"  {rule.name}{_when(rule.declared)}", *_wrapped(_first_line(rule.doc), 4)]
+    lines += [f"KUBERNETES:  {span(*place.releases)}"]
+    sections = {
+        "DESCRIPTION": [
+            line for doc in dict.fromkeys((field.doc, _doc(struct) if struct else "")) for line in _wrapped(doc, 4)
+        ],
+        "LIMITS": [f"    {limit}" for limit in limits(place, release)],
+        "FEATURE GATES": list(_gates(place, release)),
+        "OTHER VERSIONS": list(_elsewhere(place, release)),
+        "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
+        "NOT JUDGED HERE": _wrapped(", ".join(sorted(struct.opaque)) if struct else "", 4),
+        "RULES": [line for reader in readers(place, release) for line in _of_reader(reader, place)],
+    }
+    for title, content in sections.items():
+        if content:
+            lines += ["", f"{title}:", *content]
     return "\n".join(lines)
 
 
@@ -67,7 +72,7 @@ def of_rule(name: str, rule: Rule) -> str:
     lines = [f"RULE:        {name}", "", "DESCRIPTION:"]
     for paragraph in rule.doc.split("\n\n"):
         lines += _wrapped(paragraph, 4)
-    places = ((place.kind, f"    {place}{_when(stated.declared)}") for place, stated in rule.places)
+    places = ((place.kind, f"    {place}{_when(stated.declared, place.kind.served)}") for place, stated in rule.places)
     if by_version := _by_version(places):
         lines += ["", "APPLIES TO:"]
         for api_version, members in by_version.items():
@@ -77,7 +82,7 @@ def of_rule(name: str, rule: Rule) -> str:
 
 def releases(served: Served) -> str:
     """Name the first and the last release that serve a kind."""
-    return _span(served.since, served.until)
+    return span(served.since, served.until)
 
 
 _T = TypeVar("_T")
@@ -91,40 +96,75 @@ def _by_version(pairs: Iterable[tuple[Kind, _T]]) -> dict[str, list[_T]]:
 
 
 def _of_part(place: Place, release: int | None) -> Iterator[str]:
-    field = place.field
-    facts = [*field.limits(), *_window(field, place.kind.served), *_gates(place, release)]
-    yield f"  {place.path[-1]}  <{_type_name(field)}>" + (f"  {', '.join(facts)}" if facts else "")
-    yield from _wrapped(field.doc, 4)
+    dropped = [f"dropped without feature gate {gate} {when}".rstrip() for gate, when in gates_of(place, release)]
+    facts = [*limits(place, release), *_window(place.field, place.kind.served), *dropped]
+    yield f"  {place.path[-1]}  <{_type_name(place.field)}>" + (f"  {', '.join(facts)}" if facts else "")
+    yield from _wrapped(place.field.doc, 4)
 
 
-def _when(rule: Declared | None) -> str:
+def _of_reader(reader: Reader, place: Place) -> Iterator[str]:
+    stated = reader.stated
+    where = f"  at {'.'.join(reader.place.path) or reader.place}" if reader.place != place else ""
+    yield f"  {stated.name}{_when(stated.declared, place.kind.served)}{where}"
+    yield from _wrapped(_first_line(stated.doc), 4)
+
+
+def _gates(place: Place, release: int | None) -> Iterator[str]:
+    """Say which feature gates a place needs, with what is around it, and how far each has come."""
+    for around in place.lineage:
+        if around.path:
+            consequence = f"Without it, the API server drops {'.'.join(around.path)}"
+        else:
+            consequence = f"Without it, {around} is not served in {around.kind.api_version}"
+        for gate, when in gates_of(around, release):
+            yield f"  {gate}  {_history(gate)}"
+            yield f"    {consequence} {when}".rstrip() + "."
+
+
+def _history(gate: str) -> str:
+    """Say how far a feature gate has come in which release."""
+    stages = (
+        f"{stage.maturity}, {'on' if stage.on else 'off'} from 1.{since}" if stage else f"gone from 1.{since}"
+        for since, stage in GATES[gate].items()
+    )
+    return "; ".join(stages)
+
+
+def _elsewhere(place: Place, release: int | None) -> Iterator[str]:
+    """Say where the same field is in other API versions, and what differs there."""
+    found = list(counterparts(place, release))
+    width = max((len(kind.version) for kind, _ in found), default=0)
+    for kind, other in found:
+        where = f"  {kind.version:{width}}  {releases(kind.served):12}"
+        if other is None:
+            yield f"{where}  not there"
+        elif other.field.inline or place.is_box > other.is_box:
+            yield f"{where}  its fields sit on {'.'.join(other.path)} itself"
+        else:
+            facts = "".join(f"  {fact}" for fact in _differing(place, other, release))
+            yield f"  {kind.version:{width}}  {span(*other.releases):12}  {'.'.join(other.path) or other}{facts}"
+
+
+def _differing(place: Place, other: Place, release: int | None) -> Iterator[str]:
+    """Say what is otherwise in another version: the type, the limits."""
+    if _type_name(place.field) != (type_name := _type_name(other.field)):
+        yield f"<{type_name}>"
+    if limits(place, release) != (theirs := limits(other, release)):
+        yield ", ".join(theirs) or "no limits"
+
+
+def _when(rule: Declared | None, served: Served) -> str:
     """Say in which releases and for which operations a rule holds, where not in all."""
     if rule is None:
         return ""
-    facts = [*_window(rule), *(_OPERATIONS[each] for each in sorted(rule.on))]
+    facts = [*_window(rule, served), *(_OPERATIONS[each] for each in sorted(rule.on))]
     return f"  ({', '.join(facts)})" if facts else ""
 
 
-def _window(what: Field | Declared, served: Served | None = None) -> list[str]:
+def _window(what: Field | Declared, served: Served) -> list[str]:
     """Say when something came and went, unless its kind came and went with it."""
-    first, last = (served.since, served.until) if served else (OLDEST, NEWEST)
-    facts = [f"since 1.{what.since}"] if what.since > first else []
-    return facts + ([f"until 1.{what.until}"] if what.until is not None and what.until < last else [])
-
-
-def _gates(place: Place, release: int | None) -> list[str]:
-    """Say which feature gates a field needs, in the newest release unless one is given."""
-    version = target(place.kind.api_version, release or place.kind.served.until, CREATE)
-    return [f"dropped without feature gate {gate}" for gate in place.field.gates(version)]
-
-
-def _existence(place: Place) -> str:
-    field, served = place.field, place.kind.served
-    return _span(max(served.since, field.since), min(served.until, field.until or served.until))
-
-
-def _span(since: int, until: int) -> str:
-    return f"1.{since}" if since == until else f"1.{since} to 1.{until}"
+    facts = [f"since 1.{what.since}"] if what.since > served.since else []
+    return facts + ([f"until 1.{what.until}"] if what.until is not None and what.until < served.until else [])
 
 
 def _type_name(field: Field) -> str:

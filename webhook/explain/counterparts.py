@@ -1,0 +1,39 @@
+"""Finds what is one and the same field in several API versions, though its path may differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.explain.places import kinds, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.explain.places import Kind, Place
+
+
+def counterparts(place: Place, release: int | None) -> Iterator[tuple[Kind, Place | None]]:
+    """Go through the other API versions of a place's kind, with the same place there; None where it is not.
+
+    Args:
+        place: The place.
+        release: The release whose versions and fields count; None for all.
+    """
+    for kind in kinds(release):
+        if kind.name == place.kind.name and kind.group == place.kind.group and kind != place.kind:
+            yield kind, counterpart(place, kind, release)
+
+
+def counterpart(place: Place, kind: Kind, release: int | None) -> Place | None:
+    """Find the place in another version of its kind; None if that has no such field.
+
+    A struct whose fields sit among others in that version is where those are.
+    """
+    left = [kind.place]
+    while left:
+        other = left.pop()
+        if other.home == place.home:
+            boxes = (part for part in parts(other, release) if part.is_box and place.is_box)
+            return next(boxes, other)
+        left += (part for part in parts(other, release) if place.home[: len(part.home)] == part.home)
+    return None

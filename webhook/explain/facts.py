@@ -1,0 +1,74 @@
+"""What a field is limited to, release by release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import TYPE_CHECKING
+
+from webhook.api.versions import target
+from webhook.schema import CREATE, Array, Field, Map
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from webhook.explain.places import Place
+    from webhook.schema import Target
+
+
+def limits(place: Place, release: int | None) -> list[str]:
+    """Say what a field may hold, in one release or in all that have it.
+
+    Where releases differ, each limit says in which of them it holds.
+    """
+    held = _over_releases(place, release, lambda at: _limits(place.field, at))
+    return [f"{limit} {when}".rstrip() for limit, when in held]
+
+
+def gates_of(place: Place, release: int | None) -> list[tuple[str, str]]:
+    """Name the feature gates that a field, or a kind, needs by itself, and in which releases, if not in all of them."""
+    if place.path:
+        return _over_releases(place, release, place.field.gates)
+    gate = place.kind.served.gate
+    return _over_releases(place, release, lambda at: filter(None, (at.pick(gate),)))
+
+
+def span(since: int, until: int) -> str:
+    """Name the first and the last of some releases."""
+    return f"1.{since}" if since == until else f"1.{since} to 1.{until}"
+
+
+def _over_releases(
+    place: Place, release: int | None, facts_of: Callable[[Target], Iterable[str]]
+) -> list[tuple[str, str]]:
+    """Collect facts, each with the releases that have it, or with nothing if all do."""
+    since, until = (release, release) if release is not None else place.releases
+    found: dict[str, list[int]] = {}
+    for each in range(since, until + 1):
+        for fact in facts_of(target(place.kind.api_version, each, CREATE)):
+            found.setdefault(fact, []).append(each)
+    return [(fact, _when(held[0], held[-1], since, until)) for fact, held in found.items()]
+
+
+def _when(first: int, last: int, since: int, until: int) -> str:
+    if last < until:
+        return f"until 1.{last}" if first == since < last else f"in {span(first, last)}"
+    return "" if first == since else f"since 1.{first}"
+
+
+def _limits(field: Field, at: Target) -> Iterator[str]:
+    """Say what a release declares about a field, its items included."""
+    yield from _as_of(field, at).limits()
+    if isinstance(field, Map) and field.key:
+        yield from (f"each key: {limit}" for limit in _limits(field.key, at))
+    if isinstance(field, Array | Map):
+        yield from (f"each item: {limit}" for limit in _limits(field.item, at))
+
+
+def _as_of(field: Field, at: Target) -> Field:
+    """Reduce what changed with releases to what one of them has."""
+    known = copy(field)
+    for name, value in vars(field).items():
+        if isinstance(value, Mapping):
+            setattr(known, name, at.pick(value))
+    return known
