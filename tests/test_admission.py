@@ -164,13 +164,30 @@ def test_a_pod_is_judged_by_a_release_that_knows_its_fields() -> None:
     assert [cause["field"] for cause in causes] == ["spec.resourceClaims[0].source"]
 
 
+SLICE: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "slice"},
+    "spec": {
+        "driver": "GPU.example.com",
+        "nodeName": "node-1",
+        "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+    },
+}
+
+
 def test_a_finding_that_is_no_error_travels_as_a_warning() -> None:
-    claim = {**CLAIM, "apiVersion": "resource.k8s.io/v1beta1", "spec": {}}
-    response = validated(claim)
+    response = validated(SLICE)
     assert response["allowed"]
-    assert response["warnings"] == [
-        "apiVersion: resource.k8s.io/v1beta1 ResourceClaim is deprecated in v1.35+, unavailable in v1.38+"
-    ]
+    (warning,) = response["warnings"]
+    assert warning.startswith("spec.driver: ")
+
+
+def test_the_api_server_warns_of_deprecated_versions_itself() -> None:
+    assert validated({**CLAIM, "apiVersion": "resource.k8s.io/v1beta1", "spec": {}}) == {
+        "uid": "c7df00db",
+        "allowed": True,
+    }
 
 
 def test_a_status_that_the_api_server_has_set_is_no_finding() -> None:

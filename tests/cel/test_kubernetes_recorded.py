@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
 
 def stored(given: dict[str, Any]) -> dict[str, Any]:
     """The Pod as policies see it: with the server's defaults, and without what it leaves out."""
-    pod = json.loads(json.dumps(given))
+    pod: dict[str, Any] = json.loads(json.dumps(given))
     del pod["spec"]["hostNetwork"]
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         pod["spec"]["tolerations"].append(

@@ -32,7 +32,7 @@ class Recorded(NamedTuple):
     def is_judged(self) -> bool:
         """Whether the object is a pod or of v1alpha2."""
         kind = self.review["request"]["kind"]
-        return kind["kind"] == "Pod" or kind["version"] == "v1alpha2"
+        return bool(kind["kind"] == "Pod" or kind["version"] == "v1alpha2")
 
 
 def recorded() -> list[Recorded]:

@@ -56,7 +56,8 @@ def judge(
         feature_gates: The gates.
         namespace_labels: The namespace's labels.
         decoded: Whether an API server has decoded the object: a field that is unknown here is then one of another
-            release, not a mistake, a status is one that it has set, and every gate may be on there.
+            release, not a mistake, a status is one that it has set, every gate may be on there, and it knows the
+            namespace.
     """
     stated = release_of(kubernetes) if kubernetes else None
     if not isinstance(obj, dict):
@@ -67,11 +68,14 @@ def judge(
     if decoded:  # an API server that sends an object serves it, whatever release it was said to be
         release = min(max(release, kind.since), kind.until)
     # What an API server has decoded says nothing of the gates that are on there; so nothing is taken for dropped.
-    on = gates.enabled(release, gates.EVERY if decoded and feature_gates is None else feature_gates)
+    if decoded:
+        feature_gates = gates.EVERY if feature_gates is None else gates.settable(feature_gates, release)
+    on = gates.enabled(release, feature_gates)
     if not kind.since <= release <= kind.until:
         return [_not_served(obj, kind, release)]
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
-    admin = _admin_namespace(namespace_labels, release)
+    # An API server has looked at the namespace itself before it asks anybody (its strategies validate first).
+    admin = True if decoded and namespace_labels is None else _admin_namespace(namespace_labels, release)
     struct = compile_struct(kind.type, target(obj["apiVersion"], release, operation, on, admin))
     misfits = struct.decode(obj)
     if decoded and misfits:
@@ -84,7 +88,9 @@ def judge(
         if len(dropped) < len(misfits):
             return [misfit.problem() for misfit in misfits if misfit.rule != GATE_OFF]
     found = _judged(struct, obj, old, dropped)
-    if old is None and not decoded:
+    if decoded:  # the API server itself warns of the kind
+        return found
+    if old is None:
         found = [*warned.status_dropped(struct, obj), *found]
     return [*warned.of_kind(obj, kind, struct.target), *found]
 
