@@ -1,7 +1,7 @@
 """JSON Patch as the API server applies it, with its texts.
 
-Follows gopkg.in/evanphx/json-patch.v4 (``patch.go``), which differs from RFC 6902 in that negative indices count from
-the end, and in its wording.
+Follows gopkg.in/evanphx/json-patch.v4 (``patch.go``). Its texts are part of refusals, and it is no RFC 6902: negative
+indices count from the end; a key that is not there can be replaced, and copied as null.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from webhook.policy.request import JSONObject
 
 _MISSING: Final = "missing value"
-_INVALID_INDEX: Final = "invalid index detected"
+_NO_FROM: Final = f"operation, missing from field: {_MISSING}"
+_INVALID_INDEX: Final = "invalid index referenced"
 _INDEX: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_MAX_DIGITS: Final = 18
+"""Numbers with more digits are beyond every list, and most of them beyond 64 bits."""
 MAX_SIZE: Final = 3 * 1024 * 1024
 """The most characters that copies may add: as much as a request may have."""
 
@@ -80,7 +83,10 @@ class _Patcher:
             return None
         container = self.document
         for part in parts[1:-1]:
-            container = _get(container, _decoded(part), lenient=True)
+            try:
+                container = _get(container, _decoded(part))
+            except PatchError:
+                return None
             if not isinstance(container, dict | list):
                 return None
         return container, _decoded(parts[-1])
@@ -106,8 +112,7 @@ class _Patcher:
         if not path:
             value = _value(operation)
             if not isinstance(value, dict | list):
-                msg = "replace operation value must be object or array"
-                raise PatchError(msg)
+                _fail("replace operation value must be object or array", "%!w(<nil>)")
             self.document = value
             return
         container, key = self._found(path, f"replace operation does not apply: doc is missing path: {path}")
@@ -115,12 +120,12 @@ class _Patcher:
             _get(container, key)
         except PatchError:
             _fail(f"replace operation does not apply: doc is missing key: {path}", _MISSING)
-        _guarded(f"error in remove for path: '{path}'", lambda: _set(container, key, _value(operation)))
+        _set(container, key, _value(operation))
 
     def _move(self, operation: JSONObject) -> None:
         origin, path = operation.get("from"), operation["path"]
         if not origin:
-            _fail("move operation failed to decode from", _MISSING)
+            _fail("move operation failed to decode from", _NO_FROM)
         container, key = self._found(origin, f"move operation does not apply: doc is missing from path: {origin}")
         value = _guarded(f"error in move for path: '{key}'", lambda: _get(container, key))
         _guarded(f"error in move for path: '{key}'", lambda: _delete(container, key))
@@ -130,13 +135,14 @@ class _Patcher:
     def _copy(self, operation: JSONObject) -> None:
         origin, path = operation.get("from"), operation["path"]
         if not origin:
-            _fail("copy operation failed to decode from", _MISSING)
+            _fail("copy operation failed to decode from", _NO_FROM)
         container, key = self._found(origin, f"copy operation does not apply: doc is missing from path: {origin}")
         value = _guarded(f"error in copy for from: '{origin}'", lambda: _get(container, key))
         target, name = self._found(path, f"copy operation does not apply: doc is missing destination path: {path}")
         self._copied += len(json.dumps(value))
         if self._copied > MAX_SIZE:
-            msg = f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}"
+            size = f"the accumulated size increase of copy is {self._copied}, exceeding the limit {MAX_SIZE}"
+            msg = f"Unable to complete the copy, {size}"
             raise PatchError(msg)
         _guarded("error while adding value during copy", lambda: _insert(target, name, copy.deepcopy(value)))
 
@@ -146,12 +152,7 @@ class _Patcher:
             found = self.document
         else:
             container, key = self._found(path, f"test operation does not apply: is missing path: {path}")
-            try:
-                found = _get(container, key)
-            except PatchError as error:
-                if not str(error).endswith(_MISSING):
-                    _fail(f"error in test for path: '{path}'", str(error))
-                found = None
+            found = _guarded(f"error in test for path: '{path}'", lambda: _get(container, key))
         if not _equal(found, wanted):
             msg = f"testing value {path} failed: test failed"
             raise TestFailedError(msg)
@@ -177,34 +178,30 @@ def _decoded(part: str) -> str:
     return part.replace("~1", "/").replace("~0", "~")
 
 
-def _index(items: list[Any], key: str, end: int) -> int:
+def _atoi(key: str) -> int:
+    """Read a number as Go's strconv.Atoi does."""
     if not _INDEX.fullmatch(key):
-        msg = f"value was not a proper array index: '{key}': strconv.Atoi: parsing \"{key}\": invalid syntax"
-        raise PatchError(msg)
-    index = int(key)
-    if index >= end or index < -len(items):
+        _fail(f'strconv.Atoi: parsing "{key}"', "invalid syntax")
+    if len(key.lstrip("+-").lstrip("0")) > _MAX_DIGITS:
+        _fail(f'strconv.Atoi: parsing "{key}"', "value out of range")
+    return int(key)
+
+
+def _place(index: int, length: int) -> int:
+    """Return the place of an index in a list of this length; a negative one counts from the end."""
+    if not -length <= index < length:
         _fail(f"Unable to access invalid index: {index}", _INVALID_INDEX)
-    return index + len(items) if index < 0 else index
+    return index + length if index < 0 else index
 
 
-def _get(container: Any, key: str, *, lenient: bool = False) -> Any:
-    if isinstance(container, list):
-        try:
-            return container[_index(container, key, len(container))]
-        except PatchError:
-            if lenient:
-                return None
-            raise
-    if key not in container:
-        if lenient:
-            return None
-        _fail(f"unable to get nonexistent key: {key}", _MISSING)
-    return container[key]
+def _get(container: Any, key: str) -> Any:
+    """Return a value; of a map, null if there is none."""
+    return container[_place(_atoi(key), len(container))] if isinstance(container, list) else container.get(key)
 
 
 def _set(container: Any, key: str, value: Any) -> None:
     if isinstance(container, list):
-        container[_index(container, key, len(container))] = value
+        container[_place(_atoi(key), len(container))] = value
     else:
         container[key] = value
 
@@ -215,12 +212,13 @@ def _insert(container: Any, key: str, value: Any) -> None:
     elif key == "-":
         container.append(value)
     else:
-        container.insert(_index(container, key, len(container) + 1), value)
+        index = _guarded(f"value was not a proper array index: '{key}'", lambda: _atoi(key))
+        container.insert(_place(index, len(container) + 1), value)  # -1 is behind the last, as the new item is counted
 
 
 def _delete(container: Any, key: str) -> None:
     if isinstance(container, list):
-        del container[_index(container, key, len(container))]
+        del container[_place(_atoi(key), len(container))]
     elif key not in container:
         _fail(f"Unable to remove nonexistent key: {key}", _MISSING)
     else:
