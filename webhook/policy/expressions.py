@@ -5,15 +5,17 @@ Follows apiserver ``pkg/admission/plugin/cel/compile.go`` and ``composition.go``
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.cel import Checked, CompileError, Environment, Library, Program, ProgramError, StructType, types
+from webhook.cel import Checked, CompileError, Environment, Program, ProgramError, types
 from webhook.cel.kubernetes import admission_environment, variable_type, with_variables
-from webhook.cel.types import Type
 from webhook.problem import ERROR, Path, Problem, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.cel.types import Type
 
 TYPE_SHOWN: Final = 32
 """From Kubernetes 1.32 a wrong type is named."""
@@ -32,7 +34,6 @@ class Scope(NamedTuple):
         authorizer: Whether it may ask what the user may do.
         patches: Whether it may make objects and patches.
         variables: The policy's variables that it may use, with their types; None if the policy has none at all.
-        objects: The types of parts of objects that it makes, ``Object.spec`` and so on.
     """
 
     release: int
@@ -40,7 +41,6 @@ class Scope(NamedTuple):
     authorizer: bool = True
     patches: bool = False
     variables: tuple[tuple[str, Type], ...] | None = None
-    objects: frozenset[str] = frozenset()
 
 
 class Compiled(NamedTuple):
@@ -69,26 +69,7 @@ def environment_of(scope: Scope) -> Environment:
     environment = admission_environment(
         scope.release, params=scope.params, authorizer=scope.authorizer, patch_types=scope.patches
     )
-    if scope.objects:
-        parts = tuple(StructType(types.struct(name), _ANY_FIELD) for name in sorted(scope.objects))
-        environment = environment.extend(Library("objects", structs=parts))
     return environment if scope.variables is None else with_variables(environment, dict(scope.variables))
-
-
-class _AnyField(Mapping[str, Type]):
-    """Every field there could be, of any type."""
-
-    def __getitem__(self, name: str) -> Type:
-        return types.DYN
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-_ANY_FIELD: Final = _AnyField()
 
 
 @lru_cache(maxsize=4096)
@@ -167,11 +148,7 @@ class Compiler:
 
     def mutation(self, patch_type: str, text: str) -> Compiled | Failure:
         """Compile a change: an ApplyConfiguration or a JSONPatch."""
-        scope = self._scope._replace(objects=frozenset(_OBJECT_TYPES.findall(text)))
-        return compile_expression(text, scope, PATCH_RESULTS[patch_type])
-
-
-_OBJECT_TYPES: Final = re.compile(r"\bObject(?:\.[A-Za-z_][A-Za-z0-9_]*)+")
+        return compile_expression(text, self._scope, PATCH_RESULTS[patch_type])
 
 
 def complaints(result: Compiled | Failure, path: Path, text: str) -> Iterator[Problem]:
