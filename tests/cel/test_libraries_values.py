@@ -156,6 +156,8 @@ def test_a_pattern_that_is_none_is_refused_when_it_is_used() -> None:
 
 def test_lone_surrogates_of_json_match_no_letter() -> None:
     assert outcome('object.find("[a-z]+")', {"object": "\ud800ab"}) == "ab"
+    assert outcome('object.matches("^.ab$")', {"object": "\ud800ab"}) is True
+    assert outcome('!object.matches("a")', {"object": "\ud800ab"}) is False
 
 
 LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"

@@ -54,9 +54,11 @@ def compile_pattern(pattern: str) -> Pattern:
         raise EvaluationError(msg) from None
 
 
+def readable(text: str) -> str:
+    """The text with what Go's JSON decoder makes of lone surrogates, on which RE2 would fail."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def matches(text: str, pattern: str) -> bool:
     """Whether the pattern is found anywhere in the text."""
-    try:
-        return compile_pattern(pattern).search(text) is not None
-    except UnicodeError:
-        return False
+    return compile_pattern(pattern).search(readable(text)) is not None

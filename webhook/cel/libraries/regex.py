@@ -6,7 +6,7 @@ from typing import Final
 
 from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
-from webhook.cel.regex import Pattern, compile_pattern
+from webhook.cel.regex import Pattern, compile_pattern, readable
 from webhook.cel.types import INT, STRING, list_of
 
 
@@ -18,20 +18,15 @@ def _compiled(pattern: str) -> Pattern:
         raise EvaluationError(msg) from None
 
 
-def _readable(text: str) -> str:
-    """The text with what Go's JSON decoder makes of lone surrogates, on which RE2 would fail."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def _find(text: str, pattern: str) -> str:
-    found = _compiled(pattern).search(_readable(text))
+    found = _compiled(pattern).search(readable(text))
     return "" if found is None else found.group()
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     found: list[str] = []
     end = -1
-    for match in _compiled(pattern).finditer(_readable(text)):
+    for match in _compiled(pattern).finditer(readable(text)):
         if len(found) == limit:
             break
         # Go takes no empty match right behind the match before.
