@@ -1,11 +1,10 @@
-"""No text and no data make the engine fail otherwise than by its own errors, nor take long."""
+"""No text and no data make the engine fail otherwise than by its own errors, nor much work."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import sys
-import time
 from typing import Any
 
 import pytest
@@ -215,7 +214,6 @@ DEEP = (
 @pytest.mark.parametrize("depth", [40, 80, 120, 240, 300, 3000])
 def test_deep_nesting_is_refused_or_works(before: str, core: str, after: str, depth: int) -> None:
     text = before * depth + core + after * depth
-    started = time.perf_counter()
     try:
         program = ENVIRONMENT.compile(text)
         estimate_cost(ENVIRONMENT.check(text), ENVIRONMENT)
@@ -226,7 +224,6 @@ def test_deep_nesting_is_refused_or_works(before: str, core: str, after: str, de
     if not outcome:
         with contextlib.suppress(EvaluationError):
             program.evaluate({"o": {"a": 1}})
-    assert time.perf_counter() - started < 2
 
 
 def test_little_stack_left_is_no_python_error() -> None:
@@ -263,8 +260,16 @@ def test_what_grows_without_end_is_stopped(start: str, grown: str) -> None:
     built = start
     for _ in range(40):
         built = f"cel.bind(x, {built}, {grown})"
-    with pytest.raises(EvaluationError, match="is larger than 10000000"):
+    with pytest.raises(CostLimitExceededError, match="is larger than 10000000"):
         ENVIRONMENT.compile(built).evaluate({})
+
+
+def test_a_long_range_is_not_made_and_no_alternative_hides_that() -> None:
+    meter = Meter(LIMIT)
+    with pytest.raises(CostLimitExceededError, match="is larger than 1000000"):
+        EVERYTHING.compile("lists.range(1000001).size() > 0 || true").evaluate({}, meter=meter)
+    assert meter.cost > LIMIT
+    assert len(EVERYTHING.compile("lists.range(1000000)").evaluate({})) == 1_000_000
 
 
 def test_deep_data_can_be_compared() -> None:
@@ -284,19 +289,28 @@ LONG = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("start", "more"), LONG)
-def test_time_grows_with_the_text_and_not_much_faster(start: str, more: str) -> None:
-    def seconds(size: int) -> float:
-        text = start + more * (size // len(more))
-        started = time.perf_counter()
+def calls_to_compile(text: str) -> int:
+    """Count the calls, of Python and built in, that compiling takes: the same everywhere, unlike the time."""
+    count = 0
+
+    def note(*_: object) -> None:
+        nonlocal count
+        count += 1
+
+    sys.setprofile(note)
+    try:
         compiles(text)
-        return time.perf_counter() - started
+    finally:
+        sys.setprofile(None)
+    return count
 
-    assert min(seconds(20_000), seconds(20_000)) < 1.5
+
+@pytest.mark.parametrize(("start", "more"), LONG)
+def test_work_grows_with_the_text_and_not_much_faster(start: str, more: str) -> None:
+    few, many = (calls_to_compile(start + more * (size // len(more))) for size in (2_000, 8_000))
+    assert many < max(5 * few, 3_000_000)  # the bound on what macros copy is reached by short texts already
 
 
-def test_the_largest_text_is_done_in_seconds() -> None:
+def test_the_largest_text_is_compiled() -> None:
     text = "[" + "1," * (limits.MAX_CODE_POINTS // 2 - 2) + "]"
-    started = time.perf_counter()
     assert len(EVERYTHING.compile(text).evaluate({})) == limits.MAX_CODE_POINTS // 2 - 2
-    assert time.perf_counter() - started < 5

@@ -57,10 +57,10 @@ class EvaluationError(CelError):
 
 
 class CostLimitExceededError(CelError):
-    """The evaluation was stopped because it cost more than its limit."""
+    """The evaluation was stopped because it cost more than its limit; unlike other errors, nothing absorbs this one."""
 
-    def __init__(self) -> None:
-        super().__init__("operation cancelled: actual cost limit exceeded")
+    def __init__(self, message: str = "operation cancelled: actual cost limit exceeded") -> None:
+        super().__init__(message)
 
 
 class Issues:

@@ -6,7 +6,7 @@ import math
 from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.limits import MAX_ELEMENTS
 from webhook.cel.types import Type
 from webhook.cel.values import (
@@ -140,15 +140,15 @@ def _uint(value: int) -> UInt:
     raise EvaluationError(msg)
 
 
-def must_fit(size: int) -> None:
-    """Refuses to build a list or text of this size if it is beyond all bounds.
+def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
+    """Stops an evaluation before it builds a list or text of a size that is beyond all bounds.
 
     Raises:
-        EvaluationError: It is.
+        CostLimitExceededError: It is, and would have cost more than any limit once it was there.
     """
-    if size > MAX_ELEMENTS:
-        msg = f"a list or text of {size} elements is larger than {MAX_ELEMENTS}"
-        raise EvaluationError(msg)
+    if size > most:
+        msg = f"a list or text of {size} elements is larger than {most}"
+        raise CostLimitExceededError(msg)
 
 
 def add(first: Value, second: Value) -> Value:

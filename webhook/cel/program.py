@@ -63,6 +63,9 @@ class Program:
             frame[slot] = bindings.get(name, UNSET)
         try:
             value = self._run(frame)
+        except CostLimitExceededError:
+            frame[BUDGET] = min(frame[BUDGET], -1)
+            raise
         except RecursionError:
             msg = "the values are nested too deeply"
             raise EvaluationError(msg) from None

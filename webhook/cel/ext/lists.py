@@ -14,6 +14,7 @@ from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
 from webhook.cel.estimate import MOST, ONE, Bounds, CallEstimate, fixed, member
 from webhook.cel.ext.bindings import binding
+from webhook.cel.limits import MAX_RANGE
 from webhook.cel.macros import Builder, Macro, MacroError, collect, variable
 from webhook.cel.operators import equal, less, must_fit
 from webhook.cel.types import (
@@ -96,7 +97,7 @@ def _precedes(one: Value, other: Value) -> bool:
 
 
 def _range(count: int) -> list[int]:
-    must_fit(count)
+    must_fit(count, MAX_RANGE)
     return list(range(count))
 
 
