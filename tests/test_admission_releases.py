@@ -33,3 +33,54 @@ def test_a_cluster_that_was_upgraded_is_not_blocked(kubernetes: str) -> None:
 def test_the_rules_hold_all_the_same(kubernetes: str) -> None:
     assert not reviewed("resource.k8s.io/v1alpha2", {"resourceClassName": "A b"}, kubernetes)["allowed"]
     assert not reviewed("resource.k8s.io/v1", {"devices": {"requests": [{"name": "A"}]}}, kubernetes)["allowed"]
+
+
+REQUEST = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
+
+
+def warned(exactly: Any, options: Options) -> list[str]:
+    """Ask for a new claim that wants something special; return the warnings."""
+    request = {**REQUEST, "exactly": {**REQUEST["exactly"], **exactly}}  # type: ignore[dict-item]
+    obj = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "claim", "namespace": "default"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    asked = {"uid": "1", "operation": "CREATE", "object": obj}
+    response = review(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}, "validate", options
+    )
+    assert response["response"]["allowed"]
+    warnings: list[str] = response["response"].get("warnings", [])
+    return warnings
+
+
+TOLERATES = {"tolerations": [{"operator": "Exists"}]}
+
+
+def test_every_gate_may_be_on_unless_it_is_stated_which() -> None:
+    assert warned(TOLERATES, Options(kubernetes="1.34")) == []
+    (warning,) = warned(TOLERATES, Options(kubernetes="1.34", feature_gates={}))
+    assert "dropped: this field needs the feature gate DRADeviceTaints" in warning
+    assert warned(TOLERATES, Options(kubernetes="1.34", feature_gates={"DRADeviceTaints": True})) == []
+
+
+def test_a_gate_that_a_later_release_has_locked_does_not_fail_its_objects() -> None:
+    rule = {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "rule"},
+        "spec": {"deviceSelector": {}, "taint": {"key": "a", "effect": "NoSchedule"}},
+    }
+    asked = {"uid": "1", "operation": "CREATE", "object": rule}
+    options = Options(kubernetes="1.34", feature_gates={"DRAAdminAccess": False, "AllBeta": False})
+    answered = review(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}, "validate", options
+    )
+    assert answered["response"]["allowed"]
+
+
+@pytest.mark.parametrize("kubernetes", ["1.34", "1.36", None])
+def test_the_label_of_a_namespace_is_left_to_the_api_server(kubernetes: str | None) -> None:
+    assert warned({"adminAccess": True}, Options(kubernetes=kubernetes)) == []

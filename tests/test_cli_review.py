@@ -54,6 +54,19 @@ class TestAnswers:
         done = draguard("review", "-", stdin=json.dumps(review("a")).encode())
         assert "patch" not in json.loads(done.out)["response"]
 
+    def test_feature_gates_are_those_that_were_stated(self) -> None:
+        request = {"name": "a", "exactly": {"deviceClassName": "a", "tolerations": [{"operator": "Exists"}]}}
+        claim = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "claim", "namespace": "default"},
+            "spec": {"devices": {"requests": [request]}},
+        }
+        text = json.dumps(review("a", object=claim)).encode()
+        for gates, dropped in {"DRADeviceTaints=true": False, "DRADeviceTaints=false": True, "": False}.items():
+            done = draguard("review", "--feature-gates", gates, "-", stdin=text)
+            assert (done.code, "needs the feature gate DRADeviceTaints" in done.out) == (0, dropped)
+
     def test_a_refusal_is_an_answer(self) -> None:
         spec = {"nodeName": "node-1", "nodeSelector": {"kubernetes.io/hostname": "node-2"}, "resourceClaims": [{}]}
         done = draguard("review", "--endpoint=mutate", "-", stdin=json.dumps(review("a", spec)).encode())

@@ -440,3 +440,165 @@ def test_no_old_state_makes_it_fail(text: bytes) -> None:
     done = draguard("validate", "--old", "-", ROOT / "examples/mended", ROOT / "examples/pre-scheduled", stdin=text)
     assert done.code in {0, 1}, done.err
     assert done.err == ""
+
+
+CLAIM_OF_ADMIN = (
+    CLAIM_V1.replace("  name: claim\n", "  name: claim\n  namespace: ops\n") + "        adminAccess: true\n"
+)
+LABEL = "resource.kubernetes.io/admin-access"
+LABELLED = f'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ops\n  labels:\n    {LABEL}: "true"\n'
+UNLABELLED = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ops\n"
+TAINTED = CLAIM_V1 + "        tolerations:\n        - operator: Exists\n"
+
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: policy
+spec:
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [apps]
+      apiVersions: [v1]
+      operations: [CREATE]
+      resources: [deployments]
+  validations:
+  - expression: object.spec.replicas < 9
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: binding
+spec:
+  policyName: policy
+  validationActions: [Deny]
+"""
+
+
+def levels(*arguments: str, stdin: str) -> list[tuple[str, str]]:
+    done = draguard("validate", "--output", "json", *arguments, "-", stdin=stdin.encode())
+    return [(finding["level"], finding["rule"]) for finding in json.loads(done.out)["findings"]]
+
+
+class TestFeatureGates:
+    def test_a_field_is_dropped_if_its_gate_is_off_by_default(self) -> None:
+        assert levels("--kubernetes-version", "1.35", stdin=TAINTED) == [("warning", "gate-off")]
+        assert levels("--kubernetes-version", "1.36", stdin=TAINTED) == []
+
+    @pytest.mark.parametrize(
+        "gates",
+        [
+            ["DRADeviceTaints=true"],
+            ["AllAlpha=true"],
+            ["DRADeviceTaints=false,DRADeviceTaints=1"],
+            ["DRADeviceTaints=false", " DRADeviceTaints = T ,"],
+            ["AllAlpha=false", "DRADeviceTaints=TRUE"],
+        ],
+    )
+    def test_a_gate_is_switched_on_as_kube_apiserver_takes_it(self, gates: list[str]) -> None:
+        options = [f"--feature-gates={each}" for each in gates]
+        assert levels("--kubernetes-version", "1.35", *options, stdin=TAINTED) == []
+
+    @pytest.mark.parametrize("gates", ["DRADeviceTaints=false", "AllBeta=f", "AllBeta=true,DRADeviceTaints=0"])
+    def test_a_gate_is_switched_off(self, gates: str) -> None:
+        assert levels("--feature-gates", gates, stdin=TAINTED) == [("warning", "gate-off")]
+
+    @pytest.mark.parametrize("command", [["validate"], ["review"], ["serve", "--dev"]])
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["DRADeviceTaint=true"], "unrecognized feature gate: DRADeviceTaint; did you mean DRADeviceTaints?"),
+            (["DRADeviceTaints"], "missing bool value for feature gate DRADeviceTaints: write DRADeviceTaints=true or"),
+            (["DRADeviceTaints=on"], "invalid value of DRADeviceTaints: 'on' is neither true nor false"),
+            (["DRAAdminAccess=false"], "cannot set feature gate DRAAdminAccess to false, feature is locked to true"),
+            (
+                ["DRAListTypeAttributes=true", "--kubernetes-version=1.35"],
+                "Kubernetes 1.35 has no feature gate DRAListTypeAttributes; it came with 1.36",
+            ),
+            (
+                ["DRAControlPlaneController=true", "--kubernetes-version=1.32"],
+                "Kubernetes 1.32 has no feature gate DRAControlPlaneController; it came with 1.31 and went with 1.32",
+            ),
+        ],
+    )
+    def test_what_cannot_be_set_is_wrong_use(self, command: list[str], arguments: list[str], message: str) -> None:
+        paths = [] if command[0] == "serve" else ["-"]
+        done = draguard(*command, "--feature-gates", *arguments, *paths)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"draguard {command[0]}: error: --feature-gates: {message}")
+
+
+class TestNamespaces:
+    def test_nothing_known_of_the_namespace_is_a_warning_that_says_how_to_mend_that(self) -> None:
+        done = draguard("validate", "-", stdin=CLAIM_OF_ADMIN.encode())
+        assert (done.code, "warning admin-access: " in done.out) == (0, True)
+        assert "help: whether it has is not known: give the Namespace, too, or --namespace-labels" in done.out
+
+    @pytest.mark.parametrize(
+        ("namespace", "found"), [(LABELLED, []), (UNLABELLED, [("error", "admin-access")])], ids=["labelled", "not"]
+    )
+    def test_a_namespace_may_stand_anywhere_among_the_manifests(
+        self, namespace: str, found: list[tuple[str, str]]
+    ) -> None:
+        for documents in ([namespace, CLAIM_OF_ADMIN], [CLAIM_OF_ADMIN, namespace]):
+            assert levels(stdin="---\n".join(documents)) == found
+
+    def test_a_namespace_may_stand_beside_the_policies(self, tmp_path: Path) -> None:
+        (tmp_path / "policies.yaml").write_text(UNLABELLED + "---\n" + POLICY, encoding="utf-8")
+        assert levels("--policies", str(tmp_path), stdin=CLAIM_OF_ADMIN) == [("error", "admin-access")]
+        assert levels("--policies", str(tmp_path), stdin=CLAIM_OF_ADMIN + "---\n" + LABELLED) == []
+
+    @pytest.mark.parametrize(
+        ("labels", "found"),
+        [
+            ([f"ops={LABEL}=true"], []),
+            ([f"ops=team=a,{LABEL}=true"], []),
+            (["ops=team=a", f"ops={LABEL}=true"], []),
+            ([f"ops={LABEL}=false"], [("error", "admin-access")]),
+            (["ops="], [("error", "admin-access")]),
+            (["other="], [("warning", "admin-access")]),
+        ],
+    )
+    def test_its_labels_may_be_stated(self, labels: list[str], found: list[tuple[str, str]]) -> None:
+        options = [f"--namespace-labels={each}" for each in labels]
+        assert levels(*options, stdin=CLAIM_OF_ADMIN) == found
+
+    def test_what_is_stated_counts_more_than_objects(self) -> None:
+        assert levels("--namespace-labels=ops=", stdin=LABELLED + "---\n" + CLAIM_OF_ADMIN) == [
+            ("error", "admin-access")
+        ]
+
+    def test_an_object_that_states_no_namespace_goes_to_that_of_the_command(self) -> None:
+        claim = CLAIM_OF_ADMIN.replace("  namespace: ops\n", "")
+        assert levels("--namespace-labels=default=", stdin=claim) == [("error", "admin-access")]
+        assert levels("--namespace-labels=ops=", "--namespace=ops", stdin=claim) == [("error", "admin-access")]
+
+    def test_each_release_has_its_own_label(self) -> None:
+        claim = CLAIM_OF_ADMIN.replace("/v1\n", "/v1beta2\n", 1)
+        labels = "--namespace-labels=ops=resource.k8s.io/admin-access=true"
+        on = "--feature-gates=DRAAdminAccess=true"
+        assert levels("--kubernetes-version=1.33", on, labels, stdin=claim) == []
+        found = levels("--kubernetes-version=1.34", on, labels, stdin=claim)
+        assert found == [("error", "admin-access")]
+
+    @pytest.mark.parametrize(
+        "namespace", ["metadata: 1", "metadata:\n  name: [ops]", "metadata:\n  name: ops\n  labels: 1"]
+    )
+    def test_a_namespace_that_is_none_does_no_harm(self, namespace: str) -> None:
+        manifests = f"apiVersion: v1\nkind: Namespace\n{namespace}\n---\n{CLAIM_OF_ADMIN}"
+        assert [rule for _, rule in levels(stdin=manifests)] == ["admin-access"]
+
+    @pytest.mark.parametrize(
+        ("labels", "message"),
+        [
+            ("ops", f"ops has no labels: write it as ops={LABEL}=true, or ops= for none"),
+            ("Ops=a=b", "'Ops' is no namespace: a lowercase RFC 1123 label must"),
+            ("ops=a", f"ops: the label a has no value: write it as ops={LABEL}=true"),
+            ("ops=a=b c", "ops: a=b c is no label: a valid label must"),
+            ("ops=a b=c", "ops: a b=c is no label: "),
+        ],
+    )
+    def test_labels_that_are_malformed_are_wrong_use(self, labels: str, message: str) -> None:
+        done = draguard("validate", "--namespace-labels", labels, "-")
+        assert (done.code, done.out) == (2, "")
+        assert f"error: --namespace-labels: {message}" in done.err

@@ -52,6 +52,8 @@ class Options:
         prescheduled: Which pre-scheduled pods are rewritten, and how.
         policies: The policies that are asked, with the objects that they look at; None for none.
         authorizer: Who knows what users may do, as far as policies ask; None if nobody does.
+        feature_gates: The cluster's feature gates that differ from its release's defaults, by name; None if nobody
+            knows, so that every gate may be on.
     """
 
     kubernetes: str | None = None
@@ -59,6 +61,7 @@ class Options:
     prescheduled: prescheduled.Options = field(default_factory=prescheduled.Options)
     policies: PolicySet | None = None
     authorizer: Authorizer | None = None
+    feature_gates: Mapping[str, bool] | None = None
 
 
 class Answer(NamedTuple):
@@ -175,7 +178,14 @@ def _judged(request: dict[str, Any], options: Options) -> dict[str, Any]:
         return {"allowed": True}
     obj = request.get("object")
     old = request.get("oldObject") if request["operation"] == "UPDATE" else None
-    problems = judge(obj, old, kubernetes=options.kubernetes, subresource=subresource, decoded=True)
+    problems = judge(
+        obj,
+        old,
+        kubernetes=options.kubernetes,
+        subresource=subresource,
+        feature_gates=options.feature_gates,
+        decoded=True,
+    )
     errors = [problem for problem in problems if problem.level == ERROR]
     warnings = _warnings(str(problem) for problem in problems if problem.level != ERROR)
     response = _refused(errors, request, obj) if errors else {"allowed": True}

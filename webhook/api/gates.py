@@ -80,6 +80,44 @@ def enabled(release: int, stated: Mapping[str, bool] | None = None) -> frozenset
     return _enabled(release, frozenset(stated.items()) if stated else frozenset())
 
 
+def parse(text: str) -> dict[str, bool]:
+    """Read gates as Kubernetes' commands take them, such as ``DRADeviceTaints=true,AllAlpha=false``.
+
+    Follows component-base ``featuregate/feature_gate.go`` (Set), for which a later gate overrides an earlier one.
+
+    Raises:
+        ValueError: A gate has no value, or one that is neither true nor false.
+    """
+    stated = {}
+    for pair in text.split(","):
+        if not pair:
+            continue
+        gate, given, value = (part.strip() for part in pair.partition("="))
+        if not given:
+            message = f"missing bool value for feature gate {gate}: write {gate}=true or {gate}=false"
+            raise ValueError(message)
+        if value not in _TRUE | _FALSE:
+            message = f"invalid value of {gate}: {value!r} is neither true nor false"
+            raise ValueError(message)
+        stated[gate] = value in _TRUE
+    return stated
+
+
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+"""What Go's ``strconv.ParseBool`` takes."""
+
+
+def known(gate: str, release: int) -> bool:
+    """Tell whether a release has a gate; a group of gates it always has."""
+    return gate in EVERY or (gate in GATES and stage(gate, release) is not None)
+
+
+def settable(stated: Mapping[str, bool], release: int) -> dict[str, bool]:
+    """Leave out what is switched off although a release has it locked on."""
+    return {gate: on for gate, on in stated.items() if on or gate in EVERY or stage(gate, release) is not Stage.LOCKED}
+
+
 @lru_cache(maxsize=256)
 def _enabled(release: int, stated: frozenset[tuple[str, bool]]) -> frozenset[str]:
     wanted = dict(stated)

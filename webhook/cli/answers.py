@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webhook import admission, prescheduled
-from webhook.cli.release import kubernetes
+from webhook.cli.release import feature_gates, kubernetes
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -16,13 +16,14 @@ def options(arguments: Namespace) -> admission.Options:
     """Read the options.
 
     Raises:
-        UsageError: The Kubernetes version is not known, or something is wrong with the policies.
+        UsageError: The Kubernetes version or a feature gate is not known, or something is wrong with the policies.
     """
     stated = kubernetes(arguments)
     answering = admission.Options(
         kubernetes=stated,
         fail_open=arguments.failure_policy == "ignore",
         prescheduled=prescheduled.Options(arguments.select_node_by, arguments.pods),
+        feature_gates=feature_gates(arguments, stated),
     )
     if not arguments.policies:
         return answering

@@ -26,6 +26,8 @@ examples:
   draguard validate manifests/ 'apps/*/claim*.yaml'
   kustomize build . | draguard validate -
   draguard validate --kubernetes-version 1.29 claim.yaml
+  draguard validate --feature-gates DRAListTypeAttributes=true,AllBeta=false slices/
+  draguard validate --namespace-labels ops=resource.kubernetes.io/admin-access=true claim.yaml
   draguard validate --old deployed/ manifests/      may these objects be changed like that?
   kubectl get resourceclaims -A -o yaml | draguard validate --old - manifests/
   draguard validate --policies policies/ --as jane --as-group dev manifests/
@@ -43,6 +45,11 @@ rule, reason, field, message, hint, apiVersion, kind, namespace, name, kubernete
 (files, documents, judged, errors, warnings, notes, and skipped: a list of apiVersion, kind,
 documents). policy is null, or names the policy's kind, name, binding, params, field, file, line and
 column. More keys may come, none will go.
+
+Claims with admin access are for namespaces with a label. A namespace is known from a Namespace
+object among the manifests or --policies, wherever it stands, or from --namespace-labels, which
+counts more: NAMESPACE=KEY=VALUE,KEY=VALUE for all of its labels, NAMESPACE= for none. Where nothing
+is known of it, such a claim is a warning.
 
 With --policies, objects of every kind are judged as an API server with these policies would: first
 the mutating ones change them, then its own rules, then the validating ones.
@@ -214,6 +221,14 @@ def _validate(parser: argparse.ArgumentParser) -> None:
         help="judge as this release does, such as 1.30 (default: the newest release that serves the object's version; "
         "pods and workloads follow the objects of resource.k8s.io in the same file or else in the same directory)",
     )
+    _gates(parser, "the defaults of the release")
+    parser.add_argument(
+        "--namespace-labels",
+        action="append",
+        default=[],
+        metavar="NAMESPACE=KEY=VALUE,…",
+        help="the labels of a namespace, all of them; can be repeated",
+    )
     parser.add_argument(
         "--old",
         action="append",
@@ -230,6 +245,17 @@ def _validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help=_STRICT)
     _report(parser, "text", "json")
     _requester(_policies(parser))
+
+
+def _gates(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="GATE=BOOL,…",
+        help="feature gates that differ from the defaults of the release, as kube-apiserver takes them, AllAlpha and "
+        f"AllBeta included; DynamicResourceAllocation counts as on; can be repeated (default: {default})",
+    )
 
 
 _STRICT = "warnings make the exit code 1, too"
@@ -354,6 +380,7 @@ def _answers(parser: argparse.ArgumentParser) -> None:
         metavar="VERSION",
         help="the cluster's release, such as 1.30 (default: the newest that knows the object's fields)",
     )
+    _gates(parser, "every gate may be on")
     parser.add_argument(
         "--failure-policy",
         choices=["fail", "ignore"],

@@ -1,11 +1,13 @@
-"""The Kubernetes release that is asked, as several commands take it."""
+"""The Kubernetes release that is asked, and its feature gates, as several commands take them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.api.versions import release_of
+from webhook.api import gates
+from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
+from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -25,3 +27,32 @@ def kubernetes(arguments: Namespace) -> str | None:
         message = f"--kubernetes-version: {error}"
         raise UsageError(message) from error
     return stated
+
+
+def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] | None:
+    """Read ``--feature-gates``, None if it was not given.
+
+    Args:
+        arguments: The command's arguments.
+        stated: The Kubernetes release; None if it depends on the object.
+
+    Raises:
+        UsageError: The text is malformed, a gate is not known, or it cannot be switched off.
+    """
+    if not arguments.feature_gates:
+        return None
+    release = release_of(stated) if stated else NEWEST
+    try:
+        wanted = {gate: on for text in arguments.feature_gates for gate, on in gates.parse(text).items()}
+        gates.enabled(release, wanted)
+    except ValueError as error:
+        message = f"--feature-gates: {error}"
+        raise UsageError(message) from error
+    for gate in wanted if stated else ():
+        if not gates.known(gate, release):
+            having = [each for each in range(OLDEST, NEWEST + 1) if gates.known(gate, each)]
+            message = f"--feature-gates: Kubernetes 1.{release} has no feature gate {gate}"
+            message += f"; it came with 1.{having[0]}"
+            message += f" and went with 1.{having[-1] + 1}" if having[-1] < NEWEST else ""
+            raise UsageError(message)
+    return wanted

@@ -12,8 +12,9 @@ from webhook import prescheduled
 from webhook.api.judgement import judge
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
+from webhook.cli.namespaces import ADMIN_RULES, Namespaces
 from webhook.cli.progress import watched
-from webhook.cli.release import kubernetes
+from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.shown import exit_code, show_text
 from webhook.documents import Document, Unreadable, read
 from webhook.problem import BAD_REQUEST, WARNING, Path, Problem
@@ -22,7 +23,7 @@ from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.cli.policies import Requester
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 def run(arguments: Namespace) -> int:
     """Print what is found and a summary."""
     stated = kubernetes(arguments)
+    gates = feature_gates(arguments, stated)
+    namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
     if arguments.subresource and not arguments.old:
         message = f"--subresource {arguments.subresource} judges updates: give the earlier state with --old"
         raise UsageError(message)
@@ -42,7 +45,8 @@ def run(arguments: Namespace) -> int:
     documents: Iterable[Document | Unreadable] = read(arguments.paths)
     if sys.stderr.isatty() and not arguments.quiet:
         documents = watched(documents, sys.stderr)
-    judging = _Judge(old, arguments.subresource, _requester(arguments, stated, report))
+    requester = _requester(arguments, stated, namespaces, report)
+    judging = _Judge(old, arguments.subresource, requester, gates, namespaces)
     _judge_all(documents, judging, stated, report)
     if arguments.output == "json":
         print(as_json(report))
@@ -51,14 +55,16 @@ def run(arguments: Namespace) -> int:
     return exit_code(report, arguments)
 
 
-def _requester(arguments: Namespace, stated: str | None, report: Report) -> Requester | None:
-    """Load the policies, if there are any, and report what is wrong with them."""
+def _requester(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Requester | None:
+    """Load the policies, if there are any, and the Namespaces beside them; report what is wrong with them."""
     if not arguments.policies:
         return None
     from webhook.cli.policies import Requester, load_policies  # noqa: PLC0415 - only who has policies pays for them
 
     policies = load_policies(arguments, stated)
     report.findings += policies.findings
+    for given in policies.given:
+        namespaces.note(given.object)
     return Requester(policies, arguments)
 
 
@@ -68,11 +74,12 @@ class _Later(NamedTuple):
     document: Document
     served: Served
     at: int
+    release: str | None = None
 
 
 def _judge_all(documents: Iterable[Document | Unreadable], judging: _Judge, stated: str | None, report: Report) -> None:
     """Judge documents as they come, but for those that follow others if no release is stated."""
-    found_in: list[Iterable[Finding]] = []
+    found_in: list[Sequence[Finding]] = []
     releases, later = _Releases(), list[_Later]()
     for document in documents:
         if isinstance(document, Unreadable):
@@ -83,6 +90,7 @@ def _judge_all(documents: Iterable[Document | Unreadable], judging: _Judge, stat
         report.files[document.source] = None
         report.documents += 1
         data = document.data
+        judging.namespaces.note(data)
         served = find(data.get("apiVersion"), data.get("kind")) if isinstance(data, dict) else None
         if served is None:
             findings = judging.by_policies(document)
@@ -96,11 +104,15 @@ def _judge_all(documents: Iterable[Document | Unreadable], judging: _Judge, stat
             found_in.append(())
         else:
             releases.note(document.source, served)
-            findings = judging(document, stated or f"1.{served.until}")
+            release = stated or f"1.{served.until}"
+            findings = judging(document, release)
+            if any(map(_asks_for_namespace, findings)):
+                later.append(_Later(document, served, len(found_in), release))
             if findings:
                 found_in.append(findings)
-    for document, served, at in later:
-        found_in[at] = judging(document, f"1.{releases.beside(document.source, served)}")
+    judging.namespaces.all_noted = True
+    for document, served, at, known in later:
+        found_in[at] = judging(document, known or f"1.{releases.beside(document.source, served)}")
     report.findings += (finding for findings in found_in for finding in findings)
 
 
@@ -111,12 +123,23 @@ class _Judge:
         old: The earlier state of objects.
         subresource: What is updated.
         requester: Sends objects to policies; None if there are none.
+        gates: The feature gates that differ from a release's defaults, by name; None for none.
+        namespaces: What is known of namespaces.
     """
 
-    def __init__(self, old: _OldState, subresource: str, requester: Requester | None) -> None:
+    def __init__(
+        self,
+        old: _OldState,
+        subresource: str,
+        requester: Requester | None,
+        gates: Mapping[str, bool] | None,
+        namespaces: Namespaces,
+    ) -> None:
         self._old = old
         self._subresource = subresource
         self._requester = requester
+        self._gates = gates
+        self.namespaces = namespaces
 
     def __call__(self, document: Document, release: str) -> list[Finding]:
         """Judge an object of a kind that is known here: as mutating policies change it, before validating ones."""
@@ -126,10 +149,18 @@ class _Judge:
         if self._requester:
             asked = self._requester.change(document, before, subresource, kubernetes=release)
         obj = asked.manifest if asked and asked.mutation.verdict.allowed else document.data
-        problems += judge(obj, before, kubernetes=release, subresource=subresource)
+        labels = self.namespaces.labels_around(identity(document.data).namespace)
+        problems += judge(
+            obj,
+            before,
+            kubernetes=release,
+            subresource=subresource,
+            feature_gates=self._gates,
+            namespace_labels=labels,
+        )
         if before is None:
             problems += _never_runs(obj)
-        findings = [found(problem, document, release) for problem in problems]
+        findings = [found(_hinted(problem), document, release) for problem in problems]
         if asked and self._requester:
             findings += asked.findings
             # What cannot be decoded reaches no validating policy, which would only say so in other words.
@@ -153,6 +184,19 @@ class _Judge:
 
 
 _NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
+
+_NAMESPACE_HINT = "whether it has is not known: give the Namespace, too, or --namespace-labels"
+
+
+def _hinted(problem: Problem) -> Problem:
+    """Say how to make known what is not known of a namespace."""
+    asks = problem.level == WARNING and problem.rule in ADMIN_RULES
+    return replace(problem, hint=_NAMESPACE_HINT) if asks else problem
+
+
+def _asks_for_namespace(finding: Finding) -> bool:
+    """Tell whether a finding depends on a Namespace that may yet come."""
+    return finding.problem.hint == _NAMESPACE_HINT
 
 
 def _never_runs(obj: Any) -> list[Problem]:

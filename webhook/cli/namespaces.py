@@ -1,0 +1,80 @@
+"""The labels of namespaces, from Namespace objects and from ``--namespace-labels``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.versions import NEWEST
+from webhook.cli.arguments import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ADMIN_RULES = frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"})
+"""The rules that look at the labels of an object's namespace."""
+
+_EXAMPLE = "ops=resource.kubernetes.io/admin-access=true"
+
+
+class Namespaces:
+    """What is known of namespaces.
+
+    Args:
+        stated: ``NAMESPACE=KEY=VALUE,…`` each; they count more than objects.
+        default: The namespace of objects that state none.
+
+    Raises:
+        UsageError: One of the texts is malformed.
+    """
+
+    def __init__(self, stated: Iterable[str] = (), default: str = "default") -> None:
+        self._stated: dict[str, dict[str, str]] = {}
+        self._found: dict[str, Mapping[str, str]] = {}
+        self._default = default
+        self.all_noted = False
+        """Whether no further object comes; until then what is stated is all that is known."""
+        for text in stated:
+            name, labels = _read(text)
+            self._stated.setdefault(name, {}).update(labels)
+
+    def note(self, obj: Any) -> None:
+        """Take an object into account, if it is a Namespace; the last of a name counts."""
+        if not isinstance(obj, dict) or (obj.get("apiVersion"), obj.get("kind")) != ("v1", "Namespace"):
+            return
+        metadata = obj.get("metadata")
+        if isinstance(metadata, dict) and isinstance(name := metadata.get("name"), str):
+            labels = metadata.get("labels")
+            self._found[name] = labels if isinstance(labels, dict) else {}
+
+    def labels_around(self, namespace: str) -> Mapping[str, str] | None:
+        """Return the labels of an object's namespace, None if nothing is known of it.
+
+        Args:
+            namespace: The namespace that the object states; empty if it states none.
+        """
+        name = namespace or self._default
+        if name in self._stated:
+            return self._stated[name]
+        return self._found.get(name) if self.all_noted else None
+
+
+def _read(text: str) -> tuple[str, dict[str, str]]:
+    name, given, labels = text.partition("=")
+    if not given:
+        message = f"--namespace-labels: {text} has no labels: write it as {_EXAMPLE}, or {name}= for none"
+        raise UsageError(message)
+    if faults := formats.dns_label(name, NEWEST):
+        message = f"--namespace-labels: {name!r} is no namespace: {faults[0]}; write it as {_EXAMPLE}"
+        raise UsageError(message)
+    found = {}
+    for pair in filter(None, labels.split(",")):
+        key, given, value = pair.partition("=")
+        if not given:
+            message = f"--namespace-labels: {name}: the label {pair} has no value: write it as {_EXAMPLE}"
+            raise UsageError(message)
+        if faults := (*formats.label_key(key, NEWEST), *formats.label_value(value, NEWEST)):
+            message = f"--namespace-labels: {name}: {pair} is no label: {faults[0]}"
+            raise UsageError(message)
+        found[key] = value
+    return name, found
