@@ -1,0 +1,53 @@
+"""The JSON Patch that makes one value of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from webhook.policy.difference import difference
+from webhook.policy.patch import apply_patch
+
+KEYS = st.sampled_from(["a", "b", "a/b", "a~b", "", "0", "-"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "x", "1"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(KEYS, JSON, max_size=4)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "operations"),
+    [
+        ({"a": 1}, {"a": 1}, []),
+        ({"a": 1}, {"a": True}, [{"op": "replace", "path": "/a", "value": True}]),
+        (
+            {"a/b": 1, "c~d": 2},
+            {"c~d": 3},
+            [{"op": "remove", "path": "/a~1b"}, {"op": "replace", "path": "/c~0d", "value": 3}],
+        ),
+        ({"a": [1, 2, 3]}, {"a": [1]}, [{"op": "remove", "path": "/a/2"}, {"op": "remove", "path": "/a/1"}]),
+        ({"a": [1]}, {"a": [1, 2]}, [{"op": "add", "path": "/a/1", "value": 2}]),
+        ({"a": {}}, {"a": []}, [{"op": "replace", "path": "/a", "value": []}]),
+    ],
+)
+def test_only_what_differs_is_changed(before: Any, after: Any, operations: list[dict[str, Any]]) -> None:
+    assert difference(before, after) == operations
+
+
+@settings(max_examples=300, deadline=None)
+@given(OBJECTS, OBJECTS)
+def test_the_patch_makes_the_one_of_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
+    made = apply_patch(before, difference(before, after))
+    assert repr(sorted_keys(made)) == repr(sorted_keys(after))
+
+
+def sorted_keys(value: Any) -> Any:
+    """Make two values that are equal as JSON, true and 1 apart, the same text."""
+    if isinstance(value, dict):
+        return {key: sorted_keys(value[key]) for key in sorted(value)}
+    return [sorted_keys(each) for each in value] if isinstance(value, list) else value
