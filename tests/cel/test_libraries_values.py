@@ -96,10 +96,6 @@ def test_values_of_libraries_can_be_keys_of_python() -> None:
         assert len({outcome(expression), outcome(expression)}) == 1
 
 
-def test_quantities_are_written_in_json_as_the_api_server_writes_them() -> None:
-    assert outcome('quantity("1000Mi").add(quantity("24Mi"))').cel_json() == "1Gi"
-
-
 @given(st.tuples(*[st.integers(0, 3)] * 3, st.lists(st.sampled_from(["0", "1", "a", "b-"]), max_size=2)))
 def test_a_version_equals_itself_and_nothing_less(parts: tuple[int, int, int, list[str]]) -> None:
     *numbers, pre = parts

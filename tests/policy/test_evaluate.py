@@ -99,6 +99,27 @@ def test_variables_are_evaluated_when_they_are_used() -> None:
     assert said(judged("variables.broken == 1", variables=variables)).endswith(text)
 
 
+def test_variables_that_are_not_there_can_be_asked_for() -> None:
+    variables = [{"name": "name", "expression": "object.metadata.name"}]
+    assert judged("has(dyn(variables).name) && !has(dyn(variables).nope)", variables=variables).allowed
+    assert judged("dyn(variables).?nope.orValue('p') == variables.name", variables=variables).allowed
+    assert said(judged("dyn(variables).nope == 1", variables=variables)).endswith("no such key: nope")
+
+
+def test_a_long_chain_of_variables_is_evaluated_or_refused() -> None:
+    links = [{"name": f"v{index}", "expression": f"variables.v{index - 1} + 1"} for index in range(1, 900)]
+    chain = [{"name": "v0", "expression": "object.metadata.name == 'p' ? 0 : 1"}, *links]
+    verdict = judged("variables.v899 == 899", variables=chain)
+    assert verdict.allowed or "nested too deeply" in verdict.message
+
+
+def test_decisions_tell_what_they_do() -> None:
+    warned = judged("true", "false", bound=binding(validationActions=["Warn", "Audit"]))
+    assert [each.actions for each in warned.decisions] == [(), ("Warn", "Audit")]
+    broken = judged("true", paramKind={"apiVersion": "example.com/v1", "kind": "Nope"})
+    assert [each.actions for each in broken.decisions] == [("Deny",)]
+
+
 def test_a_variable_is_evaluated_once() -> None:
     variables = [{"name": "big", "expression": DEAR}]
     uses = [" && ".join(["variables.big"] * 3)] * 8

@@ -14,12 +14,13 @@ import jsonpatch
 import pytest
 
 from webhook.policy.load import load
-from webhook.policy.manifests import as_refusal, is_policy
+from webhook.policy.manifests import GROUP, is_policy
 from webhook.policy.manifests import judge as judge_manifest
 from webhook.policy.offline import judge
 
 if TYPE_CHECKING:
     from webhook.policy.verdict import Verdict
+    from webhook.problem import Problem
 
 LINES = (Path(__file__).parent / "scenarios-1.36.jsonl").read_text().splitlines()
 NAMESPACE = json.loads(LINES[0])["namespace"]
@@ -30,6 +31,13 @@ ADMIN = {"username": "admin", "groups": ["system:masters", "system:authenticated
 def of(*fields: str) -> pytest.MarkDecorator:
     chosen = [each for each in SCENARIOS if all(field in each for field in fields)]
     return pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in chosen])
+
+
+def as_refusal(obj: dict[str, Any], problems: list[Problem]) -> str:
+    """Spell problems as the API server does when it refuses a policy or binding."""
+    texts = list(dict.fromkeys(str(problem) for problem in problems))
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return f'{obj["kind"]}.{GROUP} "{obj["metadata"]["name"]}" is invalid: {joined}'
 
 
 def verdict_on(scenario: dict[str, Any]) -> Verdict:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 from webhook.cel import temporal
 from webhook.cel.errors import EvaluationError
 from webhook.cel.values import INT_MAX, INT_MIN, NANOS, UINT_MAX, Duration, Timestamp, UInt
-
-if TYPE_CHECKING:
-    from webhook.cel.types import Type
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DIGITS: Final = re.compile(r"[0-9]+")
@@ -171,8 +168,3 @@ def double_to_string(value: float) -> str:
     mantissa = "".join(map(str, digits)).rstrip("0")
     fraction = f".{mantissa[1:]}" if len(mantissa) > 1 else ""
     return f"{'-' if sign else ''}{mantissa[0]}{fraction}e{'-' if point < 0 else '+'}{abs(point):02d}"
-
-
-def type_to_string(type_: Type) -> str:
-    """The type's name."""
-    return type_.name

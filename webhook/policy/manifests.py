@@ -14,7 +14,7 @@ from webhook.policy.types import (
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
 )
-from webhook.problem import BAD_REQUEST, Path, Problem, refused
+from webhook.problem import Path, Problem, refused
 from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
 
 if TYPE_CHECKING:
@@ -83,14 +83,3 @@ def _struct(kind: str, api_version: str, release: int) -> CompiledStruct:
     version = api_version.rpartition("/")[2]
     replaced = {ParamRef: DefaultingParamRef} if version == "v1alpha1" else {}
     return compile_struct(KINDS[kind], Target(version, release, CREATE, replaced=replaced))
-
-
-def as_refusal(obj: Mapping[str, Any], problems: list[Problem]) -> str:
-    """Spell problems as the API server does when it refuses a policy or binding."""
-    texts = list(dict.fromkeys(str(problem) for problem in problems))
-    if problems[0].reason == BAD_REQUEST:
-        return texts[0]
-    metadata = obj.get("metadata")
-    name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    return f'{obj["kind"]}.{GROUP} "{name}" is invalid: {joined}'

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from webhook.policy.request import JSONObject
 
-FAIL: Final = "Fail"
 IGNORE: Final = "Ignore"
 VALIDATING: Final = "ValidatingAdmissionPolicy"
 MUTATING: Final = "MutatingAdmissionPolicy"

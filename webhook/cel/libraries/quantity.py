@@ -45,10 +45,6 @@ class Quantity:
         """Equal quantities hash alike."""
         return hash(self.number)
 
-    def cel_json(self) -> str:
-        """The quantity in JSON."""
-        return str(self.number)
-
 
 def parse(text: str) -> Quantity:
     """Reads a quantity.
