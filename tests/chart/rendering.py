@@ -68,6 +68,7 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
         "image": {"repository": "registry.example.com/draguard", "digest": f"sha256:{'0' * 64}"},
         "imagePullSecrets": [{"name": "pull"}],
         "kubernetesVersion": "newest",
+        "featureGates": {"DRAListTypeAttributes": True, "AllBeta": False},
         "serve": {
             "host": "::",
             "port": 9443,

@@ -20,6 +20,7 @@ from charts.render import CHART, main, render
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, rendered, with_values
 from webhook.api.versions import NEWEST
 from webhook.cli.arguments import make_parser
+from webhook.cli.release import feature_gates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,12 +152,19 @@ class TestServing:
             "port": "9443",
             "tls-cert": "/etc/draguard/tls/tls.crt",
             "tls-key": "/etc/draguard/tls/tls.key",
+            "feature-gates": "AllBeta=false,DRAListTypeAttributes=true",
             "failure-policy": "ignore",
             "select-node-by": "name",
             "pods": "all",
             "body-limit": "3145728",
         }
         assert with_values(serve={"extraArgs": ["--a=b c: d"]}).container["args"][-1] == "--a=b c: d"
+
+    def test_feature_gates_are_those_that_draguard_takes(self) -> None:
+        release = rendered("everything differs")
+        arguments = make_parser().parse_args(release.container["args"])
+        assert feature_gates(arguments, None) == {"AllBeta": False, "DRAListTypeAttributes": True}
+        assert "feature-gates" not in rendered().options
 
     def test_ports_agree(self, values: str) -> None:
         release = rendered(values)
@@ -318,6 +326,8 @@ class TestSwitches:
             ({"replica": 2}, "replica"),
             ({"replicas": 0}, "/replicas"),
             ({"kubernetesVersion": 1.3}, "/kubernetesVersion"),
+            ({"featureGates": {"DRADeviceTaints": "on"}}, "/featureGates/DRADeviceTaints"),
+            ({"featureGates": {"A=b,C": True}}, "propertyName 'A=b,C'"),
             ({"serve": {"pods": "none"}}, "/serve/pods"),
             ({"webhooks": {"pods": {"failurePolicy": "fail"}}}, "/webhooks/pods/failurePolicy"),
             ({"webhooks": {"timeoutSeconds": 31}}, "/webhooks/timeoutSeconds"),

@@ -67,15 +67,12 @@ def judge(
     release = kind.until if stated is None else stated
     if decoded:  # an API server that sends an object serves it, whatever release it was said to be
         release = min(max(release, kind.since), kind.until)
-    # What an API server has decoded says nothing of the gates that are on there; so nothing is taken for dropped.
-    if decoded:
-        feature_gates = gates.EVERY if feature_gates is None else gates.settable(feature_gates, release)
+        feature_gates = _gates_at_admission(feature_gates, release)
     on = gates.enabled(release, feature_gates)
     if not kind.since <= release <= kind.until:
         return [_not_served(obj, kind, release)]
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
-    # An API server has looked at the namespace itself before it asks anybody (its strategies validate first).
-    admin = True if decoded and namespace_labels is None else _admin_namespace(namespace_labels, release)
+    admin = _admin_namespace(namespace_labels, release, decoded=decoded)
     struct = compile_struct(kind.type, target(obj["apiVersion"], release, operation, on, admin))
     misfits = struct.decode(obj)
     if decoded and misfits:
@@ -211,7 +208,14 @@ def _unconditional(obj: dict[str, Any], old: dict[str, Any]) -> bool:
     return bool(stored.get("resourceVersion") and not new.get("resourceVersion"))
 
 
-def _admin_namespace(labels: Mapping[str, str] | None, release: int) -> bool | None:
+def _gates_at_admission(stated: Mapping[str, bool] | None, release: int) -> Mapping[str, bool]:
+    """Take nothing for dropped unless the gates are stated: what was decoded says nothing of the gates."""
+    return gates.EVERY if stated is None else gates.settable(stated, release)
+
+
+def _admin_namespace(labels: Mapping[str, str] | None, release: int, *, decoded: bool) -> bool | None:
+    if labels is None and decoded:  # an API server validates, and looks at the namespace, before it asks anybody
+        return True
     if labels is None or release < ADMIN_SINCE:
         return None
     return labels.get(admin_label(release)) == "true"
