@@ -144,7 +144,11 @@ class Evaluation:
 
 
 _STEP: Final = 100_000
-"""More than the last step of an expression that is stopped can cost."""
+"""What the last step of an expression that is stopped is taken to cost at most.
+
+A search through megabytes of text can cost more. The API server would refuse for that even where all validations hold;
+here a message that nobody reads is then not paid for.
+"""
 
 
 def bindings_of(
