@@ -142,6 +142,7 @@ examples:
   draguard explain                                  all kinds and rules
   draguard explain ResourceClaim
   draguard explain 'ResourceClaim.status.allocation.resourceHandles[0].data'
+  draguard explain ResourceSlice.spec.devices.attributes    and where the other versions have it
   draguard explain --kubernetes-version 1.29 ResourceClass
   draguard explain reserved-only-while-allocated
 """
