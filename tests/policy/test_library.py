@@ -10,7 +10,8 @@ import pytest
 from webhook.api.versions import NEWEST
 from webhook.documents import Document, parse
 from webhook.policy.check import check_policies
-from webhook.policy.load import Given
+from webhook.policy.load import Given, load
+from webhook.policy.offline import judge
 from webhook.policy.testing import run_suite
 
 LIBRARY = Path(__file__).parents[2] / "policies"
@@ -55,3 +56,16 @@ def test_its_policy_and_binding_are_named_after_it_and_described(name: str) -> N
     named = [each["metadata"]["name"] for each in objects if each["kind"].endswith(("Policy", "PolicyBinding"))]
     assert set(named) == {f"{name}.dra.example.com"}
     assert f"[{name}]({name})" in (LIBRARY / "README.md").read_text()
+
+
+@pytest.mark.parametrize("release", [32, 33, 34, 36])
+def test_releases_with_flat_requests_are_guarded_too(release: int) -> None:
+    request = {"name": "gpu", "deviceClassName": "gpu.example.com", "adminAccess": True, "count": 9}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1beta1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "gpus", "namespace": "default"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    for name in ("admin-access", "claim-device-limit"):
+        assert not judge(claim, policies=load(manifests(name), release)).allowed

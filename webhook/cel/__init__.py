@@ -8,7 +8,11 @@ Evaluate an expression::
 
 `Environment.compile` raises `CompileError` (all that is wrong in the text, in cel-go's layout) or `ProgramError` (a
 constant that always fails); `Program.evaluate` raises `EvaluationError`, or `CostLimitExceededError` when it costs more
-than the `Meter` it is given allows. All are `CelError`. `estimator.estimate_cost` tells the cost beforehand.
+than the `Meter` it is given allows, or was about to build something too large. All are `CelError`.
+`estimator.estimate_cost` tells the cost beforehand. Programs may be evaluated in several threads at once.
+
+The first `Environment` raises Python's recursion limit for the whole process, so that expressions as deep as cel-go
+allows can be compiled (`webhook.cel.limits`).
 
 JSON stands for itself: int is `int`, float `double`, dict `map`; `webhook.cel.values` has the rest (`UInt`,
 `Timestamp`, `Duration`, `Optional`, `Struct`), and says what the Python class of a library's own type needs.
