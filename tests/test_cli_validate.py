@@ -171,6 +171,55 @@ class TestFindings:
         assert (found["file"], found["line"], found["column"], found["rule"]) == ("<stdin>", 2, 15, "object-name")
 
 
+class TestKindsThatNobodyHas:
+    @pytest.mark.parametrize(
+        ("head", "line", "message", "hint"),
+        [
+            (
+                "apiVersion: resource.k8s.io/v1\nkind: ResourceClam",
+                2,
+                "no matches for kind",
+                'did you mean "ResourceClaim"?',
+            ),
+            (
+                "apiVersion: resource.k8s.io/v1\nkind: X",
+                2,
+                "no matches for kind",
+                "Kubernetes 1.27 to 1.36 have no such kind",
+            ),
+            (
+                "apiVersion: resource.k8s.io/v1alpha1\nkind: ResourceClass",
+                1,
+                "no matches",
+                "Kubernetes 1.36 serves ResourceClass in no version",
+            ),
+            (
+                "apiVersion: v1\nkind: DeviceClass",
+                1,
+                'no matches for kind "DeviceClass" in version "v1"',
+                "Kubernetes 1.36 serves",
+            ),
+            ("apiVersion: resource.k8s.io/v1", 1, "kind not set", ""),
+            ("kind: ResourceClaim", 1, "apiVersion not set", ""),
+        ],
+    )
+    def test_a_misspelt_kind_or_version_is_no_kind_of_somebody_else(
+        self, head: str, line: int, message: str, hint: str
+    ) -> None:
+        (found,) = report("-", stdin=f"{head}\nmetadata:\n  name: a\n".encode())["findings"]
+        assert (found["rule"], found["level"], found["line"]) == ("not-served", "error", line)
+        assert found["message"].startswith(message)
+        assert found["hint"].startswith(hint)
+
+    @pytest.mark.parametrize("version", ["x.resource.k8s.io/v1", "example.com/v1", "[v1]", "1"])
+    def test_of_other_groups_nothing_is_said(self, version: str) -> None:
+        assert report("-", stdin=f"apiVersion: {version}\nkind: ResourceClaim\n".encode())["findings"] == []
+
+    def test_text_where_yaml_reads_something_else_wants_quotes(self) -> None:
+        (found,) = report("-", stdin=CLAIM_V1.replace("gpu.example.com", "y").encode())["findings"]
+        assert found["hint"].startswith("if text is meant, put it in quotes")
+
+
 class TestExitCodes:
     @pytest.mark.parametrize(
         ("text", "options", "code"),

@@ -43,10 +43,10 @@ def test_a_version_that_is_not_served_names_those_that_are(kubernetes: str, vers
 
 def test_what_sits_elsewhere_in_a_served_version_is_named() -> None:
     (problem,) = validate(claim(), kubernetes="1.32")
-    assert "in resource.k8s.io/v1beta1, deviceClassName, selectors, " in problem.hint
+    assert "in resource.k8s.io/v1beta1 and resource.k8s.io/v1alpha3, deviceClassName, selectors, " in problem.hint
     assert "sit on the request itself" in problem.hint
     (problem,) = validate(resource_slice(version="v1alpha3"), kubernetes="1.36")
-    assert "in resource.k8s.io/v1, attributes, capacity and all else sit on the device itself" in problem.hint
+    assert "in resource.k8s.io/v1 and resource.k8s.io/v1beta2, attributes, capacity and all else sit on the device itself" in problem.hint
     (problem,) = validate(of_kind("DeviceClass", {}, "v1alpha3"), kubernetes="1.36")
     assert "sit " not in problem.hint
 
@@ -558,6 +558,8 @@ def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
     assert problem.hint.endswith("sit under `exactly` of the request")
     (problem,) = validate(claim(REQUEST, version="v1beta1"), kubernetes="1.34")
     assert problem.hint.endswith("sit on the request itself")
+    (problem,) = validate(claim(REQUEST), kubernetes="1.30")
+    assert problem.hint.endswith("resource.k8s.io/v1alpha2; resource.k8s.io/v1 is served by 1.34 to 1.36")
     (problem,) = validate(resource_slice({"name": "a", "basic": {}}))
     assert problem.hint == "in this version, attributes, capacity and all else sit on the device itself"
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from webhook.api import gates, warned
 from webhook.api.resourceclaim import ADMIN_SINCE, admin_label
-from webhook.api.versions import Served, find, moved, release_of, served, target
+from webhook.api.versions import KINDS, NEWEST, Served, find, misnamed, moved, release_of, served, target
 from webhook.problem import BAD_REQUEST, Path, Problem, invalid, refused
 from webhook.schema import (
     CREATE,
     GATE_OFF,
+    OLDEST,
     STATUS,
     UNKNOWN_FIELD,
     UPDATE,
@@ -23,6 +24,7 @@ from webhook.schema import (
     CompiledStruct,
     compile_struct,
 )
+from webhook.schema.decoding import nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +65,7 @@ def judge(
     if not isinstance(obj, dict):
         return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]
     if (kind := find(obj.get("apiVersion"), obj.get("kind"))) is None:
-        return []
+        return [] if decoded else _misnamed(obj, stated or NEWEST)
     release = kind.until if stated is None else stated
     if decoded:  # an API server that sends an object serves it, whatever release it was said to be
         release = min(max(release, kind.since), kind.until)
@@ -219,6 +221,23 @@ def _admin_namespace(labels: Mapping[str, str] | None, release: int, *, decoded:
     if labels is None or release < ADMIN_SINCE:
         return None
     return labels.get(admin_label(release)) == "true"
+
+
+def _misnamed(obj: dict[str, Any], release: int) -> list[Problem]:
+    """Say that there is no such kind, if it is one that nobody but Kubernetes could have."""
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not misnamed(version, kind):
+        return []
+    for field in ("apiVersion", "kind"):
+        if not obj.get(field):
+            return [refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served")]
+    message = f'no matches for kind "{kind}" in version "{version}"'
+    if kind in KINDS:
+        hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(served(str(kind), release)) or 'no version'}"
+        return [Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
+    nearest = nearest_name(str(kind), KINDS)
+    hint = f'did you mean "{nearest}"?' if nearest else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
+    return [Problem("error", "not-served", "NotFound", Path(("kind",)), message, hint)]
 
 
 def _not_served(obj: dict[str, Any], kind: Served, release: int) -> Problem:

@@ -145,12 +145,28 @@ VERSIONS: Mapping[str, Version] = {
 }
 
 
+GROUP = "resource.k8s.io"
+KINDS = tuple(
+    dict.fromkeys(kind for name, version in VERSIONS.items() if name.startswith(GROUP) for kind in version.kinds)
+)
+"""The kinds of Dynamic Resource Allocation, in any version."""
+
+
 def find(api_version: object, kind: object) -> Served | None:
     """Return the kind of an object, None if it is not one that is judged here."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
     version = VERSIONS.get(api_version)
     return version.kinds.get(kind) if version else None
+
+
+def misnamed(api_version: object, kind: object) -> bool:
+    """Tell whether an object that ``find`` does not know can only be meant for Dynamic Resource Allocation.
+
+    The group is Kubernetes' own, and so is the group without a name: no other kinds are there in any cluster.
+    """
+    group = api_version.partition("/")[0] if isinstance(api_version, str) else api_version
+    return group == GROUP or (group in (None, "", "v1") and kind in KINDS)
 
 
 def served(kind: str, release: int) -> list[str]:
@@ -170,13 +186,19 @@ def moved(kind: str, version: str, others: Iterable[str]) -> Iterator[str]:
         version: The API version that an object is written in.
         others: The API versions that it could be written in.
     """
-    parts = set(_parts(VERSIONS[version].kinds[kind].type))
+    type_ = VERSIONS[version].kinds[kind].type
+    parts = set(_parts(type_))
     ours = VERSIONS[version].replaced
+    elsewhere: dict[str, list[str]] = {}
     for other in others:
         theirs = VERSIONS[other].replaced
+        if VERSIONS[other].kinds[kind].type is not type_:  # v1alpha2: nothing of it is anywhere in the others
+            continue
         for part in theirs.keys() ^ ours.keys():
             if part in parts and (text := theirs.get(part, part).moved):
-                yield f"in {other}, {text}"
+                elsewhere.setdefault(text, []).append(other)
+    for text, versions in elsewhere.items():
+        yield f"in {' and '.join(versions)}, {text}"
 
 
 def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:

@@ -34,7 +34,8 @@ examples:
   draguard validate --output json manifests/ | jq '.findings[].rule'
 
 Files named *.yaml, *.yml and *.json are read in directories. Objects of kinds that are not judged
-are counted in the summary, and otherwise skipped; `draguard explain` lists the kinds that are.
+are counted in the summary, and otherwise skipped; `draguard explain` lists the kinds that are. A
+kind or version of resource.k8s.io that no release serves is an error.
 
 An object is looked up in the --old state by API group, kind, namespace and name. A namespace that
 is missing on one side matches any. An object without an old state is judged as a new one; one that

@@ -93,7 +93,7 @@ def _judge_all(documents: Iterable[Document | Unreadable], judging: _Judge, stat
         judging.namespaces.note(data)
         served = find(data.get("apiVersion"), data.get("kind")) if isinstance(data, dict) else None
         if served is None:
-            findings = judging.by_policies(document)
+            findings = judging.unknown(document, stated)
             if findings is None:
                 about = identity(data)
                 report.skipped[about.api_version, about.kind] += 1
@@ -168,8 +168,13 @@ class _Judge:
                 findings += self._requester.validate(asked, document)[1]
         return sorted(findings, key=lambda finding: (finding.line, finding.column))
 
-    def by_policies(self, document: Document) -> list[Finding] | None:
-        """Judge an object of any other kind; None if no policy is about it."""
+    def unknown(self, document: Document, stated: str | None) -> list[Finding] | None:
+        """Judge an object of a kind that is not known here; None if others may have it and no policy is about it."""
+        problems = judge(document.data, kubernetes=stated) if isinstance(document.data, dict) else ()
+        misnamed = [found(problem, document, stated or f"1.{NEWEST}") for problem in problems]
+        return misnamed or self._by_policies(document)
+
+    def _by_policies(self, document: Document) -> list[Finding] | None:
         if self._requester is None:
             return None
         before, problems = self._old.of(document.data)

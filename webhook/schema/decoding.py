@@ -51,7 +51,10 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "") -> tuple[
         place = f"Go struct field {owner}.{fields}" if fields else "Go value"
         return f"json: cannot unmarshal {got or _kind(value)} into {place} of type {go_type}"
 
-    return (Misfit(Path(), WRONG_TYPE, describe),)
+    def suggest() -> str:
+        return _MEANT.get((_kind(value), go_type.removeprefix("*")), "")
+
+    return (Misfit(Path(), WRONG_TYPE, describe, suggest),)
 
 
 def unknown_field(name: str, known: Iterable[str], moved: str = "") -> Misfit:
@@ -64,7 +67,7 @@ def unknown_field(name: str, known: Iterable[str], moved: str = "") -> Misfit:
     """
 
     def suggest() -> str:
-        nearest = _nearest(name, known)
+        nearest = nearest_name(name, known)
         return f'did you mean "{nearest}"?' if nearest else moved and f"in this version, {moved}"
 
     def describe(path: Path) -> str:
@@ -85,6 +88,16 @@ def unparsable(message: str, rule: str) -> tuple[Misfit]:
     return (Misfit(Path(), rule, lambda _: message),)
 
 
+_MEANT = {
+    ("bool", "string"): "if text is meant, put it in quotes: in YAML, y, n, yes, no, on and off are booleans, too",
+    ("number", "string"): "if text is meant, put it in quotes",
+    ("string", "bool"): "leave out the quotes: true or false",
+    ("string", "int32"): "leave out the quotes: a whole number",
+    ("string", "int64"): "leave out the quotes: a whole number",
+}
+"""How to mend a value, by the type that it has and the type that it should have."""
+
+
 def _kind(value: object) -> str:
     if isinstance(value, bool):
         return "bool"
@@ -95,7 +108,8 @@ def _kind(value: object) -> str:
     return "array" if isinstance(value, list) else "number"
 
 
-def _nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the name that was probably meant, None if none is near."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
 
     folded = {candidate.lower(): candidate for candidate in known}
