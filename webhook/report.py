@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 UNREADABLE = "unreadable"
 """The rule that is broken by what cannot be read as Kubernetes reads it."""
 
-MAX_MESSAGE = 400
+MAX_MESSAGE = 1000
 """Text shows this many characters of a message; an immutable spec would fill the screen."""
 MAX_LINE = 120
 """Text shows this many characters of a line, around the finding."""
@@ -241,8 +241,11 @@ def summary(report: Report) -> str:
     text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
     text += ", ".join(found) or "no problems"
     if report.skipped:
-        kinds = _by_number(report)
-        names = [f"{documents} {_printable(_kind(*kind))}" for kind, documents in kinds[:MAX_KINDS]]
+        shown = Counter[str]()
+        for kind, documents in _by_number(report):
+            shown[_printable(_kind(*kind))] += documents
+        kinds = shown.most_common()
+        names = [f"{documents} {kind}" for kind, documents in kinds[:MAX_KINDS]]
         names += ["…"] if len(kinds) > MAX_KINDS else []
         text += f"; {sum(report.skipped.values())} skipped (kinds not judged: {', '.join(names)})"
     return text
@@ -255,7 +258,9 @@ def _by_number(report: Report) -> list[tuple[tuple[str, str], int]]:
 def _kind(api_version: str, kind: str) -> str:
     if not kind:
         return "without kind"
-    return kind if api_version in {"v1", ""} else f"{kind} of {api_version}"
+    if not api_version:
+        return f"{kind} without apiVersion"
+    return kind if api_version == "v1" else f"{kind} of {api_version}"
 
 
 def counted(number: int, noun: str) -> str:
@@ -272,11 +277,11 @@ def _painted(role: str, text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Cut a long message in the middle: it begins with the field and ends with the reason."""
+    """Cut a long message nearer to its beginning: that dumps the value, and the end tells what is wrong with it."""
     if len(text) <= MAX_MESSAGE:
         return text
-    half = (MAX_MESSAGE - 5) // 2
-    return f"{text[:half]} […] {text[-half:]}"
+    head = MAX_MESSAGE // 4
+    return f"{text[:head]} […] {text[head + 5 - MAX_MESSAGE :]}"
 
 
 def _excerpt(line: str, at: int) -> tuple[str, str, str]:
