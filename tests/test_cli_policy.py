@@ -568,7 +568,8 @@ class TestTest:
             ("cases: 3", "cases: a suite has a list of cases"),
             ("cases: [{}]\ncase: 1", "the suite: there is no field 'case'"),
             ('cases: [{}]\nkubernetes: "1.2"', "kubernetes: Kubernetes 1.2 is not known here"),
-            ("cases: [3]", "cases[0]: cases[0]: cases[0]: must be a map with name"),
+            ("cases: [3]", "error case: cases[0]: must be a map with name"),
+            ("cases: [{name: x, objct: 1}]", "error case: cases[0]: x: there is no field 'objct'"),
         ],
     )
     def test_a_malformed_suite_is_told_why(self, suite: str, complaint: str, write: Callable[..., Path]) -> None:

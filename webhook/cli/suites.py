@@ -44,7 +44,10 @@ class Ran(NamedTuple):
         """Say where cases stand that failed, and why."""
         for index, case in enumerate(self.result.cases):
             for failure in case.failures:
-                problem = Problem(ERROR, "case", "", Path(("cases", index)), f"{case.name}: {failure}")
+                place = f"cases[{index}]"
+                text = failure.removeprefix(place).lstrip(".: ")
+                message = text if case.name == place else f"{case.name}: {text}"
+                problem = Problem(ERROR, "case", "", Path(("cases", index)), message)
                 yield found(problem, self.suite, self.kubernetes)
 
 

@@ -159,10 +159,9 @@ def _run_case(
     policies: PolicySet,
     templates: Mapping[str, Any],
 ) -> CaseResult:
-    name = where
+    name = str(case.get("name") or where) if isinstance(case, dict) else where
     try:
         fields = _fields(case, where, _CASE_FIELDS)
-        name = str(fields.get("name") or where)
         expected = _fields(fields.get("expect"), f"{where}.expect", _EXPECT_FIELDS)
         context = _objects(fields, "context")
         if context:
