@@ -15,9 +15,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import helm_python
-import yaml
-from helm_python import _native  # its public render() takes no Kubernetes version
+try:
+    import helm_python
+    import yaml
+    from helm_python import _native  # its public render() takes no Kubernetes version
+except ModuleNotFoundError as missing:
+    sys.exit(f"render.py: error: there is no module {missing.name}: pip install helm-python-sdk PyYAML")
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
