@@ -46,7 +46,10 @@ def test_what_sits_elsewhere_in_a_served_version_is_named() -> None:
     assert "in resource.k8s.io/v1beta1 and resource.k8s.io/v1alpha3, deviceClassName, selectors, " in problem.hint
     assert "sit on the request itself" in problem.hint
     (problem,) = validate(resource_slice(version="v1alpha3"), kubernetes="1.36")
-    assert "in resource.k8s.io/v1 and resource.k8s.io/v1beta2, attributes, capacity and all else sit on the device itself" in problem.hint
+    assert (
+        "in resource.k8s.io/v1 and resource.k8s.io/v1beta2, attributes, capacity and all else sit on the device itself"
+        in problem.hint
+    )
     (problem,) = validate(of_kind("DeviceClass", {}, "v1alpha3"), kubernetes="1.36")
     assert "sit " not in problem.hint
 
