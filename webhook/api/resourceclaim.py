@@ -177,7 +177,9 @@ def _references(each: View, known: Mapping[str, frozenset[str]]) -> Iterator[Pro
 def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], release: int) -> Iterator[Problem]:
     request, slash, alternative = name.partition("/")
     if release < _SUBREQUESTS:
-        if name not in known or any(formats.dns_label(name, release)):
+        for detail in formats.dns_label(name, release):
+            yield invalid(path, name, detail)
+        if name not in known:
             yield invalid(path, name, _NO_REQUEST)
         return
     if "/" in alternative:

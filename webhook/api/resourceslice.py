@@ -85,6 +85,8 @@ class PlainResourceSliceSpec(ResourceSliceSpec):
 # Node selection
 
 _FOUR_WAYS = 33
+_NO_VALUE = 32
+"""From Kubernetes 1.32 the rejected spec is not shown."""
 
 
 @check(ResourceSliceSpec)
@@ -101,7 +103,8 @@ def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
     if not names:
         yield required(spec.path, detail)
     elif len(names) > 1 and spec.release < _FOUR_WAYS:
-        yield invalid(spec.path, null(spec.release), detail)
+        shown = null(spec.release) if spec.release >= _NO_VALUE else spec.submitted
+        yield invalid(spec.path, shown, detail)
     elif len(names) > 1:
         yield invalid(spec.path, f"{{{', '.join(names)}}}", f"{detail}, but multiple fields are set")
 
