@@ -21,6 +21,8 @@ SIZE_ENDS_LIST = 35
 """From Kubernetes 1.35 the size error of a list is its only one."""
 BAD_KEY_HAS_KEY = {31: False, 32: True, 36: False}
 """Whether a key that is wrong is reported at ``map[key]``, not at ``map``."""
+LONG_KEY_IS_CUT = 32
+"""From Kubernetes 1.32 a long key is shortened in paths."""
 
 
 class Array(Field):
@@ -213,7 +215,8 @@ class Map(Field):
         limit, needed, release = target.pick(self.max_items), self.required, target.release
         if check_item is None and check_key is None and limit is None and not needed:
             return None
-        key_bytes, at_key = self.key_bytes, target.pick(BAD_KEY_HAS_KEY)
+        key_bytes = self.key_bytes if release >= LONG_KEY_IS_CUT else 0
+        at_key = target.pick(BAD_KEY_HAS_KEY)
 
         def check(value: dict[str, Any] | None) -> Sequence[Problem]:
             if not value:
