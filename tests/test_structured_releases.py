@@ -284,6 +284,42 @@ def test_references_to_alternatives(kubernetes: str, known: bool) -> None:  # no
     assert said(obj, kubernetes) == [("spec.devices.constraints[0].requests[0]", f'Invalid value: "x": {detail}')]
 
 
+@pytest.mark.parametrize(
+    ("name", "kubernetes", "texts"),
+    [
+        ("A_", "1.31", ["a lowercase RFC 1123 label must", "must be the name of a request in the claim"]),
+        ("", "1.32", ["a lowercase RFC 1123 label must", "must be the name of a request in the claim"]),
+        ("a/b/c", "1.33", ["must be the name of a request in the claim or the name of a request and a subrequest"]),
+    ],
+)
+def test_a_reference_is_checked_like_a_name(name: str, kubernetes: str, texts: list[str]) -> None:
+    obj = claim(FLAT, version=version_of(kubernetes), constraints=[{"requests": [name], "matchAttribute": "a/b"}])
+    found = [text for _, text in said(obj, kubernetes)]
+    assert len(found) == len(texts)
+    for text, start in zip(found, texts, strict=True):
+        assert text.startswith(f'Invalid value: "{name}": {start}')
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "shown"),
+    [("1.31", f"basic.attributes[{'a' * 100}]"), ("1.32", f"basic.attributes[{'a' * 47}...{'a' * 46}]")],
+)
+def test_a_long_key_is_cut_from_1_32(kubernetes: str, shown: str) -> None:
+    device = {"name": "a", "basic": {"attributes": {"a" * 100: {}}}}
+    fields = [field for field, _ in said(resource_slice(device, version="v1alpha3"), kubernetes)]
+    assert f"spec.devices[0].{shown}" in fields
+
+
+@pytest.mark.parametrize("kubernetes", ["1.34", "1.36"])
+def test_repeated_conditions_for_binding_are_found_in_lists_that_are_too_long(kubernetes: str) -> None:
+    conditions = ["a", "a", "b", "c", "d"]
+    device = {"name": "a", "bindingConditions": conditions, "bindingFailureConditions": ["e"]}
+    assert sorted(said(resource_slice(device), kubernetes)) == [
+        ("spec.devices[0].bindingConditions", "Too many: 5: must have at most 4 items"),
+        ("spec.devices[0].bindingConditions[1]", 'Duplicate value: "a"'),
+    ]
+
+
 # Nodes
 
 
@@ -298,6 +334,8 @@ def test_a_slice_is_for_some_nodes(kubernetes: str, detail: str) -> None:
     assert said(resource_slice(version="v1beta1", nodeName=...), kubernetes) == [("spec", f"Required value: {detail}")]
     ((_, several),) = said(resource_slice(version="v1beta1", allNodes=True), kubernetes)
     assert detail in several
+    ((_, shown),) = said(resource_slice(version="v1alpha3", allNodes=True), "1.31")
+    assert shown.startswith('Invalid value: {"driver":"gpu.example.com",')
     if kubernetes == "1.32":
         assert several == f'Invalid value: "null": {detail}'
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook import formats
-from webhook.problem import invalid
+from webhook.problem import duplicate, invalid
 from webhook.schema import Array, Text
 
 if TYPE_CHECKING:
@@ -24,17 +24,24 @@ def binding_conditions(doc: str) -> Array:
         Text(format=formats.label_key, always=True),
         doc,
         max_items=BINDING_CONDITIONS_MAX_ITEMS,
-        unique="",
         since=34,
         gate=BINDING_GATES,
     )
 
 
 def conditions_for_binding(device: View) -> Iterator[Problem]:
-    """Conditions that let a pod be bound and conditions that make that fail come together, and differ."""
+    """Conditions that let a pod be bound and conditions that make that fail come together, each once, and differ."""
     wanted, failures = device.bindingConditions, device.bindingFailureConditions
+    # Also in lists that are too long, whose items are not checked otherwise.
+    for field, conditions in (("bindingConditions", wanted), ("bindingFailureConditions", failures)):
+        seen = set()
+        for index, condition in enumerate(conditions):
+            if condition in seen:
+                yield duplicate(device / field / index, condition or "")
+            seen.add(condition)
+    among_wanted = set(wanted)
     for index, condition in enumerate(failures):
-        if condition in wanted:
+        if condition in among_wanted:
             path = device / "bindingFailureConditions" / index
             yield invalid(path, condition, "bindingFailureConditions must not overlap with bindingConditions")
     if failures and not wanted:
