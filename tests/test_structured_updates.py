@@ -56,6 +56,27 @@ def test_what_means_the_same_is_no_change(one: dict[str, Any], other: dict[str, 
     assert validate(new, old) == []
 
 
+@pytest.mark.parametrize(
+    ("version", "kubernetes", "shown"),
+    [
+        ("v1alpha3", "1.31", '""'),
+        ("v1beta1", "1.32", '""'),
+        ("v1beta1", "1.33", '"null"'),
+        ("v1beta1", "1.36", "null"),
+        ("v1beta2", "1.33", '"null"'),
+        ("v1", "1.36", "null"),
+    ],
+)
+def test_a_node_name_that_is_removed_is_shown_as_the_newest_version_has_it(
+    version: str, kubernetes: str, shown: str
+) -> None:
+    old = resource_slice(version=version, devices=...)
+    empty = changed(old, spec__nodeName="") if version in {"v1alpha3", "v1beta1"} else changed(old, spec__nodeName=...)
+    for new in (changed(old, spec__nodeName=...), empty):
+        found = dict(errors(validate(new, old, kubernetes=kubernetes)))
+        assert found["spec.nodeName"] == f"Invalid value: {shown}: field is immutable"
+
+
 def test_a_claim_is_validated_again_up_to_1_34() -> None:
     new = claim(REQUEST | {"exactly": {"deviceClassName": "Bad"}})
     assert [field for field, _ in errors(validate(new, claim(), kubernetes="1.35"))] == ["spec"]

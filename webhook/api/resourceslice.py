@@ -10,7 +10,7 @@ from webhook.api.device import CounterSet, Device, list_attributes
 from webhook.api.meta import Object
 from webhook.api.names import driver_name, pool_name
 from webhook.problem import WARNING, Problem, invalid, null, quoted, required, too_many
-from webhook.schema import Array, Bool, Int, Nested, Struct, Text, check
+from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
 from webhook.schema.collections import SIZE_ENDS_LIST
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 DEVICES_MAX_ITEMS = 128
 ADVANCED_DEVICES_MAX_ITEMS = 64
 COUNTER_SETS_MAX_ITEMS = {35: 8}
+
+_FOUR_WAYS = 33
+"""From Kubernetes 1.33 each device can say which nodes can use it; older versions are converted to the newest."""
 
 UNSET_OR_TRUE = "must be either unset or set to true"
 
@@ -78,13 +81,17 @@ class PlainResourceSliceSpec(ResourceSliceSpec):
 
     go_name = "ResourceSliceSpec"
 
-    nodeName = Text("The node that has the devices.", format=formats.dns_subdomain, immutable=True)
+    nodeName = Text(
+        "The node that has the devices.",
+        format=formats.dns_subdomain,
+        immutable=True,
+        converted={OLDEST: False, _FOUR_WAYS: True},
+    )
     allNodes = Bool("Whether all nodes can use the devices.")
 
 
 # Node selection
 
-_FOUR_WAYS = 33
 _NO_VALUE = 32
 """From Kubernetes 1.32 the rejected spec is not shown."""
 

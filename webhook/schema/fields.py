@@ -157,9 +157,10 @@ class Field:
             return None
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
-            if new == old or canonical(new) == canonical(old):
+            value = canonical(new)
+            if new == old or value == canonical(old):
                 return NO_PROBLEMS
-            return (invalid(Path(), zero if new is None else new, "field is immutable").named(IMMUTABLE),)
+            return (invalid(Path(), zero if value is None else new, "field is immutable").named(IMMUTABLE),)
 
         return change
 

@@ -24,15 +24,24 @@ class Scalar(Field):
         go: The Go type.
         default: What the API server sets when the field is absent or empty; a :class:`Default` if that depends on
             other fields.
+        converted: Whether the API server converts an empty value to none, and shows it as that.
         **common: As for :class:`Field`.
     """
 
     python: type
     zero: Any
 
-    def __init__(self, doc: str = "", *, go: str = "", default: Any = None, **common: Any) -> None:
+    def __init__(
+        self,
+        doc: str = "",
+        *,
+        go: str = "",
+        default: Any = None,
+        converted: bool | Mapping[int, bool] = False,
+        **common: Any,
+    ) -> None:
         super().__init__(doc, **common)
-        self.go, self.default = go, default
+        self.go, self.default, self.converted = go, default, converted
 
     def type_name(self, package: str) -> str:
         """Name the Go type, with its package if it is not one of Go's own."""
@@ -42,7 +51,7 @@ class Scalar(Field):
         """Make the closures for one target."""
         go_type = self.type_name(package)
         absent = None if self.pointer else self.zero
-        shown = null(target.release) if self.pointer else self.zero
+        shown = null(target.release) if self.pointer or target.pick(self.converted) else self.zero
         default, zero, pointer, plain = self._constant(target), self.zero, self.pointer, self.python
 
         def decode(value: object) -> Sequence[Misfit]:
