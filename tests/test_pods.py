@@ -118,7 +118,8 @@ def test_a_made_claim_is_named_after_a_generated_name_too() -> None:
 
     assert [text.partition(": a lowercase")[0] for text in found] == [
         'metadata.generateName: Invalid value: "Train-"',
-        'spec.resourceClaims[0].name: Invalid value: "Train--gpu": final ResourceClaim name',
+        'metadata.name: Invalid value: "Train-xxxxx"',
+        'spec.resourceClaims[0].name: Invalid value: "Train-xxxxx-gpu": final ResourceClaim name',
     ]
 
 

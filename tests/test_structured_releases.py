@@ -578,7 +578,7 @@ class TestPodGroup:
 
 def test_a_class_is_named_by_a_declarative_rule_from_1_35() -> None:
     obj = of_kind("DeviceClass", {}, "v1") | {"metadata": {"generateName": "Bad-"}}
-    assert [field for field, _ in said(obj, "1.34")] == ["metadata.generateName"]
+    assert [field for field, _ in said(obj, "1.34")] == ["metadata.generateName", "metadata.name"]
     assert [field for field, _ in said(obj, "1.36")] == ["metadata.name"]
 
 

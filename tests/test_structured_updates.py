@@ -56,6 +56,17 @@ def test_what_means_the_same_is_no_change(one: dict[str, Any], other: dict[str, 
     assert validate(new, old) == []
 
 
+def test_the_api_server_counts_generations_of_specs_that_change() -> None:
+    old = changed(resource_slice(), metadata__generation=3)
+    submitted = changed(old, metadata__generation=2)
+    assert errors(validate(submitted, old)) == [("metadata.generation", "Invalid value: 2: must not be decremented")]
+    assert validate(changed(submitted, spec__pool__generation=2), old) == []
+    assert validate(changed(resource_slice(), metadata__generation=-1)) == []
+    assert [field for field, _ in errors(validate(changed(claim(), metadata__generation=-1)))] == [
+        "metadata.generation"
+    ]
+
+
 @pytest.mark.parametrize(
     ("version", "kubernetes", "shown"),
     [

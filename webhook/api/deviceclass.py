@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from webhook import formats
 from webhook.api.core import NodeSelector
-from webhook.api.meta import Metadata, Object
+from webhook.api.meta import CountedMetadata, CountedObject
 from webhook.api.opaque import DeviceConfiguration
 from webhook.api.selectors import selectors
 from webhook.schema import CHANGED, OLDEST, Array, Nested, Struct, Text
@@ -45,13 +45,13 @@ class DeviceClassSpec(Struct):
     )
 
 
-class DeviceClassMetadata(Metadata):
+class DeviceClassMetadata(CountedMetadata):
     """The metadata of a class, whose name Kubernetes 1.35 checks by a declarative rule."""
 
     declarative_name: ClassVar = {OLDEST: False, 35: True}
 
 
-class DeviceClass(Object):
+class DeviceClass(CountedObject):
     """A kind of devices, as an administrator offers them."""
 
     namespaced = False

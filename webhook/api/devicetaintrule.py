@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook import formats
 from webhook.api.conditions import conditions
-from webhook.api.meta import Object
+from webhook.api.meta import CountedObject
 from webhook.api.names import dns_label, driver_name, pool_name
 from webhook.api.selectors import selectors
 from webhook.api.taints import DeviceTaintOfRule
@@ -36,7 +36,7 @@ class DeviceTaintRuleStatus(Struct):
     conditions = conditions(CONDITIONS_MAX_ITEMS)
 
 
-class DeviceTaintRule(Object):
+class DeviceTaintRule(CountedObject):
     """Puts a taint on devices."""
 
     namespaced = False

@@ -25,6 +25,7 @@ from webhook.schema import (
     Struct,
     Text,
     check,
+    compile_struct,
     transition,
 )
 
@@ -78,7 +79,15 @@ class Metadata(ObjectMeta):
     """The metadata of an object itself."""
 
     declarative_name: ClassVar[Mapping[int, bool]] = {OLDEST: False}
-    """Whether the name is checked by a declarative rule: in other words, and once it is made of generateName."""
+    """Whether the name is checked by a declarative rule: in other words, and instead of generateName."""
+    counted: ClassVar[bool] = False
+    """Whether the API server counts the generations itself, whatever is submitted."""
+
+
+class CountedMetadata(Metadata):
+    """The metadata of an object of which every change of the spec makes a new generation."""
+
+    counted = True
 
 
 class TemplateMetadata(ObjectMeta):
@@ -115,10 +124,18 @@ def object_name(meta: View) -> Iterator[Problem]:
     if meta.generateName and not declarative:
         for detail in formats.name_prefix(meta.generateName, meta.release):
             yield invalid(meta / "generateName", meta.generateName, detail)
-    name = meta.name or (f"{meta.generateName[:_BASE]}{_RANDOM}" if meta.generateName and declarative else "")
-    if name:
+    if name := created_name(meta):
         for detail in (formats.long_name if declarative else formats.dns_subdomain)(name, meta.release):
             yield invalid(meta / "name", name, detail)
+
+
+def created_name(meta: View) -> str:
+    """Return the name of a new object: its own, or one that is made of its prefix."""
+    return meta.name or (f"{_prefix(meta.generateName)}{_RANDOM}" if meta.generateName else "")
+
+
+def _prefix(text: str) -> str:
+    return text.encode("utf-8", "surrogatepass")[:_BASE].decode("utf-8", "replace")
 
 
 _BASE, _RANDOM = 58, "xxxxx"
@@ -128,7 +145,7 @@ _BASE, _RANDOM = 58, "xxxxx"
 @check(Metadata, on=[CREATE])
 def negative_generation(meta: View) -> Iterator[Problem]:
     """Generations count up from 0."""
-    if meta.generation < 0:
+    if meta.generation < 0 and not meta.type.counted:
         yield invalid(meta / "generation", meta.generation, "must be greater than or equal to 0")
 
 
@@ -224,3 +241,20 @@ class Object(Struct):
         """Do to an update what PrepareForUpdate does, besides keeping what it does not touch."""
         del old, target
         return obj
+
+
+class CountedObject(Object):
+    """What every kind has of which every change of the spec makes a new generation."""
+
+    metadata = Nested(CountedMetadata, "The object's name, labels and annotations.")
+
+    @classmethod
+    def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
+        """Count the generation up, whatever was submitted, if the spec has changed."""
+        metadata = obj.get("metadata") or {}
+        if target.operation != UPDATE or not metadata.get("generation"):
+            return obj
+        spec = compile_struct(cls, target).fields["spec"]
+        if spec.canonical(obj.get("spec")) == spec.canonical(old.get("spec")):
+            return obj
+        return obj | {"metadata": {name: value for name, value in metadata.items() if name != "generation"}}

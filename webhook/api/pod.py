@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webhook import formats
-from webhook.api.meta import Object
+from webhook.api.meta import Object, created_name
 from webhook.api.podspec import PodSpec, items
 from webhook.api.podstatus import PodStatus
 from webhook.api.podupdate import changes
@@ -59,7 +59,7 @@ def name_of_made_claim(pod: View) -> Iterator[Problem]:
             continue
         seen.add(name)
         if source.get("resourceClaimTemplateName") is not None:
-            made, path = f"{pod.metadata.name or pod.metadata.generateName}-{name}", pod / "spec" / "resourceClaims"
+            made, path = f"{created_name(pod.metadata)}-{name}", pod / "spec" / "resourceClaims"
             for detail in formats.dns_subdomain(made, pod.release):
                 yield invalid(path / index / "name", made, f"final ResourceClaim name: {detail}")
 

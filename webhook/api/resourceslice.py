@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from webhook import formats
 from webhook.api.core import NodeSelector
 from webhook.api.device import CounterSet, Device, list_attributes
-from webhook.api.meta import Object
+from webhook.api.meta import CountedObject
 from webhook.api.names import driver_name, pool_name
 from webhook.problem import WARNING, Problem, invalid, null, quoted, required, too_many
 from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
@@ -68,7 +68,7 @@ class ResourceSliceSpec(Struct):
     )
 
 
-class ResourceSlice(Object):
+class ResourceSlice(CountedObject):
     """The devices, or a part of the devices, of a pool."""
 
     namespaced = False
