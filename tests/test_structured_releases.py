@@ -564,7 +564,15 @@ class TestPodGroup:
 
     def test_its_claims_stay(self) -> None:
         new, old = (self.group({"name": "a", "resourceClaimName": name}) for name in ("x", "y"))
-        assert [field for field, _ in errors(validate(new, old, feature_gates=ALL))] == ["spec.resourceClaims"]
+        assert errors(validate(new, old, feature_gates=ALL)) == [
+            ("spec.resourceClaims", "Invalid value: null: field is immutable")
+        ]
+
+    def test_a_repeated_claim_is_shown_in_full(self) -> None:
+        repeated = self.group({"name": "a", "resourceClaimName": "x"}, {"name": "a", "resourceClaimName": "y"})
+        assert said(repeated, "1.36") == [
+            ("spec.resourceClaims[1]", 'Duplicate value: {"name":"a","resourceClaimName":"y"}')
+        ]
 
     def test_a_status_is_for_one_of_its_claims(self) -> None:
         old = self.group({"name": "a", "resourceClaimName": "x"})

@@ -331,8 +331,20 @@ class TestPoolStatusRequest:
 
     def test_the_question_stays(self) -> None:
         problems = validate(changed(self.OLD, spec__limit=7, spec__poolName="a//b"), self.OLD)
-        assert [field for field, _ in errors(problems)] == ["spec"]
+        assert errors(problems) == [("spec", "Invalid value: null: field is immutable")]
         assert errors(validate(changed(self.OLD, spec__limit=100), self.OLD)) == []
+
+    def test_a_repeated_condition_is_found_by_two_rules(self) -> None:
+        condition = {"type": "A", "status": "True", "lastTransitionTime": "2024-01-01T00:00:00Z", "reason": "R"}
+        new = self.OLD | {"status": {"poolCount": 1, "conditions": [condition, condition]}}
+        found = errors(validate(new, self.OLD, subresource="status"))
+        assert sorted(field for field, _ in found) == ["status.conditions[1]", "status.conditions[1].type"]
+        text = 'Duplicate value: {"type":"A","status":"True","lastTransitionTime":"2024-01-01T00:00:00Z","reason":"R"}'
+        assert ("status.conditions[1]", text) in found
+        many = self.OLD | {"status": {"poolCount": 1, "conditions": [condition | {"type": f"A{i}"} for i in range(11)]}}
+        assert errors(validate(many, self.OLD, subresource="status")) == [
+            ("status.conditions", "Too many: 11: must have at most 10 items")
+        ]
 
     def test_a_stored_one_is_updated_only_as_it_is_known(self) -> None:
         stored = changed(self.OLD, metadata__resourceVersion="7")

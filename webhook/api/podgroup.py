@@ -49,6 +49,7 @@ class PodGroupSpec(Struct):
         max_items=RESOURCE_CLAIMS_MAX_ITEMS,
         unique="name",
         immutable=True,
+        declarative=True,
         gate="DRAWorkloadResourceClaims",
     )
 
@@ -68,6 +69,7 @@ class PodGroupStatus(Struct):
         Nested(PodGroupResourceClaimStatus),
         "The claims that were made for the group.",
         unique="name",
+        declarative=True,
         gate="DRAWorkloadResourceClaims",
     )
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from webhook import formats
 from webhook.api.conditions import conditions
 from webhook.api.meta import Object
-from webhook.problem import Path, invalid, too_long
-from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, transition
+from webhook.problem import Path, duplicate, invalid, too_long
+from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, check, transition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,10 +102,21 @@ class ResourcePoolStatusRequest(Object):
         ResourcePoolStatusRequestSpec,
         "Which pools are asked about.",
         immutable=True,
+        declarative=True,
         rechecked={36: NEW},
         subresource=MAIN,
     )
     status = Nested(ResourcePoolStatusRequestStatus, "The answer.", pointer=True, subresource=STATUS)
+
+
+@check(ResourcePoolStatusRequestStatus)
+def repeated_conditions(status: View) -> Iterator[Problem]:
+    """Conditions are of different types; the declarative rule says it again of lists that are not too long."""
+    seen = set()
+    for condition in status.conditions if len(status.conditions) <= CONDITIONS_MAX_ITEMS else ():
+        if condition.type in seen:
+            yield duplicate(condition.path, condition.submitted)
+        seen.add(condition.type)
 
 
 @transition(ResourcePoolStatusRequest, on=[UPDATE_STATUS])

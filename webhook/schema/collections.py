@@ -96,7 +96,7 @@ class Array(Field):
             return None
         at_item = release >= DUPLICATES_PATH_IS_ITEM if self.at_item is None else self.at_item
         needed, detail, empty = self.required, self.required_detail, self.empty
-        skips = target.pick(self.skips_repeated)
+        skips, shows_item = target.pick(self.skips_repeated), self.declarative
         size_ends_list = self.size_ends_list and release >= SIZE_ENDS_LIST
 
         def check(value: list[Any] | None) -> Sequence[Problem]:
@@ -109,7 +109,7 @@ class Array(Field):
                 found.append(too_many(Path(), len(value), limit, release))
                 if size_ends_list:
                     return found
-            repeated = _repeated(value, unique, at_item=at_item) if unique is not None else {}
+            repeated = _repeated(value, unique, at_item=at_item, shows_item=shows_item) if unique is not None else {}
             if check_item is not None:
                 for index, each in enumerate(value):
                     if (problems := check_item(each)) and not (skips and index in repeated):
@@ -136,7 +136,7 @@ class Array(Field):
         return change
 
 
-def _repeated(value: list[Any], unique: str, *, at_item: bool) -> dict[int, Problem]:
+def _repeated(value: list[Any], unique: str, *, at_item: bool, shows_item: bool) -> dict[int, Problem]:
     """Find the items whose key repeats an earlier one's."""
     seen: set[Any] = set()
     repeated = {}
@@ -144,7 +144,7 @@ def _repeated(value: list[Any], unique: str, *, at_item: bool) -> dict[int, Prob
         key = (each or {}).get(unique) or "" if unique else each or ""
         if key in seen:
             path = Path() / index
-            repeated[index] = duplicate(path if at_item or not unique else path / unique, key)
+            repeated[index] = duplicate(path if at_item or not unique else path / unique, each if shows_item else key)
         seen.add(key)
     return repeated
 

@@ -91,6 +91,8 @@ class Field:
         required: Whether validation asks for it.
         pointer: Whether Go holds it by pointer: then an empty value differs from an absent one.
         immutable: Whether an update may not change it.
+        declarative: Whether its rules are declarative upstream: of a change they do not show the value, of a repeated
+            item they show all.
         since: The first Kubernetes 1.x release that has the field.
         until: The last release that has it.
         subresource: The requests that validate it: ``MAIN``, ``STATUS``, or both where it is None.
@@ -110,6 +112,7 @@ class Field:
         required: bool = False,
         pointer: bool = False,
         immutable: bool = False,
+        declarative: bool = False,
         since: int = OLDEST,
         until: int | None = None,
         subresource: str | None = None,
@@ -119,6 +122,7 @@ class Field:
         rechecked: Mapping[int, str] | None = None,
     ) -> None:
         self.doc, self.required, self.pointer, self.immutable = doc, required, pointer, immutable
+        self.declarative = declarative
         self.since, self.until, self.subresource, self.spelled = since, until, subresource, spelled
         self.gate, self.empty, self.rechecked = gate, empty, rechecked
 
@@ -160,7 +164,8 @@ class Field:
             value = canonical(new)
             if new == old or value == canonical(old):
                 return NO_PROBLEMS
-            return (invalid(Path(), zero if value is None else new, "field is immutable").named(IMMUTABLE),)
+            shown = None if self.declarative else zero if value is None else new
+            return (invalid(Path(), shown, "field is immutable").named(IMMUTABLE),)
 
         return change
 

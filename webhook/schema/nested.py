@@ -50,7 +50,7 @@ class Nested(Field):
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
             if self.immutable and new != old and canonical(new) != canonical(old):
-                shown = new if pointer else new or {}
+                shown = None if self.declarative else new if pointer else new or {}
                 return (invalid(Path(), shown, "field is immutable").named(IMMUTABLE),)
             if changed is None or (pointer and (new is None or (old is None and not struct.rechecks))):
                 return NO_PROBLEMS
