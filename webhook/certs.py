@@ -6,9 +6,7 @@ Needs ``cryptography``, so import this module only where certificates are made.
 from __future__ import annotations
 
 import base64
-import ipaddress
 import os
-import re
 import tempfile
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -18,17 +16,31 @@ from typing import TYPE_CHECKING, NamedTuple
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from webhook.issuing import CertificateError, Certified, alternative_names, key_pem, new_authority, pem, sign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from webhook.issuing import PrivateKey
+
+__all__ = [
+    "CA_CERTIFICATE",
+    "CA_KEY",
+    "CERTIFICATE",
+    "DEFAULT_CA_DAYS",
+    "DEFAULT_DAYS",
+    "DEFAULT_NAMES",
+    "KEY",
+    "MOST_DAYS",
+    "CertificateError",
+    "Issued",
+    "Pair",
+    "ca_bundle",
+    "ephemeral",
+    "issue",
+]
 
 DEFAULT_NAMES = (
     "draguard.draguard-system.svc",
@@ -53,21 +65,7 @@ CERTIFICATE, KEY = "tls.crt", "tls.key"
 _KEYS = frozenset({CA_KEY, KEY})
 _MEND = "mend it, or give --force for a new authority and a new serving certificate"
 _EPHEMERAL_DAYS = 30
-_CLOCK_SKEW = timedelta(minutes=5)
 _LARGEST_FILE = 1 << 20
-_DNS_NAME = re.compile(
-    r"(?=.{1,253}\Z)"
-    r"(?:\*\.(?=.))?"  # a wildcard stands for the first label only
-    r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*"
-    r"(?=[a-z0-9-]*[a-z-])[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z",  # a last label of digits is half an IP address
-    re.ASCII | re.IGNORECASE,
-)
-
-_Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
-
-
-class CertificateError(Exception):
-    """Certificates cannot be made or read; the message says what, where and how to mend it."""
 
 
 class Pair(NamedTuple):
@@ -96,11 +94,6 @@ class Issued(NamedTuple):
     new_ca: bool
 
 
-class _Certified(NamedTuple):
-    certificate: x509.Certificate
-    key: _Key
-
-
 def issue(
     directory: Path,
     names: Sequence[str] = DEFAULT_NAMES,
@@ -124,7 +117,7 @@ def issue(
         CertificateError: A name or a number of days makes no sense; a file is there and ``force`` is not given;
             the authority there is unusable or ends before the serving certificate would; writing fails.
     """
-    alternatives = _alternatives(names)
+    alternatives = alternative_names(names)
     _check_days("the serving certificate", days)
     _check_days("the certificate authority", ca_days)
     now = _now()
@@ -136,11 +129,11 @@ def issue(
         )
         raise CertificateError(message)
 
-    authority = kept or _new_authority(now, now + timedelta(days=ca_days))
-    certificate, key = _sign(authority, alternatives, now, until)
-    files = {KEY: _key_pem(key), CERTIFICATE: _pem(certificate)}
+    authority = kept or new_authority(now, now + timedelta(days=ca_days))
+    certificate, key = sign(authority, alternatives, now, until)
+    files = {KEY: key_pem(key), CERTIFICATE: pem(certificate)}
     if kept is None:
-        files = {CA_KEY: _key_pem(authority.key), CA_CERTIFICATE: _pem(authority.certificate), **files}
+        files = {CA_KEY: key_pem(authority.key), CA_CERTIFICATE: pem(authority.certificate), **files}
     try:
         _install(directory, files)
     except OSError as error:
@@ -166,9 +159,9 @@ def ephemeral(names: Sequence[str] = DEFAULT_NAMES) -> Pair:
     """
     now = _now()
     until = now + timedelta(days=_EPHEMERAL_DAYS)
-    authority = _new_authority(now, until)
-    certificate, key = _sign(authority, _alternatives(names), now, until)
-    return Pair(_pem(certificate), _key_pem(key), _pem(authority.certificate))
+    authority = new_authority(now, until)
+    certificate, key = sign(authority, alternative_names(names), now, until)
+    return Pair(pem(certificate), key_pem(key), pem(authority.certificate))
 
 
 def ca_bundle(path: Path) -> str:
@@ -180,16 +173,16 @@ def ca_bundle(path: Path) -> str:
     Raises:
         CertificateError: The file cannot be read, holds no certificate, or holds a private key.
     """
-    pem = _read(path)
-    if b"PRIVATE KEY" in pem:
+    content = _read(path)
+    if b"PRIVATE KEY" in content:
         message = f"{path} holds a private key, which must not be published: give the authority's certificate"
         raise CertificateError(message)
     try:
-        x509.load_pem_x509_certificates(pem)
+        x509.load_pem_x509_certificates(content)
     except ValueError as error:
         message = f"{path} holds no PEM certificate: {error}"
         raise CertificateError(message) from error
-    return base64.b64encode(pem).decode()
+    return base64.b64encode(content).decode()
 
 
 def _now() -> datetime:
@@ -202,100 +195,7 @@ def _check_days(what: str, days: int) -> None:
         raise CertificateError(message)
 
 
-def _alternatives(names: Sequence[str]) -> list[x509.DNSName | x509.IPAddress]:
-    if not names:
-        message = "a certificate needs at least one DNS name or IP address"
-        raise CertificateError(message)
-    return list(dict.fromkeys(map(_alternative, names)))
-
-
-def _alternative(name: str) -> x509.DNSName | x509.IPAddress:
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        if _DNS_NAME.match(name):
-            return x509.DNSName(name.lower())
-    else:
-        if "%" not in name:  # a zone has a meaning on one machine only
-            return x509.IPAddress(address)
-    message = (
-        f"{name!r} is neither an IP address nor a DNS name: "
-        "give names like draguard.draguard-system.svc, 10.0.0.7 or fd00::7, without port, scheme or brackets"
-    )
-    raise CertificateError(message)
-
-
-def _new_authority(now: datetime, until: datetime) -> _Certified:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = _common_name("draguard CA")
-    builder = (
-        _builder(name, name, key.public_key(), now, until)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(authority=True), critical=True)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
-    )
-    return _Certified(builder.sign(key, SHA256()), key)
-
-
-def _sign(
-    authority: _Certified,
-    alternatives: Sequence[x509.DNSName | x509.IPAddress],
-    now: datetime,
-    until: datetime,
-) -> _Certified:
-    """Make a key and a certificate for it that strict verifiers (RFC 5280, 4.2.1) accept."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    issuer = authority.certificate
-    issuer_key = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-    builder = (
-        _builder(_common_name("draguard"), issuer.subject, key.public_key(), now, until)
-        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_key_usage(authority=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer_key), critical=False)
-    )
-    return _Certified(builder.sign(authority.key, SHA256()), key)
-
-
-def _builder(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePublicKey,
-    now: datetime,
-    until: datetime,
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCK_SKEW)
-        .not_valid_after(until)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-    )
-
-
-def _common_name(text: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
-
-
-def _key_usage(*, authority: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not authority,
-        content_commitment=False,
-        key_encipherment=False,  # an ECDSA key signs the handshake and encrypts nothing
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=authority,
-        crl_sign=authority,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _existing(directory: Path, now: datetime, until: datetime) -> _Certified | None:
+def _existing(directory: Path, now: datetime, until: datetime) -> Certified | None:
     """Return the authority that a directory holds, None if it holds no certificates at all."""
     there = [name for name in (CERTIFICATE, KEY, CA_CERTIFICATE, CA_KEY) if os.path.lexists(directory / name)]
     if CERTIFICATE in there or KEY in there:
@@ -313,7 +213,7 @@ def _existing(directory: Path, now: datetime, until: datetime) -> _Certified | N
     return _load_authority(directory / CA_CERTIFICATE, directory / CA_KEY, now, until)
 
 
-def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) -> _Certified:
+def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) -> Certified:
     try:
         certificate = x509.load_pem_x509_certificate(_read(path))
         usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
@@ -341,10 +241,10 @@ def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) 
     if key.public_key() != certificate.public_key():
         message = f"{key_path} is not the key of {path}: {_MEND}"
         raise CertificateError(message)
-    return _Certified(certificate, key)
+    return Certified(certificate, key)
 
 
-def _load_key(path: Path) -> _Key:
+def _load_key(path: Path) -> PrivateKey:
     try:
         key = load_pem_private_key(_read(path), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:  # TypeError: the key is encrypted
@@ -371,14 +271,6 @@ def _read(path: Path) -> bytes:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
-
-
-def _pem(certificate: x509.Certificate) -> bytes:
-    return certificate.public_bytes(Encoding.PEM)
-
-
-def _key_pem(key: _Key) -> bytes:
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def _install(directory: Path, files: Mapping[str, bytes]) -> None:

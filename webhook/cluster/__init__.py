@@ -1,0 +1,1 @@
+"""Certificates that the webhook manages itself, by means of the Kubernetes API."""
