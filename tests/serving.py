@@ -25,7 +25,7 @@ from webhook.server.running import Server, listen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from webhook.admission import Endpoint
+    from webhook.admission import Call
     from webhook.server import Adapter
 
 JSON = {"Content-Type": "application/json"}
@@ -110,13 +110,13 @@ def serving(app: Adapter, limits: Limits | None = None, certificate: Certificate
             thread.join()
 
 
-def echo(body: bytes, endpoint: Endpoint) -> Answer:
+def echo(body: bytes, call: Call) -> Answer:
     """Answer with what was understood of the request."""
     if body == b"broken":
         raise ZeroDivisionError
     if body == b"malformed":
         return Answer(400, b"no AdmissionReview\n", "text/plain; charset=utf-8")
-    return Answer(200, json.dumps([endpoint, len(body), body[:9].decode()]).encode(), "application/json")
+    return Answer(200, json.dumps([call.endpoint, len(body), body[:9].decode()]).encode(), "application/json")
 
 
 def exchange(served: Served, *sent: bytes) -> bytes:

@@ -11,8 +11,8 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from webhook import admission
-from webhook.admission import MalformedReviewError, Options, answer, review
+from webhook.admission import Call, MalformedReviewError, Options, answer, decisions, review
+from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
 
 CLAIM: dict[str, Any] = {
     "apiVersion": "resource.k8s.io/v1alpha2",
@@ -241,15 +241,15 @@ def test_a_pod_that_could_never_run_is_refused() -> None:
 def test_a_refusal_names_a_bounded_number_of_causes() -> None:
     claims = [{"name": f"Claim {index}", "resourceClaimName": "c"} for index in range(500)]
     status = validated({**POD, "spec": {**POD["spec"], "resourceClaims": claims}})["status"]
-    assert len(status["details"]["causes"]) == admission.MAX_CAUSES
+    assert len(status["details"]["causes"]) == MAX_CAUSES
     assert status["message"].endswith(", and 401 more]")
 
 
 def test_warnings_stay_within_the_api_servers_limits() -> None:
-    long = admission._warnings(["é" * 300] + ["x" * 250] * 40)  # noqa: SLF001
-    assert len(long[0].encode()) <= admission.MAX_WARNING_BYTES
+    long = warnings(["é" * 300] + ["x" * 250] * 40)
+    assert len(long[0].encode()) <= MAX_WARNING_BYTES
     assert long[0].endswith("…")
-    assert sum(len(text.encode()) for text in long) <= admission.MAX_WARNINGS_BYTES
+    assert sum(len(text.encode()) for text in long) <= MAX_WARNINGS_BYTES
 
 
 @pytest.mark.parametrize(
@@ -281,13 +281,13 @@ def test_a_malformed_review_is_told_why(malformed: Any, says: str) -> None:
     ids=["not-utf-8", "cut", "empty", "nan", "deep", "long-number"],
 )
 def test_a_body_that_cannot_be_read_is_a_bad_request(body: bytes, says: str) -> None:
-    answered = answer(body, "validate", Options())
+    answered = answer(body, Call("validate"), Options())
     assert answered.status == 400
     assert says in answered.body.decode()
 
 
 def test_an_answer_is_json() -> None:
-    answered = answer(json.dumps(asked(CLAIM)).encode(), "validate", Options())
+    answered = answer(json.dumps(asked(CLAIM)).encode(), Call("validate"), Options())
     assert (answered.status, answered.content_type) == (200, "application/json")
     assert json.loads(answered.body)["response"] == {"uid": "c7df00db", "allowed": True}
 
@@ -299,7 +299,7 @@ def test_what_goes_wrong_unexpectedly_is_decided_by_the_failure_policy(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # No input is known that makes judge raise, so it is made to.
-    monkeypatch.setattr(admission, "judge", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(decisions, "judge", lambda *_, **__: 1 / 0)
     with caplog.at_level(logging.ERROR):
         response = review(asked(CLAIM), "validate", Options(fail_open=fail_open))["response"]
     assert response["allowed"] is fail_open

@@ -16,7 +16,8 @@ from tests.command import draguard
 from tests.policy.examples import PODS, binding, mutating, policy
 from tests.test_admission import POD, SLICE, asked
 from tests.test_cli_serve import ask, running
-from webhook.admission import MAX_ANNOTATION_KEY, Endpoint, Options, review
+from webhook.admission import Endpoint, Options, review
+from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents import dump
 from webhook.policy import evaluate
 from webhook.policy.authorizer import authorizer_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.conformance.recorded import FILES
 from tests.reviews import recorded
 from webhook import prescheduled, validate
-from webhook.admission import MalformedReviewError, Options, answer, review
+from webhook.admission import Call, MalformedReviewError, Options, answer, review
 from webhook.api.versions import VERSIONS
 from webhook.documents import Document, dump, parse
 
@@ -128,7 +128,7 @@ def test_no_review_makes_review_raise_anything_but_its_own_error(asked: Any, end
 @given(body=st.binary(max_size=200) | json_values.map(lambda value: json.dumps(value).encode()))
 @EXAMPLES
 def test_no_body_makes_answer_raise(body: bytes) -> None:
-    assert answer(body, "validate", Options()).status in {200, 400}
+    assert answer(body, Call("validate"), Options()).status in {200, 400}
 
 
 @given(

@@ -29,7 +29,7 @@ from webhook.server.running import listen
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webhook.admission import Answer, Endpoint
+    from webhook.admission import Answer, Call
 
 LIMIT = 1 << 20
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -148,9 +148,9 @@ class TestBodies:
     def test_a_body_that_ends_early_is_never_reviewed(self, how: str) -> None:
         reviewed = []
 
-        def remember(body: bytes, endpoint: Endpoint) -> Answer:
+        def remember(body: bytes, call: Call) -> Answer:
             reviewed.append(body)
-            return echo(body, endpoint)
+            return echo(body, call)
 
         with serving(create_app(remember)) as served:
             with served.socket() as connection:
@@ -164,9 +164,9 @@ class TestOverload:
     def test_a_review_that_waited_for_too_long_is_left_to_another_replica(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        def slow(body: bytes, endpoint: Endpoint) -> Answer:
+        def slow(body: bytes, call: Call) -> Answer:
             time.sleep(0.2)
-            return echo(body, endpoint)
+            return echo(body, call)
 
         def ask(connection: ssl.SSLSocket, timeout: int) -> bytes:
             connection.sendall(post("Content-Length: 2\r\n", b"{}", f"/validate?timeout={timeout}s"))
@@ -304,7 +304,7 @@ from pathlib import Path
 from webhook import server
 from webhook.admission import Answer
 
-def slow(body, endpoint):
+def slow(body, call):
     print("began", flush=True)
     time.sleep(float(body))
     return Answer(200, b"{}", "application/json")

@@ -24,7 +24,7 @@ from webhook.server.connection import Limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webhook.admission import Endpoint
+    from webhook.admission import Call
 
 LIMIT = 1 << 20
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -253,7 +253,7 @@ class TestTooSlow:
             assert connection.recv(4096) == b""
 
     def test_a_client_that_reads_no_answers_is_let_go(self) -> None:
-        def talk(_body: bytes, _endpoint: Endpoint) -> Answer:
+        def talk(_body: bytes, _call: Call) -> Answer:
             return Answer(200, b"x" * 2**20, "application/json")
 
         with serving(create_app(talk), HURRY) as served, served.socket() as connection:
@@ -261,7 +261,7 @@ class TestTooSlow:
             assert eventually(lambda: not served.connections)
 
     def test_a_client_that_reads_late_gets_all_answers(self) -> None:
-        def talk(_body: bytes, _endpoint: Endpoint) -> Answer:
+        def talk(_body: bytes, _call: Call) -> Answer:
             return Answer(200, b"x" * 2**20, "application/json")
 
         with serving(create_app(talk)) as served, served.socket() as connection:

@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     app = server.create_app(
-        lambda body, endpoint: admission.answer(body, endpoint, answering),
+        lambda body, call: admission.answer(body, call, answering),
         body_limit=arguments.body_limit or server.BODY_LIMIT,
     )
     host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)

@@ -21,7 +21,7 @@ from webhook.server.tls import Certificate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from webhook.admission import Answer, Endpoint
+    from webhook.admission import Answer, Call, Record
 
 __all__ = ["BODY_LIMIT", "SHUTDOWN_DELAY", "Adapter", "Certificate", "ServerError", "create_app", "serve"]
 
@@ -29,15 +29,19 @@ _BODIES_LIMIT = 64 << 20
 
 
 def create_app(
-    review: Callable[[bytes, Endpoint], Answer],
+    review: Callable[[bytes, Call], Answer],
     *,
+    observe: Callable[[Record, float], None] = lambda _record, _seconds: None,
     unready: Callable[[], Iterable[str]] = tuple,
     body_limit: int = BODY_LIMIT,
 ) -> Adapter:
     """Make the application: ``POST /validate``, ``POST /mutate``, ``GET /healthz``, ``GET /readyz``.
 
+    ``/validate/fail`` and ``/validate/ignore`` state what is answered if answering fails, as does ``/mutate/…``.
+
     Args:
-        review: Answers the body of a request, given the endpoint that it was sent to.
+        review: Answers the body of a request, given how the webhook was called.
+        observe: Told of each answered review, and how many seconds that took, waiting included.
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
         body_limit: The longest body that is read, in bytes.
     """
@@ -48,5 +52,5 @@ def create_app(
         yield from unready()
 
     bodies_limit = max(_BODIES_LIMIT, body_limit)
-    app = Adapter(review, make_pages(reasons), body_limit=body_limit, bodies_limit=bodies_limit)
+    app = Adapter(review, make_pages(reasons), observe=observe, body_limit=body_limit, bodies_limit=bodies_limit)
     return app

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from werkzeug import Response
 
+from webhook.admission import Call
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
-    from webhook.admission import Answer, Endpoint
+    from webhook.admission import Answer, Endpoint, Record
 
     Scope = Mapping[str, Any]
     Receive = Callable[[], Awaitable[Any]]
@@ -32,11 +34,21 @@ BODY_LIMIT = 6 << 20
 
 PATIENCE = 0.25
 """The share of its caller's timeout that a review may wait for its turn."""
+LENIENCE = 0.8
+"""The share of its caller's timeout after which the failure policy answers; the rest is for the network."""
 
 _SMALL = 1 << 16
 _DEFAULT_TIMEOUT = 10.0  # of a webhook that states none (admissionregistration/v1 defaults.go)
 _TIMEOUT = re.compile(rb"(?:\A|&)timeout=([1-9][0-9]{0,3})s(?:&|\Z)")  # in whole seconds, as an API server sends it
-_REVIEWS: dict[str, Endpoint] = {"/validate": "validate", "/mutate": "mutate"}
+_REVIEWS: dict[str, tuple[Endpoint, bool | None]] = {
+    "/validate": ("validate", None),
+    "/validate/fail": ("validate", False),
+    "/validate/ignore": ("validate", True),
+    "/mutate": ("mutate", None),
+    "/mutate/fail": ("mutate", False),
+    "/mutate/ignore": ("mutate", True),
+}
+"""Where reviews are sent to: the endpoint, and whether it admits what it cannot answer if the path says so."""
 _RETRY = (b"retry-after", b"1")
 _CLOSE = (b"connection", b"close")
 _log = logging.getLogger(__name__)
@@ -88,7 +100,8 @@ class Adapter:
     """An ASGI application of a review function and a WSGI application.
 
     Args:
-        review: Answers the body of a review, given the endpoint that it was sent to.
+        review: Answers the body of a review, given how the webhook was called.
+        observe: Told of each answered review, and how many seconds that took, waiting included.
         pages: Answers everything that is no review.
         body_limit: The longest body that is read, in bytes.
         bodies_limit: How many bytes all bodies that are coming in may take together; small ones are taken anyway.
@@ -96,9 +109,10 @@ class Adapter:
 
     def __init__(
         self,
-        review: Callable[[bytes, Endpoint], Answer],
+        review: Callable[[bytes, Call], Answer],
         pages: WSGIApplication,
         *,
+        observe: Callable[[Record, float], None] = lambda _record, _seconds: None,
         body_limit: int,
         bodies_limit: int,
     ) -> None:
@@ -106,6 +120,7 @@ class Adapter:
         self.closing = False
         """Whether each answer is the last of its connection."""
         self._review = review
+        self._observe = observe
         self._pages = pages
         self._bodies_limit = bodies_limit
         self.held = 0
@@ -135,19 +150,22 @@ class Adapter:
             return
 
     async def _answer(self, scope: Scope, incoming: _Incoming) -> _Page:
-        endpoint = _REVIEWS.get(scope["path"])
+        asked = _REVIEWS.get(scope["path"])
         headers = dict(scope["headers"])
-        if endpoint:
+        if asked:
             _check_review(scope["method"], headers)
         if int(headers.get(b"content-length", 0)) > self.body_limit:
             raise self._too_large()
         body = await self._read(incoming)
-        if not endpoint:
+        if not asked:
             return _page(self._pages, scope, body)
-        if waited := _waited_too_long(scope):
+        timeout, arrived = _timeout(scope), scope["state"]["arrived"]
+        if (waited := time.monotonic() - arrived) > PATIENCE * timeout:
             return self._overloaded(f"the review has waited for {waited:.1f} s")
-        status, answer, content_type = self._review(body, endpoint)
-        return _Page(status, [(b"content-type", content_type.encode("latin-1"))], answer)
+        answer = self._review(body, Call(*asked, arrived + LENIENCE * timeout))
+        if answer.record is not None:
+            self._observe(answer.record, time.monotonic() - arrived)
+        return _Page(answer.status, [(b"content-type", answer.content_type.encode("latin-1"))], answer.body)
 
     async def _read(self, incoming: _Incoming) -> bytes:
         body = bytearray()
@@ -185,11 +203,10 @@ def _refusal(status: HTTPStatus, reason: str, *headers: tuple[bytes, bytes]) -> 
     return _Page(status, [(b"content-type", b"text/plain; charset=utf-8"), *headers], body)
 
 
-def _waited_too_long(scope: Scope) -> float:
-    """Return the seconds a review has waited if its caller does better to ask another replica, or to decide."""
-    waited: float = time.monotonic() - scope["state"]["arrived"]
+def _timeout(scope: Scope) -> float:
+    """Return the seconds for which the caller waits for its answer."""
     stated = _TIMEOUT.search(scope["query_string"])
-    return waited if waited > PATIENCE * (float(stated[1]) if stated else _DEFAULT_TIMEOUT) else 0.0
+    return float(stated[1]) if stated else _DEFAULT_TIMEOUT
 
 
 def _check_review(method: str, headers: Mapping[bytes, bytes]) -> None:

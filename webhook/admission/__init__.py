@@ -1,0 +1,97 @@
+"""Answers AdmissionReviews: what the API server's own rules and policies say of a request, and how its object changes.
+
+The validating endpoint judges by the API server's own rules, then asks the validating policies. The mutating endpoint
+asks the mutating policies, rewrites pre-scheduled pods, and asks those policies again that want to know.
+
+A body goes through :mod:`~webhook.admission.requests` (what an AdmissionReview must be), then
+:mod:`~webhook.admission.decisions` (who is asked) with :mod:`~webhook.admission.enforcement` (what findings lead to),
+and leaves through :mod:`~webhook.admission.responses` (what an API server understands). Metrics and logs tell what its
+:class:`~webhook.admission.record.Record` holds.
+
+Pure: no I/O but a log line for what should never happen.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.admission.decisions import Options, decide
+from webhook.admission.enforcement import AUDIT, DENY, MODES, WARN, Enforcement, Mode
+from webhook.admission.record import MALFORMED, Call, Endpoint, Record
+from webhook.admission.requests import API_VERSION, MalformedReviewError, parse, request_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "AUDIT",
+    "DENY",
+    "MODES",
+    "WARN",
+    "Answer",
+    "Call",
+    "Endpoint",
+    "Enforcement",
+    "MalformedReviewError",
+    "Mode",
+    "Options",
+    "Record",
+    "answer",
+    "parse",
+    "review",
+]
+
+
+class Answer(NamedTuple):
+    """An answer over HTTP.
+
+    Args:
+        status: Its status.
+        body: Its body.
+        content_type: The body's type.
+        record: What metrics and logs tell of it; None if it answers no review.
+    """
+
+    status: int
+    body: bytes
+    content_type: str
+    record: Record | None = None
+
+
+def answer(body: bytes, call: Call, options: Options) -> Answer:
+    """Answer the body of an HTTP request; never raises.
+
+    Args:
+        body: An AdmissionReview as JSON.
+        call: How the webhook was called.
+        options: How to answer.
+    """
+    record = Record(call.endpoint)
+    try:
+        answered = _answered(parse(body), call, options, record)
+    except MalformedReviewError as error:
+        record.decision = MALFORMED
+        return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)
+    return Answer(200, json.dumps(answered).encode(), "application/json", record)
+
+
+def review(review: Any, endpoint: Endpoint, options: Options) -> dict[str, Any]:
+    """Answer an AdmissionReview with an AdmissionReview.
+
+    Args:
+        review: The AdmissionReview (``admission.k8s.io/v1``), as plain dicts.
+        endpoint: Whether the API server asks a validating or a mutating webhook.
+        options: How to answer.
+
+    Raises:
+        MalformedReviewError: It is no AdmissionReview with a request.
+    """
+    return _answered(review, Call(endpoint), options, Record(endpoint))
+
+
+def _answered(review: Any, call: Call, options: Options, record: Record) -> dict[str, Any]:
+    request: Mapping[str, Any] = request_in(review)
+    record.ask(request)
+    response = decide(request, call, options, record)
+    return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": {"uid": request["uid"], **response}}

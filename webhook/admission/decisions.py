@@ -1,0 +1,223 @@
+"""Decides about a request: asks the API server's own rules, the policies, and the rewrite of pre-scheduled pods."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from webhook import prescheduled
+from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement
+from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
+from webhook.admission.requests import part
+from webhook.admission.responses import annotations_of, denied, noted, patch, refusal, refused, with_remarks
+from webhook.api.judgement import judge
+from webhook.problem import ERROR, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from webhook.admission.enforcement import Mode
+    from webhook.admission.record import Call, Endpoint, Record
+    from webhook.policy.authorizer import Authorizer
+    from webhook.policy.load import PolicySet
+    from webhook.policy.verdict import Verdict
+
+    Response = dict[str, Any]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How reviews are answered.
+
+    Args:
+        kubernetes: The cluster's release, such as ``"1.30"``; None for the newest that knows the object's fields.
+        fail_open: Whether a request is admitted, not refused, when answering it fails unexpectedly.
+        prescheduled: Which pre-scheduled pods are rewritten, and how.
+        policies: The policies that are asked, with the objects that they look at; None for none.
+        authorizer: Who knows what users may do, as far as policies ask; None if nobody does.
+        feature_gates: The cluster's feature gates that differ from its release's defaults, by name; None if nobody
+            knows, so that every gate may be on.
+        enforcement: What findings lead to, and whom draguard leaves alone.
+    """
+
+    kubernetes: str | None = None
+    fail_open: bool = False
+    prescheduled: prescheduled.Options = field(default_factory=prescheduled.Options)
+    policies: PolicySet | None = None
+    authorizer: Authorizer | None = None
+    feature_gates: Mapping[str, bool] | None = None
+    enforcement: Enforcement = field(default_factory=Enforcement)
+
+
+def decide(request: Mapping[str, Any], call: Call, options: Options, record: Record) -> Response:
+    """Decide about a request; never raises.
+
+    Turns whatever goes wrong into the decision that the failure policy asks for: the one place that does.
+
+    Args:
+        request: The request of an AdmissionReview.
+        call: How the webhook was called.
+        options: How to answer.
+        record: Takes note of what is decided, and why.
+    """
+    try:
+        if options.enforcement.exempts(request):
+            record.decision = EXEMPT
+            return {"allowed": True}
+        response = _ENDPOINTS[call.endpoint](request, options, record)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the API server waits for a decision
+        return _failed(error, request, call, options, record)
+    record.decision = ALLOWED if response["allowed"] else DENIED
+    if not response["allowed"]:
+        record.message = response["status"]["message"]
+    record.warnings = len(response.get("warnings", ()))
+    record.patched = "patch" in response
+    return response
+
+
+def _failed(error: Exception, request: Mapping[str, Any], call: Call, options: Options, record: Record) -> Response:
+    uid = request["uid"]
+    if isinstance(error, RecursionError):
+        message = "draguard could not answer: the object is nested too deeply"
+        _log.error("review %s could not be answered: the object is nested too deeply", uid)
+    else:
+        message = f"draguard could not answer; its log says why, under {uid}"
+        _log.error("review %s could not be answered", uid, exc_info=error)
+    record.decision, record.message = FAILED, message
+    if options.fail_open if call.fail_open is None else call.fail_open:
+        return {"allowed": True, "warnings": [message]}
+    return refusal(500, "InternalError", message)
+
+
+def _validated(request: Mapping[str, Any], options: Options, record: Record) -> Response:
+    judged = _judged(request, options)
+    refusals, warned, audited = _enforced(judged, request, options.enforcement, record)
+    if refusals:
+        return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
+    if options.policies is None:
+        return with_remarks({"allowed": True}, warned, noted(audited))
+    # Only who has policies pays for the engine.
+    from webhook.policy.authorizer import DENY_ALL  # noqa: PLC0415
+    from webhook.policy.evaluate import validate  # noqa: PLC0415
+    from webhook.policy.request import request_of_review  # noqa: PLC0415
+
+    verdict = validate(request_of_review(request), options.policies, options.authorizer or DENY_ALL)
+    return _answered(verdict, request, record, warned, noted(audited))
+
+
+def _judged(request: Mapping[str, Any], options: Options) -> Sequence[Problem]:
+    subresource = request.get("subResource") or ""
+    if request["operation"] not in {"CREATE", "UPDATE"} or subresource not in {"", "status"}:
+        return ()
+    return judge(
+        request.get("object"),
+        request.get("oldObject") if request["operation"] == "UPDATE" else None,
+        kubernetes=options.kubernetes,
+        subresource=subresource,
+        feature_gates=options.feature_gates,
+        decoded=True,
+    )
+
+
+def _enforced(
+    problems: Sequence[Problem], request: Mapping[str, Any], enforcement: Enforcement, record: Record
+) -> tuple[list[Problem], list[str], list[Problem]]:
+    """Part findings: what the request is refused for, what its user is warned of, what the audit log is told."""
+    refusals: list[Problem] = []
+    warned: list[str] = []
+    audited: list[Problem] = []
+    if not problems:
+        return refusals, warned, audited
+    usual = enforcement.of_rules(request, request.get("object"))
+    for problem in problems:
+        mode = enforcement.rules.get(problem.rule, usual)
+        if problem.level != ERROR and mode == DENY:
+            mode = WARN
+        record.found.append(Found(problem.rule, "", mode))
+        if mode == DENY:
+            refusals.append(problem)
+        elif mode == AUDIT:
+            audited.append(problem)
+        else:
+            warned.append(str(problem))
+    return refusals, warned, audited
+
+
+def _mutated(request: Mapping[str, Any], options: Options, record: Record) -> Response:
+    obj = request.get("object")
+
+    def rewrite(obj: Any) -> prescheduled.Rewrite | Problem | None:
+        return _rewrite(obj, request, options, record)
+
+    if options.policies is not None:
+        return _mutated_by_policies(request, options.policies, options, rewrite, record)
+    change = rewrite(obj)
+    if change is None:
+        return {"allowed": True}
+    if isinstance(change, Problem):
+        return refused([change], request, obj)
+    return with_remarks({"allowed": True, **_patched(change.patch)}, change.warnings, change.annotations)
+
+
+def _mutated_by_policies(
+    request: Mapping[str, Any],
+    policies: PolicySet,
+    options: Options,
+    rewrite: Callable[[Any], prescheduled.Rewrite | Problem | None],
+    record: Record,
+) -> Response:
+    from webhook.mutation import mutate  # noqa: PLC0415 - only who has policies pays for the engine
+    from webhook.policy.authorizer import DENY_ALL  # noqa: PLC0415
+    from webhook.policy.difference import difference  # noqa: PLC0415
+    from webhook.policy.request import request_of_review  # noqa: PLC0415
+
+    asked = request_of_review(request)
+    done = mutate(asked, policies, options.authorizer or DENY_ALL, rewrite)
+    if isinstance(done.rewrite, Problem):
+        return refused([done.rewrite], request, done.object)
+    told = done.rewrite or prescheduled.Rewrite([], (), {})
+    response = _answered(done.verdict, request, record, told.warnings, told.annotations)
+    return response | _patched(difference(asked.object, done.object) if done.verdict.allowed else [])
+
+
+def _rewrite(
+    obj: Any, request: Mapping[str, Any], options: Options, record: Record
+) -> prescheduled.Rewrite | Problem | None:
+    """Say how a pre-scheduled pod has to change, or why it is refused."""
+    is_pod = (part(request, "resource", "group"), part(request, "resource", "resource")) == ("", "pods")
+    if request["operation"] != "CREATE" or request.get("subResource") or not is_pod:
+        return None
+    change = prescheduled.rewrite(obj, options.prescheduled, user=request.get("userInfo"))
+    if not isinstance(change, Problem):
+        return change
+    refusals, warned, audited = _enforced([change], request, options.enforcement, record)
+    return refusals[0] if refusals else prescheduled.Rewrite([], tuple(warned), noted(audited))
+
+
+def _patched(operations: list[dict[str, object]]) -> Response:
+    return patch(operations) if operations else {}
+
+
+def _answered(
+    verdict: Verdict,
+    request: Mapping[str, Any],
+    record: Record,
+    warned: Sequence[str] = (),
+    audited: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with what policies say; what they warn of follows other warnings."""
+    for decision in verdict.decisions:
+        for action in decision.actions:
+            record.found.append(Found("", decision.policy.name, _MODES[action], decision.is_error))
+    response = {"allowed": True} if verdict.allowed else denied(verdict, request)
+    return with_remarks(response, [*warned, *verdict.warnings], {**annotations_of(verdict), **(audited or {})})
+
+
+_MODES: Mapping[str, Mode] = {"Deny": DENY, "Warn": WARN, "Audit": AUDIT}
+_ENDPOINTS: Mapping[Endpoint, Callable[[Mapping[str, Any], Options, Record], Response]] = {
+    "validate": _validated,
+    "mutate": _mutated,
+}

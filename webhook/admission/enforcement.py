@@ -1,0 +1,99 @@
+"""What a finding leads to: a refusal, a warning, or a note in the audit log; and whom draguard leaves alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from webhook.admission.requests import kind_of, user_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Mode = Literal["deny", "warn", "audit"]
+DENY: Final = "deny"
+"""The request is refused."""
+WARN: Final = "warn"
+"""The request is admitted, and its user warned."""
+AUDIT: Final = "audit"
+"""The request is admitted, and the finding noted in the API server's audit log."""
+MODES: Final[tuple[Mode, ...]] = (DENY, WARN, AUDIT)
+"""From the strictest to the mildest."""
+
+WORKLOADS: Final = frozenset(
+    {
+        ("Deployment", "apps"),
+        ("StatefulSet", "apps"),
+        ("DaemonSet", "apps"),
+        ("ReplicaSet", "apps"),
+        ("ReplicationController", ""),
+        ("Job", "batch"),
+        ("CronJob", "batch"),
+        ("PodTemplate", ""),
+    }
+)
+"""Kind and group of what makes pods."""
+
+
+@dataclass(frozen=True)
+class Enforcement:
+    """What findings lead to, the most special statement first.
+
+    Args:
+        mode: What every finding leads to of which nothing else is said.
+        workloads: What findings in the pod templates of workloads lead to; None for a warning, or less if ``mode`` is
+            less. Whoever changes a workload is seldom the one who can mend its claims at that moment.
+        rules: What the findings of a rule lead to, by its name.
+        policies: What the findings of a policy lead to, by its name: at most what its binding asks for.
+        exempt_namespaces: Namespaces whose objects are not looked at, as shell patterns.
+        exempt_users: Users whose requests are not looked at, as shell patterns.
+        exempt_groups: Groups of such users, as shell patterns.
+    """
+
+    mode: Mode = DENY
+    workloads: Mode | None = None
+    rules: Mapping[str, Mode] = field(default_factory=dict)
+    policies: Mapping[str, Mode] = field(default_factory=dict)
+    exempt_namespaces: Sequence[str] = ()
+    exempt_users: Sequence[str] = ()
+    exempt_groups: Sequence[str] = ()
+
+    def of_rules(self, request: Mapping[str, Any], obj: Any) -> Mode:
+        """Return what the findings of rules lead to in an object, those aside that have a mode of their own."""
+        if kind_of(request, obj)[:2] not in WORKLOADS:
+            return self.mode
+        return self.workloads or milder(self.mode, WARN)
+
+    def exempts(self, request: Mapping[str, Any]) -> bool:
+        """Say whether a request is not looked at."""
+        if self._namespaces and isinstance(namespace := request.get("namespace"), str) and self._namespaces(namespace):
+            return True
+        if not (self._users or self._groups):
+            return False
+        user, groups = user_of(request)
+        return bool((self._users and self._users(user)) or (self._groups and any(map(self._groups, groups))))
+
+    @cached_property
+    def _namespaces(self) -> Any:
+        return _matcher(self.exempt_namespaces)
+
+    @cached_property
+    def _users(self) -> Any:
+        return _matcher(self.exempt_users)
+
+    @cached_property
+    def _groups(self) -> Any:
+        return _matcher(self.exempt_groups)
+
+
+def milder(mode: Mode, other: Mode) -> Mode:
+    """Return the milder of two modes."""
+    return max(mode, other, key=MODES.index)
+
+
+def _matcher(patterns: Iterable[str]) -> Any:
+    """Compile shell patterns to one function; None if there are none."""
+    return re.compile("|".join(map(translate, patterns))).match if patterns else None

@@ -1,0 +1,124 @@
+"""What is told of a review besides its answer: for metrics, and for the log's line on the decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from webhook.admission.requests import kind_of, name_of, part, user_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.admission.enforcement import Mode
+
+Endpoint = Literal["validate", "mutate"]
+ALLOWED: Literal["allowed"] = "allowed"
+DENIED: Literal["denied"] = "denied"
+EXEMPT: Literal["exempt"] = "exempt"
+FAILED: Literal["failed"] = "failed"
+"""Answering went wrong: the failure policy has decided."""
+MALFORMED: Literal["malformed"] = "malformed"
+"""What was sent is no AdmissionReview."""
+Decided = Literal["allowed", "denied", "exempt", "failed", "malformed"]
+
+
+class Call(NamedTuple):
+    """How the webhook was called.
+
+    Args:
+        endpoint: Whether the API server asks a validating or a mutating webhook.
+        fail_open: Whether a request is admitted when answering it fails; None for what the options say.
+        deadline: When the answer must be there, in seconds of ``time.monotonic()``; None if nobody waits.
+    """
+
+    endpoint: Endpoint
+    fail_open: bool | None = None
+    deadline: float | None = None
+
+
+class Found(NamedTuple):
+    """A finding, and what it led to.
+
+    Args:
+        rule: The rule's name; empty if a policy found it.
+        policy: The policy's name; empty if a rule found it.
+        mode: Whether the request was refused for it, its user warned, or it was noted in the audit log.
+        is_error: Whether the policy could not be asked.
+    """
+
+    rule: str
+    policy: str
+    mode: Mode
+    is_error: bool = False
+
+
+@dataclass(slots=True)
+class Record:
+    """What is told of a review; never the object itself.
+
+    Args:
+        endpoint: The endpoint that was asked.
+        decision: What became of it.
+        request: The request as it was sent; empty if there was none.
+        found: What was found, and what it led to.
+        patched: Whether the object is changed.
+        warnings: How many warnings the user gets.
+        cost: What evaluating policies cost, in CEL's units.
+        message: Why it was refused, or why it could not be answered.
+    """
+
+    endpoint: Endpoint
+    decision: Decided = ALLOWED
+    request: Mapping[str, Any] = field(default_factory=dict)
+    found: list[Found] = field(default_factory=list)
+    patched: bool = False
+    warnings: int = 0
+    cost: int = 0
+    message: str = ""
+
+    def ask(self, request: Mapping[str, Any]) -> None:
+        """Note what is asked."""
+        self.request = request
+
+    @property
+    def uid(self) -> str:
+        """The request's uid, which an API server's audit log has, too."""
+        return str(self.request.get("uid") or "")
+
+    @property
+    def operation(self) -> str:
+        """CREATE, UPDATE, DELETE or CONNECT."""
+        return str(self.request.get("operation") or "")
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """The object's kind, group and version."""
+        return kind_of(self.request, self.request.get("object"))
+
+    @property
+    def resource(self) -> str:
+        """The resource, such as ``resourceclaims.resource.k8s.io/status``."""
+        group, name = part(self.request, "resource", "group"), part(self.request, "resource", "resource")
+        subresource = str(self.request.get("subResource") or "")
+        return (f"{name}.{group}" if group else name) + (f"/{subresource}" if subresource else "")
+
+    @property
+    def namespace(self) -> str:
+        """The object's namespace, empty if it has none."""
+        return str(self.request.get("namespace") or "")
+
+    @property
+    def name(self) -> str:
+        """The object's name, empty if the API server has not made it yet."""
+        return name_of(self.request, self.request.get("object"))
+
+    @property
+    def user(self) -> str:
+        """Who sent the object."""
+        return user_of(self.request)[0]
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing will be stored."""
+        return self.request.get("dryRun") is True

@@ -1,0 +1,93 @@
+"""What an AdmissionReview must be, and how its parts are read: whoever sends it may be no API server at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+API_VERSION = "admission.k8s.io/v1"
+OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
+
+
+class MalformedReviewError(ValueError):
+    """What was sent is no AdmissionReview; the text says why."""
+
+
+def parse(body: bytes) -> Any:
+    """Read JSON as strictly as the API server writes it.
+
+    Raises:
+        MalformedReviewError: It is no JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(body.decode(), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        msg = f"the request is not UTF-8: byte {error.start} cannot be read"
+    except RecursionError:
+        msg = "the request is nested too deeply"
+    except ValueError as error:
+        msg = f"the request is not JSON: {error}"
+    raise MalformedReviewError(msg)
+
+
+def _refuse_constant(name: str) -> None:
+    msg = f"{name} is no JSON number"
+    raise ValueError(msg)
+
+
+def request_in(review: Any) -> dict[str, Any]:
+    """Return the request of an AdmissionReview.
+
+    Raises:
+        MalformedReviewError: It is no AdmissionReview, or has no request that could be answered.
+    """
+    if not isinstance(review, dict) or review.get("kind") != "AdmissionReview":
+        msg = "the request is no AdmissionReview"
+        raise MalformedReviewError(msg)
+    if review.get("apiVersion") != API_VERSION:
+        msg = f"the AdmissionReview is of version {review.get('apiVersion')!r}, not {API_VERSION}"
+        raise MalformedReviewError(msg)
+    request = review.get("request")
+    if not isinstance(request, dict):
+        msg = "the AdmissionReview has no request"
+        raise MalformedReviewError(msg)
+    if not isinstance(request.get("uid"), str) or not request["uid"]:
+        msg = "the AdmissionReview's request has no uid"
+        raise MalformedReviewError(msg)
+    if not isinstance(request.get("operation"), str) or request["operation"] not in OPERATIONS:
+        msg = f"the AdmissionReview's operation is none of {', '.join(sorted(OPERATIONS))}"
+        raise MalformedReviewError(msg)
+    if not isinstance(request.get("subResource") or "", str):
+        msg = "the AdmissionReview's subResource is no text"
+        raise MalformedReviewError(msg)
+    return request
+
+
+def part(request: Any, field: str, name: str) -> str:
+    """Read a text such as ``resource.group``, empty if it is not there."""
+    value = request.get(field)
+    text = value.get(name) if isinstance(value, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def kind_of(request: Any, obj: Any) -> tuple[str, str, str]:
+    """Return kind, group and version of the object that a request is about."""
+    kind = request.get("kind")
+    if isinstance(kind, dict):
+        return str(kind.get("kind", "")), str(kind.get("group", "")), str(kind.get("version", ""))
+    group, _, version = str(obj.get("apiVersion", "") if isinstance(obj, dict) else "").rpartition("/")
+    return str(obj.get("kind", "") if isinstance(obj, dict) else ""), group, version
+
+
+def name_of(request: Any, obj: Any) -> str:
+    """Return the name of the object that a request is about, empty if it has none yet."""
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    own = metadata.get("name") if isinstance(metadata, dict) else None
+    return str(request.get("name") or own or "")
+
+
+def user_of(request: Any) -> tuple[str, list[str]]:
+    """Return the name of the user that a request comes from, and the groups."""
+    groups = (request.get("userInfo") or {}).get("groups") if isinstance(request.get("userInfo"), dict) else None
+    kept = [group for group in groups if isinstance(group, str)] if isinstance(groups, list) else []
+    return part(request, "userInfo", "username"), kept

@@ -1,0 +1,123 @@
+"""Answers in a form that an API server understands, within the limits that it sets."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from webhook.admission.requests import kind_of, name_of, part
+from webhook.problem import BAD_REQUEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from webhook.policy.verdict import Verdict
+    from webhook.problem import Problem
+
+MAX_WARNING_BYTES = 256
+"""The API server cuts longer warnings (apiserver ``pkg/endpoints/filters/warning.go``)."""
+MAX_WARNINGS_BYTES = 4096
+"""The API server drops warnings beyond this sum."""
+MAX_CAUSES = 100
+"""A refusal names this many causes; the message says how many there are."""
+MAX_ANNOTATION_KEY = 63
+"""The API server drops an audit annotation with a longer key (apiserver ``pkg/audit/context.go``, checkKeyFormat)."""
+MAX_ANNOTATION_BYTES = 10 * 1024
+"""What an audit annotation of a policy may hold (apiserver ``policy/validating/validator.go``), and so one of ours."""
+
+
+def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -> dict[str, Any]:
+    """Refuse a request as the API server does (apimachinery ``pkg/api/errors/errors.go``)."""
+    kind, group, version = kind_of(request, obj)
+    name = name_of(request, obj)
+    texts = list(dict.fromkeys(str(problem) for problem in problems))
+    first = problems[0]
+    if first.reason == BAD_REQUEST:
+        message = f'{kind} in version "{version}" cannot be handled as a {kind}: {first.message}'
+        return refusal(400, BAD_REQUEST, message)
+    if first.reason == "Conflict":
+        plural = part(request, "resource", "resource") or kind.lower()
+        message = f'Operation cannot be fulfilled on {_qualified(plural, group)} "{name}": {first.message}'
+        return refusal(409, "Conflict", message, {"name": name, "group": group, "kind": plural})
+    shown = texts[:MAX_CAUSES] + ([f"and {len(texts) - MAX_CAUSES} more"] if len(texts) > MAX_CAUSES else [])
+    joined = shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"
+    causes = [
+        {"reason": problem.reason, "message": problem.message, "field": problem.field}
+        for problem in problems[:MAX_CAUSES]
+    ]
+    details = {"name": name, "group": group, "kind": kind, "causes": causes}
+    return refusal(422, "Invalid", f'{_qualified(kind, group)} "{name}" is invalid: {joined}', details)
+
+
+def denied(verdict: Verdict, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuse a request as a policy in the API server does (apiserver ``policy/validating/dispatcher.go``)."""
+    details = {
+        "name": name_of(request, request.get("object")),
+        "group": part(request, "resource", "group"),
+        "kind": part(request, "resource", "resource"),
+        "causes": [{"message": cause} for cause in verdict.causes[:MAX_CAUSES]],
+    }
+    return refusal(verdict.code, verdict.reason, verdict.message, details)
+
+
+def refusal(code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Refuse a request with a ``metav1.Status``."""
+    status = {"status": "Failure", "code": code, "reason": reason, "message": message}
+    return {"allowed": False, "status": status | ({"details": details} if details else {})}
+
+
+def _qualified(name: str, group: str) -> str:
+    return f"{name}.{group}" if group else name
+
+
+def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
+    """Change the object."""
+    return {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(operations).encode()).decode()}
+
+
+def with_remarks(response: dict[str, Any], texts: Iterable[str], annotations: Mapping[str, str]) -> dict[str, Any]:
+    """Add warnings, as many as the API server takes, and audit annotations."""
+    kept = warnings(texts)
+    return response | ({"warnings": kept} if kept else {}) | ({"auditAnnotations": annotations} if annotations else {})
+
+
+def warnings(texts: Iterable[str]) -> list[str]:
+    """Keep warnings within the API server's limits."""
+    kept, left = [], MAX_WARNINGS_BYTES
+    for text in texts:
+        encoded = text.encode("utf-8", "replace")
+        if len(encoded) > MAX_WARNING_BYTES:
+            encoded = encoded[: MAX_WARNING_BYTES - 3].decode("utf-8", "ignore").encode() + "…".encode()
+        if len(encoded) > left:
+            break
+        left -= len(encoded)
+        kept.append(encoded.decode())
+    return kept
+
+
+def noted(problems: Iterable[Problem]) -> dict[str, str]:
+    """List findings in an audit annotation, as many as have room."""
+    listed: list[str] = []
+    left = MAX_ANNOTATION_BYTES
+    for problem in problems:
+        told = {"rule": problem.rule, "field": problem.field, "message": problem.message}
+        text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+        left -= len(text.encode(errors="replace")) + 1
+        if left < 0:
+            break
+        listed.append(text)
+    return {"findings": f"[{','.join(listed)}]"} if listed else {}
+
+
+def annotations_of(verdict: Verdict) -> dict[str, str]:
+    """Name audit annotations as webhooks must: the API server puts the webhook's name and ``/`` in front."""
+    named = {_annotation_key(key): value for key, value in verdict.audit_annotations.items()}
+    return named | ({"assumed": "; ".join(verdict.notes)} if verdict.notes else {})
+
+
+def _annotation_key(key: str) -> str:
+    """Spell ``policy/key`` without a slash; of a long one the end, which tells most."""
+    prefix, _, name = key.rpartition("/")
+    own = name if prefix == "validation.policy.admission.k8s.io" else f"{prefix}.{name}"
+    return own[-MAX_ANNOTATION_KEY:].lstrip("-._")
