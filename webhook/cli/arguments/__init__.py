@@ -1,0 +1,79 @@
+"""What the command line looks like: commands, options and their help.
+
+Imports nothing that a command needs, so that ``draguard --help`` and usage errors are quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from webhook.cli.arguments import manifests, policy, reviews
+from webhook.cli.arguments.shared import Help
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EXIT_CODES = """\
+exit codes:
+  0    fine; warnings do not count
+  1    something was found: the API server would refuse an object, or an input cannot be read
+  2    wrong use: an unknown option, a path that does not exist
+  3    draguard itself failed
+  130  interrupted; 141: nobody reads the output any more
+"""
+
+
+class UsageError(Exception):
+    """The command was used wrongly; the text says how to mend that."""
+
+
+class Version(argparse.Action):
+    """Prints the version, and looks it up only then."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        _namespace: argparse.Namespace,
+        _values: str | Sequence[Any] | None,
+        _option: str | None = None,
+    ) -> None:
+        """Print the version of the installed distribution and exit."""
+        from importlib.metadata import version  # noqa: PLC0415 - takes longer than all the rest
+
+        print(f"draguard {version('draguard')}")
+        parser.exit()
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="draguard",
+        description="Tells what a Kubernetes API server will say of Dynamic Resource Allocation objects.",
+        epilog=f"{_EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples.",
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(prog="draguard", dest="command", metavar="COMMAND", title="commands")
+
+    def add(name: str, summary: str, epilog: str) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=epilog,
+            formatter_class=Help,
+            allow_abbrev=False,
+        )
+
+    manifests.validate(
+        add("validate", "say what the API server would refuse in manifests, and where", manifests.VALIDATE)
+    )
+    manifests.mutate(add("mutate", "rewrite pods that bypass the scheduler, in manifests", manifests.MUTATE))
+    manifests.explain(add("explain", "tell what is declared about a kind, a field or a rule", manifests.EXPLAIN))
+    policy.policy(add("policy", "check and test policies", policy.POLICY))
+    reviews.review(add("review", "answer recorded AdmissionReviews as the webhook would", reviews.REVIEW))
+    reviews.serve(add("serve", "run the admission webhook", reviews.SERVE))
+    reviews.certs(add("certs", "make a certificate authority and a serving certificate", reviews.CERTS))
+    return parser

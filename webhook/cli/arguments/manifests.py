@@ -1,0 +1,143 @@
+"""What the commands take that look at manifests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments.shared import RELEASE, STRICT, gates, policies, prescheduled, report, requester
+
+if TYPE_CHECKING:
+    import argparse
+
+
+VALIDATE = """\
+examples:
+  draguard validate                                 everything below the current directory
+  draguard validate manifests/ 'apps/*/claim*.yaml'
+  kustomize build . | draguard validate -
+  draguard validate --kubernetes-version 1.29 claim.yaml
+  draguard validate --feature-gates DRAListTypeAttributes=true,AllBeta=false slices/
+  draguard validate --namespace-labels ops=resource.kubernetes.io/admin-access=true claim.yaml
+  draguard validate --old deployed/ manifests/      may these objects be changed like that?
+  kubectl get resourceclaims -A -o yaml | draguard validate --old - manifests/
+  draguard validate --policies policies/ --as jane --as-group dev manifests/
+  draguard validate --output json manifests/ | jq '.findings[].rule'
+
+Files named *.yaml, *.yml and *.json are read in directories. Objects of kinds that are not judged
+are counted in the summary, and otherwise skipped; `draguard explain` lists the kinds that are. A
+kind or version of resource.k8s.io that no release serves is an error.
+
+An object is looked up in the --old state by API group, kind, namespace and name. A namespace that
+is missing on one side matches any. An object without an old state is judged as a new one; one that
+is only in the old state is left out.
+
+JSON output is one object: files (names); findings (each with file, document, line, column, level,
+rule, reason, field, message, hint, apiVersion, kind, namespace, name, kubernetes, policy); summary
+(files, documents, judged, errors, warnings, notes, and skipped: a list of apiVersion, kind,
+documents). policy is null, or names the policy's kind, name, binding, params, field, file, line and
+column. More keys may come, none will go.
+
+Claims with admin access are for namespaces with a label. A namespace is known from a Namespace
+object among the manifests or --policies, wherever it stands, or from --namespace-labels, which
+counts more: NAMESPACE=KEY=VALUE,KEY=VALUE for all of its labels, NAMESPACE= for none. Where nothing
+is known of it, such a claim is a warning.
+
+With --policies, objects of every kind are judged as an API server with these policies would: first
+the mutating ones change them, then its own rules, then the validating ones.
+"""
+
+
+MUTATE = """\
+examples:
+  draguard mutate pod.yaml
+  draguard mutate --patch manifests/
+  kustomize build . | draguard mutate - | kubectl apply -f -
+
+Pods, and pod templates of workloads, that name their node (spec.nodeName) and use resource claims
+bypass the scheduler and can never run. Their node becomes a constraint that the scheduler obeys, as
+the webhook does at admission. With --policies, mutating policies change the objects first; those
+with reinvocationPolicy IfNeeded see them again afterwards.
+
+All objects are printed as YAML documents, changed or not; comments and layout are lost. If any
+input cannot be read, or a pod contradicts itself, nothing is printed on standard output and the
+exit code is 1. With --patch one JSON object per changed document is printed: file, document,
+apiVersion, kind, namespace, name, patch.
+"""
+
+
+EXPLAIN = """\
+examples:
+  draguard explain                                  all kinds and rules
+  draguard explain ResourceClaim
+  draguard explain 'ResourceClaim.status.allocation.resourceHandles[0].data'
+  draguard explain ResourceSlice.spec.devices.attributes    and where the other versions have it
+  draguard explain --kubernetes-version 1.29 ResourceClass
+  draguard explain reserved-only-while-allocated
+"""
+
+
+def validate(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard validate` takes."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        default=["."],
+        metavar="PATH",
+        help="files, directories, globs, or - for standard input (default: the current directory)",
+    )
+    parser.add_argument(
+        "--kubernetes-version",
+        metavar="VERSION",
+        help="judge as this release does, such as 1.30 (default: the newest release that serves the object's version; "
+        "pods and workloads follow the objects of resource.k8s.io in the same file or else in the same directory)",
+    )
+    gates(parser, "the defaults of the release")
+    parser.add_argument(
+        "--namespace-labels",
+        action="append",
+        default=[],
+        metavar="NAMESPACE=KEY=VALUE,…",
+        help="the labels of a namespace, all of them; can be repeated",
+    )
+    parser.add_argument(
+        "--old",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="an earlier state of the same objects, to judge updates: a file, directory, glob or -; can be repeated",
+    )
+    parser.add_argument(
+        "--subresource",
+        choices=["status"],
+        default="",
+        help="judge updates of the status; needs --old",
+    )
+    parser.add_argument("--strict", action="store_true", help=STRICT)
+    report(parser, "text", "json")
+    requester(policies(parser))
+
+
+def mutate(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard mutate` takes."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files, directories, globs, or - for standard input")
+    parser.add_argument("--patch", action="store_true", help="print JSON Patches in place of manifests")
+    parser.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
+    prescheduled(parser)
+    requester(policies(parser))
+
+
+def explain(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard explain` takes."""
+    parser.add_argument(
+        "name",
+        nargs="?",
+        default="",
+        metavar="RULE|KIND[.FIELD]",
+        help="a rule, a kind, or a field as findings spell it after its kind (default: list kinds and rules)",
+    )
+    parser.add_argument("--kubernetes-version", metavar="VERSION", help="what this release has (default: all releases)")
+    parser.add_argument(
+        "--api-version",
+        metavar="GROUP/VERSION",
+        help="the API version to look into (default: the newest that has the kind)",
+    )

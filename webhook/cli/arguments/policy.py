@@ -1,0 +1,75 @@
+"""What the commands take that check and test policies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments.shared import RELEASE, STRICT, Help, report
+
+if TYPE_CHECKING:
+    import argparse
+
+
+POLICY = """\
+examples:
+  draguard policy check policies/           syntax, types, cost, what can never apply
+  draguard policy test policies/            the suites that stand beside the policies
+
+Policies are ValidatingAdmissionPolicies and MutatingAdmissionPolicies with their bindings.
+`draguard policy check --help` and `draguard policy test --help` show more.
+"""
+
+
+_POLICY_CHECK = """\
+examples:
+  draguard policy check policies/
+  draguard policy check --kubernetes-version 1.30 --costs policies/quota.yaml
+  draguard policy check --output json policies/ | jq '.costs[] | select(.unbounded)'
+
+An error is what the API server refuses; a warning what it takes although it cannot work: conditions
+that never hold, resources that do not exist, expressions that cost too much. Other objects are what
+policies look at: CustomResourceDefinitions, parameters. JSON output is as that of validate, with
+costs: a list of kind, policy, field, file, line, least, most, unbounded.
+"""
+
+
+_POLICY_TEST = """\
+examples:
+  draguard policy test policies/
+  draguard policy test --strict policies/           every validation seen true and seen false
+  draguard policy test --output junit policies/ > report.xml
+
+A suite is a YAML document with cases, in a file beside the policies; it tests what the manifests of
+its directory hold. docs/policies.md tells what a suite says. Validations that no case has seen
+true, or none false, are warnings. JSON output is one object: suites (each with file, line,
+kubernetes, and cases with name, file, line, passed, failures); coverage (each with kind, policy,
+field, file, line, missing); findings, as those of validate; summary (suites, cases, failed,
+expressions, covered, errors, warnings).
+"""
+
+
+def policy(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard policy` takes."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
+
+    def add(name: str, summary: str, epilog: str, *outputs: str) -> argparse.ArgumentParser:
+        action = actions.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=epilog,
+            formatter_class=Help,
+            allow_abbrev=False,
+        )
+        paths = "files, directories, globs, or - for standard input"
+        action.add_argument("paths", nargs="+", metavar="PATH", help=paths)
+        action.add_argument("--strict", action="store_true", help=STRICT)
+        report(action, *outputs)
+        return action
+
+    check = add("check", "say what is wrong with policies before they meet an object", _POLICY_CHECK, "text", "json")
+    check.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
+    check.add_argument("--costs", action="store_true", help="show what each expression may cost")
+    test = add("test", "run the suites that stand beside policies", _POLICY_TEST, "text", "json", "junit")
+    release = "run all suites for this release (default: what the suite says, or the newest)"
+    test.add_argument("--kubernetes-version", metavar="VERSION", help=release)

@@ -1,0 +1,104 @@
+"""What the commands take that answer AdmissionReviews."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments.shared import gates, policies, prescheduled
+
+if TYPE_CHECKING:
+    import argparse
+
+
+REVIEW = """\
+examples:
+  draguard review review.json
+  draguard review --endpoint mutate - < reviews.jsonl | jq .response.patch
+
+Input is AdmissionReviews (admission.k8s.io/v1) as JSON, one or many, each on one line or several.
+Each is answered by an AdmissionReview on a line of its own. What is no AdmissionReview is reported
+with its line, and the exit code is 1; a refusal is an answer like any other.
+"""
+
+
+SERVE = """\
+examples:
+  draguard serve --dev                      a certificate made on the fly, on https://localhost:8443
+  draguard certs && draguard serve          certs/tls.crt and certs/tls.key, on all addresses
+  draguard serve --kubernetes-version 1.30 --tls-cert /tls/tls.crt --tls-key /tls/tls.key
+
+POST /validate and POST /mutate answer AdmissionReviews; GET /healthz and GET /readyz answer probes.
+SIGTERM and SIGINT end it once the requests in flight are answered.
+"""
+
+
+CERTS = """\
+examples:
+  draguard certs                            for Service draguard in draguard-system, and localhost
+  draguard certs admission.dra.svc 10.0.0.7
+  draguard certs --ca-bundle                prints caBundle for the webhook configurations
+
+Writes ca.crt, ca.key, tls.crt and tls.key. An authority that is already there signs; nothing is
+overwritten without --force. Keys can be read by their owner only.
+"""
+
+
+def _answers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubernetes-version",
+        metavar="VERSION",
+        help="the cluster's release, such as 1.30 (default: the newest that knows the object's fields)",
+    )
+    gates(parser, "every gate may be on")
+    parser.add_argument(
+        "--failure-policy",
+        choices=["fail", "ignore"],
+        default="fail",
+        type=str.lower,
+        help="refuse (default) or admit a request if answering it fails unexpectedly",
+    )
+    prescheduled(parser)
+    policies(parser)
+
+
+def review(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard review` takes."""
+    parser.add_argument("paths", nargs="+", metavar="FILE", help="files, or - for standard input")
+    parser.add_argument(
+        "--endpoint",
+        choices=["validate", "mutate"],
+        default="validate",
+        help="answer as the validating (default) or the mutating webhook",
+    )
+    _answers(parser)
+
+
+def serve(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard serve` takes."""
+    parser.add_argument(
+        "--host", help="the name or address to listen on; :: takes IPv4, too (default: 0.0.0.0, with --dev localhost)"
+    )
+    parser.add_argument("--port", type=int, default=8443, help="the port; 0 takes a free one (default: %(default)s)")
+    parser.add_argument("--dev", action="store_true", help="make a certificate on the fly, and print its caBundle")
+    parser.add_argument(
+        "--tls-cert", default="certs/tls.crt", metavar="FILE", help="serving certificate, PEM (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--tls-key", default="certs/tls.key", metavar="FILE", help="its private key, PEM (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--body-limit", type=int, metavar="BYTES", help="the longest request that is read (default: 6 MiB)"
+    )
+    _answers(parser)
+
+
+def certs(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard certs` takes."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="DNS names and IP addresses of the webhook")
+    parser.add_argument("--dir", default="certs", metavar="DIRECTORY", help="where (default: %(default)s)")
+    parser.add_argument("--days", type=int, help="how long the serving certificate is valid (default: 365)")
+    parser.add_argument("--ca-days", type=int, help="how long a new authority is valid (default: 3650)")
+    parser.add_argument("--force", action="store_true", help="replace what is there, the authority included")
+    parser.add_argument(
+        "--ca-bundle", action="store_true", help="print the authority's certificate in base64, make none"
+    )

@@ -1,0 +1,94 @@
+"""What several commands take."""
+
+from __future__ import annotations
+
+import argparse
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help of a fixed width: to ask the terminal for its own takes argparse longer than all the rest."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=100)
+
+
+STRICT = "warnings make the exit code 1, too"
+
+
+def report(parser: argparse.ArgumentParser, *outputs: str) -> None:
+    """Take how findings are shown."""
+    parser.add_argument("--output", choices=outputs, default=outputs[0], help="how findings are shown")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show findings only: no summary, no progress")
+    parser.add_argument(
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="colours in text: auto means on a terminal, unless NO_COLOR is set",
+    )
+
+
+def gates(parser: argparse.ArgumentParser, default: str) -> None:
+    """Take the feature gates."""
+    parser.add_argument(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="GATE=BOOL,…",
+        help="feature gates that differ from the defaults of the release, as kube-apiserver takes them, AllAlpha and "
+        f"AllBeta included; DynamicResourceAllocation counts as on; can be repeated (default: {default})",
+    )
+
+
+RELEASE = "judge policies as this release does, such as 1.34 (default: the newest)"
+
+
+def policies(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Take policies, and what they look at."""
+    group = parser.add_argument_group("policies")
+    group.add_argument(
+        "--policies",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="policies and bindings, and objects that they look at, such as parameters and Namespaces: "
+        "a file, directory, glob or -; can be repeated",
+    )
+    group.add_argument(
+        "--authorizer",
+        metavar="FILE",
+        help="what users may do, where policies ask: {rules: [{groups, apiGroups, resources, verbs, …}]} "
+        "(default: nothing)",
+    )
+    return group
+
+
+def requester(group: argparse._ArgumentGroup) -> None:
+    """Take who sends the objects, and where to."""
+    group.add_argument("--as", dest="as_user", metavar="USER", help="who sends the objects (default: kubernetes-admin)")
+    group.add_argument(
+        "--as-group",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="a group of that user, beside system:authenticated; can be repeated",
+    )
+    group.add_argument(
+        "-n", "--namespace", default="default", help="where objects go that state none (default: %(default)s)"
+    )
+
+
+def prescheduled(parser: argparse.ArgumentParser) -> None:
+    """Take which pre-scheduled pods are rewritten, and how."""
+    group = parser.add_argument_group("pods that name their node")
+    group.add_argument(
+        "--select-node-by",
+        choices=["hostname", "name"],
+        default="hostname",
+        help="by the label kubernetes.io/hostname (default), or by required node affinity to the node's name",
+    )
+    group.add_argument(
+        "--pods",
+        choices=["claims", "all"],
+        default="claims",
+        help="which pods: those with resource claims (default), or every pod that names its node",
+    )
