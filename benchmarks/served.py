@@ -1,0 +1,92 @@
+"""Servers that measurements are taken of: started, awaited, looked at in /proc, stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+DRAGUARD = str(Path(sys.executable).with_name("draguard"))
+SOON = 30.0
+"""Seconds in which a server starts, and ends."""
+
+_LISTENING = re.compile(r'listening on (https://[^\s"]+)')
+
+
+class Served:
+    """A server that runs, with the processes that it has started.
+
+    Args:
+        url: Where it listens, without a path.
+        pid: Its first process.
+        log: What it writes to standard output and error.
+    """
+
+    def __init__(self, url: str, pid: int, log: Path) -> None:
+        self.url = url
+        self.log = log
+        self._pid = pid
+
+    def processes(self) -> list[int]:
+        """Return the first process and its children."""
+        children = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text(encoding="ascii")
+        return [self._pid, *map(int, children.split())]
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that all processes have taken."""
+        return sum(map(_cpu_seconds, self.processes()))
+
+    def resident_mb(self) -> list[float]:
+        """Return the memory of each process, shared pages included."""
+        return list(map(_resident_mb, self.processes()))
+
+
+@contextmanager
+def served(command: Sequence[str], log: Path) -> Iterator[Served]:
+    """Run a server until the block ends; what it writes goes to a file, since a full pipe would stop it.
+
+    Args:
+        command: How to start it; it says where it is "listening on https://…".
+        log: The file.
+
+    Raises:
+        RuntimeError: It does not start.
+    """
+    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process:
+        try:
+            yield Served(_url(process, log), process.pid, log)
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(SOON)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _url(process: subprocess.Popen[bytes], log: Path) -> str:
+    deadline = time.monotonic() + SOON
+    while process.poll() is None and time.monotonic() < deadline:
+        if told := _LISTENING.search(log.read_text(encoding="utf-8", errors="replace")):
+            return told[1]
+        time.sleep(0.02)
+    message = f"{process.args!r} does not listen: {log.read_text(encoding='utf-8', errors='replace')}"
+    raise RuntimeError(message)
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident_mb(pid: int) -> float:
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
+    return int(found[1]) / 1024 if found else 0.0
