@@ -8,7 +8,8 @@ Evaluate an expression::
 
 `Environment.compile` raises `CompileError` (all that is wrong in the text, in cel-go's layout) or `ProgramError` (a
 constant that always fails); `Program.evaluate` raises `EvaluationError`, or `CostLimitExceededError` when it costs more
-than the `Meter` it is given allows, or was about to build something too large. All are `CelError`.
+than the `Meter` it is given allows, or was about to build something too large, or `DeadlineExceededError` when it comes
+to last too long. All are `CelError`.
 `estimator.estimate_cost` tells the cost beforehand. Programs may be evaluated in several threads at once.
 
 The first `Environment` raises Python's recursion limit for the whole process, so that expressions as deep as cel-go
@@ -57,6 +58,7 @@ from webhook.cel.errors import (
     CelError,
     CompileError,
     CostLimitExceededError,
+    DeadlineExceededError,
     EvaluationError,
     Issue,
     ProgramError,
@@ -68,6 +70,7 @@ __all__ = [
     "Checked",
     "CompileError",
     "CostLimitExceededError",
+    "DeadlineExceededError",
     "Environment",
     "EvaluationError",
     "Function",

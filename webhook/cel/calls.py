@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel import operators
-from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.errors import EvaluationError
+from webhook.cel.frame import draw
 from webhook.cel.types import UNKNOWN_KINDS, Kind, Type
-from webhook.cel.values import Optional, Value, python_type, type_of
+from webhook.cel.values import PLAIN_CLASSES, Optional, Value, python_type, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -72,15 +73,25 @@ def _dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., V
         (overload.parameters, overload.implementation) for overload in overloads if overload.implementation is not None
     ]
 
-    def dispatch(*arguments: Value) -> Value:
+    def find(arguments: Sequence[Value]) -> Callable[..., Value]:
         for parameters, implementation in candidates:
             if len(parameters) == len(arguments) and all(map(fits, arguments, parameters)):
-                return implementation(*arguments)
+                return implementation
         if operator is not None:
-            return operator(*arguments)
+            return operator
         raise refusal(function, arguments)
 
+    def dispatch(*arguments: Value) -> Value:
+        classes = tuple(map(type, arguments))
+        implementation = found.get(classes)
+        if implementation is None:
+            implementation = find(arguments)
+            if PLAIN_CLASSES.issuperset(classes):
+                found[classes] = implementation
+        return implementation(*arguments)
+
     operator = _OPERATORS.get(function)
+    found: dict[tuple[type, ...], Callable[..., Value]] = {}  # where classes alone decide
     return dispatch
 
 
@@ -122,7 +133,7 @@ def make_call(
 def _spend(frame: Frame, cost: int) -> None:
     frame[0] -= cost
     if frame[0] < 0:
-        raise CostLimitExceededError
+        draw(frame)
 
 
 def _unary(

@@ -63,6 +63,13 @@ class CostLimitExceededError(CelError):
         super().__init__(message)
 
 
+class DeadlineExceededError(CelError):
+    """The deadline passed before the evaluation came to a value; nothing absorbs this one either."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: the deadline has passed")
+
+
 class Issues:
     """Collects issues about one text.
 

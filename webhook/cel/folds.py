@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.errors import EvaluationError
+from webhook.cel.frame import draw
 from webhook.cel.values import Value, from_key, to_key, type_of
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def quantifier(loop: Loop, predicate: Closure, *, stops_at: bool) -> Closure:
                 frame[slot] = element
             frame[0] -= element_cost
             if frame[0] < 0:
-                raise CostLimitExceededError
+                draw(frame)
             try:
                 held = predicate(frame)
                 if type(held) is not bool:
@@ -159,7 +160,7 @@ def exactly_one(loop: Loop, predicate: Closure) -> Closure:
         failure: EvaluationError | None = None
         for _ in loop.run(frame):
             if frame[0] < 0:
-                raise CostLimitExceededError
+                draw(frame)
             try:
                 if _holds(predicate, frame):
                     frame[0] -= 2
@@ -191,7 +192,7 @@ def collector(loop: Loop, predicate: Closure | None, insert: Callable[[Frame, Va
         failure: EvaluationError | None = None
         for _ in loop.run(frame):
             if frame[0] < 0:
-                raise CostLimitExceededError
+                draw(frame)
             try:
                 if predicate is not None and not _holds(predicate, frame):
                     continue
@@ -241,7 +242,7 @@ def fold(loop: Loop, slot: int, initial: Closure, parts: tuple[Closure, Closure,
         frame[slot] = Pending(initial)
         for _ in loop.run(frame):
             if frame[0] < 0:
-                raise CostLimitExceededError
+                draw(frame)
             if condition(frame) is False:
                 break
             try:

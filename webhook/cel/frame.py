@@ -1,20 +1,29 @@
 """The working memory of one evaluation.
 
-A frame is a list: the cost that may still be spent, the bindings, then a slot for every variable that the expression
-uses. Closures that take a frame are what an expression is compiled to.
+A frame is a list: the cost that may be spent before the next look at the clock, what may be spent after it, the
+deadline, the bindings, then a slot for every variable that the expression uses. Closures that take a frame are what an
+expression is compiled to; those that may run long call `draw` when the budget is below zero.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, Final
+
+from webhook.cel.errors import CostLimitExceededError, DeadlineExceededError
 
 Frame = list[Any]
 Closure = Callable[[Frame], Any]
 
 BUDGET: Final = 0
-BINDINGS: Final = 1
-FIRST_SLOT: Final = 2
+RESERVE: Final = 1
+DEADLINE: Final = 2
+BINDINGS: Final = 3
+FIRST_SLOT: Final = 4
+
+SHARE: Final = 10_000
+"""What is spent between two looks at the clock, about two milliseconds."""
 
 
 class _Unset:
@@ -22,3 +31,23 @@ class _Unset:
 
 
 UNSET: Final = _Unset()
+
+
+def draw(frame: Frame) -> None:
+    """Takes the next share of what may be spent, if there is any left and time for it.
+
+    Raises:
+        CostLimitExceededError: All that might be spent is.
+        DeadlineExceededError: The deadline has passed.
+    """
+    left = frame[BUDGET] + frame[RESERVE]
+    frame[BUDGET], frame[RESERVE] = left, 0
+    if left < 0:
+        raise CostLimitExceededError
+    deadline = frame[DEADLINE]
+    if deadline is None:
+        return
+    if time.monotonic() >= deadline:
+        raise DeadlineExceededError
+    if left > SHARE:
+        frame[BUDGET], frame[RESERVE] = SHARE, left - SHARE

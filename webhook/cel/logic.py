@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cel.cost import STRING_FACTOR, traversal
-from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.errors import EvaluationError
+from webhook.cel.frame import draw
 from webhook.cel.operators import equal, no_such_overload
 from webhook.cel.values import Value, size_of
 
@@ -106,7 +107,7 @@ def equality(first: Closure, second: Closure, *, negated: bool, by_name: CallCos
         else:
             frame[0] -= _smaller(left, right)
             if frame[0] < 0:
-                raise CostLimitExceededError
+                draw(frame)
         return equal(left, right) is not negated
 
     if by_name is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cel.cost import UNLIMITED
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
-from webhook.cel.frame import BINDINGS, BUDGET, FIRST_SLOT, UNSET
+from webhook.cel.frame import BINDINGS, BUDGET, DEADLINE, FIRST_SLOT, RESERVE, UNSET, draw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,16 +16,18 @@ if TYPE_CHECKING:
 
 
 class Meter:
-    """What one evaluation may cost, and after it what it did cost.
+    """What each of some evaluations may cost and until when, and what they did cost together.
 
     Args:
-        limit: The most that it may cost.
+        limit: The most that one evaluation may cost.
+        deadline: When evaluations end, by `time.monotonic` in seconds; None for never.
     """
 
-    __slots__ = ("cost", "limit")
+    __slots__ = ("cost", "deadline", "limit")
 
-    def __init__(self, limit: int = UNLIMITED) -> None:
+    def __init__(self, limit: int = UNLIMITED, deadline: float | None = None) -> None:
         self.limit = limit
+        self.deadline = deadline
         self.cost = 0
 
 
@@ -37,7 +39,7 @@ class Program:
     def __init__(self, run: Closure, variables: Mapping[str, int], slots: int) -> None:
         self._run = run
         self._variables = tuple(variables.items())
-        self._template: list[Value] = [0, None, *([UNSET] * (slots - FIRST_SLOT))]
+        self._template: list[Value] = [UNLIMITED, 0, None, None, *([UNSET] * (slots - FIRST_SLOT))]
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -55,23 +57,28 @@ class Program:
         Raises:
             EvaluationError: It came to an error.
             CostLimitExceededError: It came to cost more than the meter allows.
+            DeadlineExceededError: It was to go on after the meter's deadline.
         """
         frame = self._template.copy()
-        frame[BUDGET] = limit = UNLIMITED if meter is None else meter.limit
         frame[BINDINGS] = bindings
         for name, slot in self._variables:
             frame[slot] = bindings.get(name, UNSET)
+        if meter is not None:
+            frame[BUDGET] = meter.limit
+            if meter.deadline is not None:
+                frame[DEADLINE] = meter.deadline
+                draw(frame)
         try:
             value = self._run(frame)
         except CostLimitExceededError:
-            frame[BUDGET] = min(frame[BUDGET], -1)
+            frame[BUDGET], frame[RESERVE] = min(frame[BUDGET] + frame[RESERVE], -1), 0
             raise
         except RecursionError:
             msg = "the values are nested too deeply"
             raise EvaluationError(msg) from None
         finally:
             if meter is not None:
-                meter.cost = limit - frame[BUDGET]
-        if frame[BUDGET] < 0:
+                meter.cost += meter.limit - frame[BUDGET] - frame[RESERVE]
+        if frame[BUDGET] + frame[RESERVE] < 0:
             raise CostLimitExceededError
         return value

@@ -159,6 +159,9 @@ _TYPES: Final[dict[type, Type]] = {
     Optional: types.OPTIONAL,
 }
 
+PLAIN_CLASSES: Final = frozenset(_TYPES)
+"""The classes whose values are all of one type."""
+
 
 def type_of(value: Value) -> Type:
     """The type of a value as it is known at run time: `list`, not `list(int)`.
