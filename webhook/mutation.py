@@ -47,6 +47,8 @@ def mutate(
     authorizer: Authorizer,
     rewrite: Callable[[JSONObject | None], Rewrite | Problem | None],
     complete: Callable[[Request], Request] = lambda request: request,
+    *,
+    deadline: float | None = None,
 ) -> Mutation:
     """Change an object as admission does; what was given is not changed.
 
@@ -56,13 +58,21 @@ def mutate(
         authorizer: Who knows what the user may do.
         rewrite: Says how an object has to change for the scheduler.
         complete: Sets the defaults that an API server would have set.
+        deadline: When policies must have answered, by ``time.monotonic`` in seconds; None for no limit.
+
+    Raises:
+        DeadlineExceededError: They have not.
     """
-    verdict = policy.mutate(complete(request), policies, authorizer)
+    verdict = policy.mutate(complete(request), policies, authorizer, deadline=deadline)
     change = rewrite(verdict.object) if verdict.allowed else None
     if change is None or isinstance(change, Problem):
         return Mutation(verdict, change)
     changed = request.with_object(apply_patch(verdict.object, change.patch))
-    asked_again = replace(policies, mutating=tuple(hook for hook in policies.mutating if hook.policy.reinvoked))
-    again = policy.mutate(complete(changed), asked_again, authorizer)
-    decisions, notes = verdict.decisions + again.decisions, tuple(dict.fromkeys(verdict.notes + again.notes))
-    return Mutation(replace(again, decisions=decisions, notes=notes), change)
+    again = policy.mutate(complete(changed), policies, authorizer, again=True, deadline=deadline)
+    joined = replace(
+        again,
+        decisions=verdict.decisions + again.decisions,
+        notes=tuple(dict.fromkeys(verdict.notes + again.notes)),
+        cost=verdict.cost + again.cost,
+    )
+    return Mutation(joined, change)

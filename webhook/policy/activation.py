@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from webhook.cel import CelError, CostLimitExceededError, EvaluationError, Meter
+from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes import CALL_LIMIT
 from webhook.cel.types import struct
 from webhook.policy.expressions import Failure
@@ -16,8 +16,10 @@ from webhook.policy.request import metadata_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from webhook.cel import Meter
     from webhook.cel.types import Type
     from webhook.policy.expressions import Compiled
+    from webhook.policy.kinds import Kind, Resource
     from webhook.policy.match import Matched
     from webhook.policy.request import JSONObject, Request
 
@@ -48,18 +50,19 @@ class Variables:
 
     Args:
         expressions: The variables.
-        bindings: What they may use; the variables themselves are added.
+        bindings: What they may use, the variables themselves apart.
+        meter: Counts what they cost.
     """
 
     cel_type: ClassVar[Type] = struct("kubernetes.variables")
 
-    __slots__ = ("_expressions", "_known", "bindings", "cost")
+    __slots__ = ("_bindings", "_expressions", "_known", "_meter")
 
-    def __init__(self, expressions: Mapping[str, NamedExpression], bindings: Mapping[str, Any]) -> None:
+    def __init__(self, expressions: Mapping[str, NamedExpression], bindings: Mapping[str, Any], meter: Meter) -> None:
         self._expressions = expressions
-        self.bindings = {**bindings, "variables": self}
+        self._bindings = bindings
+        self._meter = meter
         self._known: dict[str, Outcome] = {}
-        self.cost = 0
 
     def __getitem__(self, name: str) -> Any:
         """Return a variable's value.
@@ -80,29 +83,18 @@ class Variables:
         """Tell whether there is a variable."""
         return name in self._expressions
 
-    @property
-    def count(self) -> int:
-        """How many variables there are."""
-        return len(self._expressions)
-
-    def take_cost(self) -> int:
-        """Return what variables have cost since they were last asked."""
-        cost, self.cost = self.cost, 0
-        return cost
-
     def _evaluate(self, name: str) -> Outcome:
         expression = self._expressions.get(name)
         if expression is None:
             return Outcome(error=f"no such key: {name}")
         if isinstance(expression.compiled, Failure):
             return Outcome(error=f'composited variable "{name}" fails to compile: {expression.compiled.text}')
-        meter = Meter(CALL_LIMIT)
+        # Bindings that lasted would hold the variables, which hold them: work for the garbage collector.
+        bindings = {**self._bindings, "variables": self}
         try:
-            return Outcome(expression.compiled.program.evaluate(self.bindings, meter=meter))
+            return Outcome(expression.compiled.program.evaluate(bindings, meter=self._meter))
         except (EvaluationError, CostLimitExceededError) as error:
             return Outcome(error=f'composited variable "{name}" fails to evaluate: {error}')
-        finally:
-            self.cost += meter.cost
 
 
 class Evaluation:
@@ -112,35 +104,46 @@ class Evaluation:
         bindings: What the expressions may use, the variables apart.
         variables: The policy's variables.
         budget: What all of them may cost together.
+        meter: Counts what they cost, and limits each.
     """
 
-    def __init__(self, bindings: Mapping[str, Any], variables: Mapping[str, NamedExpression], budget: int) -> None:
-        self._variables = Variables(variables, bindings)
-        self._bindings = self._variables.bindings
-        self.budget = budget
+    __slots__ = ("_bindings", "_limit", "_meter", "_variables")
+
+    def __init__(
+        self, bindings: Mapping[str, Any], variables: Mapping[str, NamedExpression], budget: int, meter: Meter
+    ) -> None:
+        self._meter = meter
+        self._limit = meter.cost + budget
+        self._variables = len(variables)
+        self._bindings = {**bindings, "variables": Variables(variables, bindings, meter)}
+
+    @property
+    def budget(self) -> int:
+        """What is left to be spent."""
+        return self._limit - self._meter.cost
 
     def evaluate(self, expression: NamedExpression) -> Outcome:
         """Evaluate an expression.
 
         Raises:
             OutOfBudgetError: There is not enough left of the budget.
+            DeadlineExceededError: There is no time left.
         """
         compiled = expression.compiled
         if isinstance(compiled, Failure):
             return Outcome(error=f"compilation error: {compiled.text}")
-        meter = Meter(CALL_LIMIT)
+        meter = self._meter
         try:
             outcome = Outcome(compiled.program.evaluate(self._bindings, meter=meter))
-        except CelError as error:
+        except (EvaluationError, CostLimitExceededError) as error:
             outcome = Outcome(error=f"expression '{expression.text}' resulted in error: {error}")
-        self.budget -= self._variables.take_cost() + meter.cost
-        if self.budget < 0:
+        if meter.cost > self._limit:
             raise OutOfBudgetError
         return outcome
 
     def is_certain(self, expressions: int) -> bool:
         """Tell whether that many expressions and all variables cannot cost more than what is left of the budget."""
-        return (expressions + self._variables.count) * (CALL_LIMIT + _STEP) <= self.budget
+        return (expressions + self._variables) * (CALL_LIMIT + _STEP) <= self.budget
 
 
 _STEP: Final = 100_000
@@ -151,43 +154,14 @@ here a message that nobody reads is then not paid for.
 """
 
 
-def bindings_of(
-    request: JSONObject,
-    *,
-    obj: JSONObject | None,
-    old: JSONObject | None,
-    params: JSONObject | None,
-    namespace: JSONObject | None,
-    authorizer: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Bind what expressions may use.
-
-    Args:
-        request: The request, as :func:`request_value` gives it.
-        obj: The object, in the version in which the policy sees it.
-        old: The stored object in that version.
-        params: The parameters.
-        namespace: The object's namespace, None for objects of the cluster.
-        authorizer: The bindings through which expressions ask what the user may do.
-    """
-    return {
-        "object": obj,
-        "oldObject": old,
-        "request": request,
-        "namespaceObject": namespace_value(namespace),
-        "params": params,
-        **authorizer,
-    }
-
-
 def request_value(request: Request, matched: Matched) -> JSONObject:
     """Return the request as expressions see it: an AdmissionRequest without the objects."""
     value: JSONObject = {
         "uid": "",
-        "kind": matched.kind._asdict(),
-        "resource": matched.resource._asdict(),
-        "requestKind": request.kind._asdict(),
-        "requestResource": request.resource._asdict(),
+        "kind": kind_value(matched.kind),
+        "resource": resource_value(matched.resource),
+        "requestKind": kind_value(request.kind),
+        "requestResource": resource_value(request.resource),
         "operation": request.operation,
         "userInfo": {name: each for name, each in request.user.items() if each},
         "dryRun": request.dry_run,
@@ -200,6 +174,16 @@ def request_value(request: Request, matched: Matched) -> JSONObject:
         ("namespace", request.namespace),
     )
     return value | {name: each for name, each in given if each}
+
+
+def kind_value(kind: Kind) -> JSONObject:
+    """Return a kind as expressions see it."""
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def resource_value(resource: Resource) -> JSONObject:
+    """Return a resource as expressions see it."""
+    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
 
 
 _HIDDEN: Final = frozenset({"managedFields", "ownerReferences", "selfLink"})

@@ -5,15 +5,15 @@ Follows apiserver ``pkg/admission/plugin/webhook/matchconditions/matcher.go``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel.kubernetes import MATCH_CONDITIONS_LIMIT
-from webhook.policy.activation import Evaluation, OutOfBudgetError
+from webhook.policy.activation import Evaluation, OutOfBudgetError, resource_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.policy.match import Matched
+    from webhook.cel import Meter
     from webhook.policy.programs import Programs
     from webhook.policy.request import Request
 
@@ -25,20 +25,28 @@ class Outcome(NamedTuple):
     error: str = ""
 
 
-def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request: Request, matched: Matched) -> Outcome:
+HOLD: Final = Outcome(holds=True)
+
+
+def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request: Request, meter: Meter) -> Outcome:
     """Evaluate a policy's match conditions: one that is false decides, whatever the others come to.
 
     Args:
         programs: The policy's expressions.
         bindings: What they may use.
         request: The request.
-        matched: The version in which the policy sees the object.
+        meter: Counts what they cost, and limits each.
+
+    Raises:
+        DeadlineExceededError: There is no time left.
     """
     if not programs.conditions:
-        return Outcome(holds=True)
+        return HOLD
     # Conditions see no namespace, and the resource as it was requested.
-    shown = bindings["request"] | {"resource": request.resource._asdict(), "kind": matched.kind._asdict()}
-    evaluation = Evaluation({**bindings, "namespaceObject": None, "request": shown}, {}, MATCH_CONDITIONS_LIMIT)
+    seen = {**bindings, "namespaceObject": None}
+    if "request" in seen:
+        seen["request"] = seen["request"] | {"resource": resource_value(request.resource)}
+    evaluation = Evaluation(seen, {}, MATCH_CONDITIONS_LIMIT, meter)
     errors: list[str] = []
     refused = False
     try:
@@ -56,4 +64,4 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
     unique = list(dict.fromkeys(errors))
     if unique:
         return Outcome(holds=False, error=unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]")
-    return Outcome(holds=True)
+    return HOLD

@@ -5,19 +5,22 @@ Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.policy.activation import bindings_of, request_value
+from webhook.cel import Meter
+from webhook.cel.kubernetes import CALL_LIMIT
+from webhook.policy.activation import namespace_value, request_value
 from webhook.policy.convert import convert
-from webhook.policy.match import is_exempt, match
-from webhook.policy.params import ConfigurationError, check_param_kind, collect_params
+from webhook.policy.match import match
+from webhook.policy.params import ConfigurationError, collect_params
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from webhook.policy.authorizer import Authorizer
+    from webhook.policy.kinds import Kind
     from webhook.policy.load import Hook, PolicySet
     from webhook.policy.match import Matched
     from webhook.policy.model import Binding
@@ -34,23 +37,30 @@ class Invocation(NamedTuple):
     error: str = ""
 
 
-@dataclass(slots=True)
 class Session:
-    """One request, and what the policies that are asked about it share.
+    """One request, and what the policies that are asked about it share: each part is made when it is first wanted.
 
     Args:
         request: The request.
         policies: The policies.
         authorizer: Who knows what the user may do.
+        deadline: When the policies must have answered, by ``time.monotonic`` in seconds; None for no limit.
+
+    Attributes:
         notes: What was assumed.
+        meter: Limits each expression, and counts what all of them cost.
     """
 
-    request: Request
-    policies: PolicySet
-    authorizer: Authorizer
-    notes: set[str] = field(default_factory=set)
-    _requests: dict[Matched, JSONObject] = field(default_factory=dict)
-    _authorizer_bindings: dict[str, Any] | None = field(default=None)
+    def __init__(
+        self, request: Request, policies: PolicySet, authorizer: Authorizer, deadline: float | None = None
+    ) -> None:
+        self.request = request
+        self.policies = policies
+        self.notes: set[str] = set()
+        self.meter = Meter(CALL_LIMIT, deadline)
+        self._authorizer = authorizer
+        self._objects: dict[tuple[str, Kind], JSONObject | None] = {}
+        self._requests: dict[Matched, JSONObject] = {}
 
     @property
     def namespace(self) -> JSONObject | None:
@@ -60,61 +70,88 @@ class Session:
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Return a namespace's labels, and note it if they are not known."""
-        if not self.policies.knows_namespace(name):
-            self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
+        self._note_namespace(name)
         return self.policies.namespace_labels(name)
 
-    def invocations(self, hooks: Iterable[Hook]) -> Iterator[Invocation]:
-        """List the policies that are asked, in their order."""
-        if is_exempt(self.request):
-            return
+    def _note_namespace(self, name: str) -> None:
+        if not self.policies.knows_namespace(name):
+            self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
+
+    def invocations(self, kind: str) -> Iterator[Invocation]:
+        """List the policies of a kind that are asked, in their order."""
         policies, request = self.policies, self.request
-        for hook in hooks:
-            matched = match(hook.policy.match, request, policies.kinds, self.namespace_labels)
+        for hook, always, error in policies.indexes[kind].find(request):
+            matched = always or match(hook.policy.match, request, policies.kinds, self.namespace_labels)
             if matched is None:
                 continue
-            try:
-                check_param_kind(hook.policy, policies)
-            except ConfigurationError as error:
-                yield Invocation(hook, None, error=str(error))
+            if error:
+                yield Invocation(hook, None, error=error)
                 continue
             for binding in hook.bindings:
-                yield from self._bound(hook, binding, matched)
+                if binding.match and not match(binding.match, request, policies.kinds, self.namespace_labels):
+                    continue
+                if binding.param_ref is None:
+                    yield Invocation(hook, binding, matched)
+                    continue
+                try:
+                    for params in collect_params(hook.policy, binding, request.namespace, policies):
+                        yield Invocation(hook, binding, matched, params)
+                except ConfigurationError as fault:
+                    yield Invocation(hook, binding, error=str(fault))
 
-    def _bound(self, hook: Hook, binding: Binding, matched: Matched) -> Iterator[Invocation]:
-        policies, request = self.policies, self.request
-        if binding.match and not match(binding.match, request, policies.kinds, self.namespace_labels):
-            return
-        try:
-            for params in collect_params(hook.policy, binding, request.namespace, policies):
-                yield Invocation(hook, binding, matched, params)
-        except ConfigurationError as error:
-            yield Invocation(hook, binding, error=str(error))
+    def object(self, kind: Kind) -> JSONObject | None:
+        """Return the object as it was sent, in another version.
 
-    def bindings(self, invocation: Invocation, obj: JSONObject | None, namespace: JSONObject | None) -> dict[str, Any]:
-        """Bind what the expressions of a policy may use.
+        Raises:
+            ConfigurationError: It cannot be had in that version.
+        """
+        return self._converted("object", self.request.object, kind)
+
+    def _converted(self, name: str, obj: JSONObject | None, kind: Kind) -> JSONObject | None:
+        if obj is None:
+            return None
+        key = name, kind
+        if key not in self._objects:
+            self._objects[key] = convert(obj, kind)
+        return self._objects[key]
+
+    def bindings(self, invocation: Invocation, obj: JSONObject | None) -> dict[str, Any]:
+        """Bind what the expressions of a policy use.
 
         Args:
             invocation: The policy, without an error.
             obj: The object, in the version that the policy wants.
-            namespace: The object's namespace.
 
         Raises:
             ConfigurationError: The stored object cannot be had in that version.
         """
-        matched = invocation.matched
+        matched, uses = invocation.matched, invocation.hook.uses
         assert matched is not None  # noqa: S101 - it has matched
-        if self._authorizer_bindings is None:
-            self._authorizer_bindings = self.authorizer.bindings(self.request, self.notes)
-        if namespace is not None and invocation.hook.sees_namespace:
-            self.namespace_labels(self.request.namespace)
-        if (request := self._requests.get(matched)) is None:
-            request = self._requests[matched] = request_value(self.request, matched)
-        return bindings_of(
-            request,
-            obj=obj,
-            old=convert(self.request.old_object, matched.kind),
-            params=invocation.params,
-            namespace=namespace,
-            authorizer=self._authorizer_bindings,
-        )
+        bindings = {
+            "object": obj,
+            "oldObject": self._converted("oldObject", self.request.old_object, matched.kind),
+            "params": invocation.params,
+        }
+        if "request" in uses:
+            bindings["request"] = self._request(matched)
+        if "namespaceObject" in uses:
+            bindings["namespaceObject"] = self._namespace_value
+        if "authorizer" in uses or "authorizer.requestResource" in uses:
+            bindings |= self._authorizer_bindings
+        return bindings
+
+    def _request(self, matched: Matched) -> JSONObject:
+        if matched not in self._requests:
+            self._requests[matched] = request_value(self.request, matched)
+        return self._requests[matched]
+
+    @cached_property
+    def _namespace_value(self) -> JSONObject | None:
+        namespace = self.namespace
+        if namespace is not None:
+            self._note_namespace(self.request.namespace)
+        return namespace_value(namespace)
+
+    @cached_property
+    def _authorizer_bindings(self) -> dict[str, Any]:
+        return self._authorizer.bindings(self.request, self.notes)

@@ -12,14 +12,15 @@ from webhook.cel.kubernetes import POLICY_LIMIT
 from webhook.policy.activation import Evaluation, OutOfBudgetError
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.conditions import evaluate_conditions
-from webhook.policy.convert import convert
 from webhook.policy.dispatch import Session
+from webhook.policy.model import VALIDATING
 from webhook.policy.params import ConfigurationError
 from webhook.policy.verdict import Decision, Verdict, code_of, forbidden
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from webhook.cel import Meter
     from webhook.policy.activation import Outcome
     from webhook.policy.authorizer import Authorizer
     from webhook.policy.dispatch import Invocation
@@ -45,20 +46,26 @@ class _Result(NamedTuple):
     """Errors of audit annotations, which refuse the request whatever the binding's actions are."""
 
 
-def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
-    """Ask the validating policies about a request; never raises.
+def validate(
+    request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL, *, deadline: float | None = None
+) -> Verdict:
+    """Ask the validating policies about a request; never raises but for the deadline.
 
     Args:
         request: The request.
         policies: The policies.
         authorizer: Who knows what the user may do.
+        deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
+
+    Raises:
+        DeadlineExceededError: They have not.
     """
-    session = Session(request, policies, authorizer)
+    session = Session(request, policies, authorizer, deadline)
     audit = _Audit()
     decisions: list[Decision] = []
     refusals: list[Decision] = []
     warnings: list[str] = []
-    for invocation in session.invocations(policies.validating):
+    for invocation in session.invocations(VALIDATING):
         policy, binding = invocation.hook.policy, invocation.binding
         if binding is None or invocation.error:
             if not policy.fails_open:
@@ -90,6 +97,7 @@ def _verdict(
     session: Session, decisions: list[Decision], refusals: list[Decision], warnings: list[str], audit: _Audit
 ) -> Verdict:
     common: dict[str, Any] = {
+        "cost": session.meter.cost,
         "warnings": tuple(dict.fromkeys(warnings)),
         "audit_annotations": audit.published(),
         "decisions": tuple(decisions),
@@ -110,26 +118,26 @@ def _verdict(
 
 
 def _ask(session: Session, invocation: Invocation) -> _Result:
-    policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
+    policy, matched = invocation.hook.policy, invocation.matched
     assert matched is not None  # noqa: S101 - it has matched
-    namespace = session.namespace
     try:
-        obj = convert(session.request.object, matched.kind)
-        bindings = session.bindings(invocation, obj, namespace)
+        bindings = session.bindings(invocation, session.object(matched.kind))
     except ConfigurationError as error:
         return _Result([_failed(invocation, f"failed to configure binding: failed to convert object version: {error}")])
-    met = evaluate_conditions(programs, bindings, session.request, matched)
+    met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy that cannot tell whether it is meant does not apply.
         return _Result() if policy.fails_open else _Result([_failed(invocation, met.error)])
     if not met.holds:
         return _Result()
     try:
-        decisions = _validations(invocation, bindings)
-        annotations, errors = _annotations(invocation, {**bindings, "namespaceObject": namespace})
+        decisions = _validations(invocation, bindings, session.meter)
+        if not policy.annotations:
+            return _Result(decisions)
+        whole = {**bindings, "namespaceObject": session.namespace}
+        return _Result(decisions, *_annotations(invocation, whole, session.meter))
     except OutOfBudgetError as error:
         return _Result([_failed(invocation, str(error))])
-    return _Result(decisions, annotations, errors)
 
 
 def _failed(invocation: Invocation, message: str, validation: Validation | None = None) -> Decision:
@@ -146,17 +154,19 @@ def _failed(invocation: Invocation, message: str, validation: Validation | None 
     )
 
 
-def _validations(invocation: Invocation, bindings: Mapping[str, Any]) -> list[Decision]:
+def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Meter) -> Sequence[Decision]:
     policy, programs = invocation.hook.policy, invocation.hook.programs
-    evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT)
+    evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, meter)
     outcomes = [evaluation.evaluate(each) for each in programs.validations]
     passed = all(outcome.value is True for outcome in outcomes)
     messages: Sequence[Outcome | None]
     if passed and evaluation.is_certain(len(programs.messages)):
+        if invocation.params is None and invocation.binding is not None:
+            return invocation.hook.passed[invocation.binding]
         messages = [None] * len(outcomes)
     else:
         without_authorizer = {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
-        speaker = Evaluation(without_authorizer, programs.variables, evaluation.budget)
+        speaker = Evaluation(without_authorizer, programs.variables, evaluation.budget, meter)
         try:
             messages = [speaker.evaluate(each) if each else None for each in programs.messages]
         except OutOfBudgetError as error:
@@ -194,11 +204,11 @@ def _message(validation: Validation, said: Outcome | None) -> str:
     return message or validation.message.strip() or f"failed expression: {validation.expression.strip()}"
 
 
-def _annotations(invocation: Invocation, bindings: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[Decision]]:
+def _annotations(
+    invocation: Invocation, bindings: Mapping[str, Any], meter: Meter
+) -> tuple[list[tuple[str, str]], list[Decision]]:
     policy, programs = invocation.hook.policy, invocation.hook.programs
-    if not policy.annotations:
-        return [], []
-    evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT)
+    evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, meter)
     found: list[tuple[str, str]] = []
     errors: list[Decision] = []
     for annotation, expression in zip(policy.annotations, programs.annotations, strict=True):

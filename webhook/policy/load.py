@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
+from webhook.policy.index import Index
 from webhook.policy.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifests import is_policy, judge
 from webhook.policy.model import MUTATING, VALIDATING, Binding, Policy, binding_of, policy_of
 from webhook.policy.programs import Programs, compile_policy
 from webhook.policy.request import labels_of, metadata_of, text_of
+from webhook.policy.verdict import Decision
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 
 if TYPE_CHECKING:
@@ -46,12 +48,21 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
-    """A policy with its compiled expressions and its bindings, and whether it looks at the object's namespace."""
+    """A policy that has bindings.
+
+    Args:
+        policy: The policy.
+        programs: Its compiled expressions.
+        bindings: What puts it to work.
+        uses: The names of what its expressions use, such as ``namespaceObject``.
+        passed: What a binding without parameters says if all validations hold.
+    """
 
     policy: Policy
     programs: Programs
     bindings: tuple[Binding, ...]
-    sees_namespace: bool
+    uses: frozenset[str]
+    passed: Mapping[Binding, tuple[Decision, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +78,7 @@ class PolicySet:
         findings: What is wrong with policies and bindings; those with an error are not in the set.
         objects: All other objects, by kind.
         origins: Where policies and bindings were given.
+        indexes: Finds the policies that may be about a request, by the kind of policy.
     """
 
     release: int
@@ -77,6 +89,12 @@ class PolicySet:
     findings: tuple[Finding, ...]
     objects: Mapping[Kind, tuple[JSONObject, ...]] = field(default_factory=dict)
     origins: Mapping[object, Given] = field(default_factory=dict)
+    indexes: Mapping[str, Index] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the indexes."""
+        indexes = {VALIDATING: Index(self.validating, self), MUTATING: Index(self.mutating, self)}
+        object.__setattr__(self, "indexes", indexes)
 
     @property
     def errors(self) -> list[Finding]:
@@ -161,7 +179,7 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
     findings += _unbound(policies, bindings, origins, refused)
     hooks = {
         kind: tuple(
-            Hook(policy, programs := compile_policy(policy, release), bound, programs.sees_namespace)
+            _hook(policy, bound, release)
             for policy in policies.values()
             if policy.kind == kind
             and (bound := tuple(each for each in bindings.values() if (each.kind, each.policy) == (kind, policy.name)))
@@ -180,6 +198,15 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
         objects={kind: tuple(group) for kind, group in objects.items()},
         origins=origins,
     )
+
+
+def _hook(policy: Policy, bindings: tuple[Binding, ...], release: int) -> Hook:
+    programs = compile_policy(policy, release)
+    paths = [validation.path / "expression" for validation in policy.validations]
+    passed = {
+        binding: tuple(Decision(policy, binding, denied=False, path=path) for path in paths) for binding in bindings
+    }
+    return Hook(policy, programs, bindings, programs.uses, passed)
 
 
 def _stood_for(obj: JSONObject) -> tuple[str, str]:

@@ -49,6 +49,12 @@ class MatchResources(NamedTuple):
     is_exact: bool = False
     named: frozenset[tuple[str, str]] | None = None
 
+    @property
+    def is_about_places(self) -> bool:
+        """Whether it picks the same of all requests with one operation on one resource, whatever the object is."""
+        nameless = not any(rule.names for rule in (*self.rules, *self.exclude))
+        return nameless and self.namespaces.is_empty and self.objects.is_empty
+
 
 class Named(NamedTuple):
     """An expression with a name, and where it stands: a match condition, a variable or an audit annotation."""

@@ -20,6 +20,7 @@ from webhook.policy.dispatch import Session
 from webhook.policy.evaluate import validate
 from webhook.policy.kinds import kind_of
 from webhook.policy.merge import MergeError, apply
+from webhook.policy.model import MUTATING
 from webhook.policy.native import MismatchError, check_names, to_json
 from webhook.policy.params import ConfigurationError
 from webhook.policy.patch import PatchError, TestFailedError, apply_patch
@@ -58,7 +59,7 @@ def admit(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_A
         policies: The policies.
         authorizer: Who knows what the user may do.
     """
-    changed = _mutate(request, policies, authorizer)
+    changed = _mutate(Session(request, policies, authorizer))
     if not changed.allowed:
         return _as_submitted(changed, request)
     verdict = validate(request.with_object(changed.object), policies, authorizer)
@@ -66,12 +67,20 @@ def admit(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_A
         verdict,
         decisions=changed.decisions + verdict.decisions,
         notes=tuple(dict.fromkeys(changed.notes + verdict.notes)),
+        cost=changed.cost + verdict.cost,
     )
     return _as_submitted(joined, request)
 
 
-def mutate(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
-    """Ask the mutating policies about a request; never raises.
+def mutate(
+    request: Request,
+    policies: PolicySet,
+    authorizer: Authorizer = DENY_ALL,
+    *,
+    again: bool = False,
+    deadline: float | None = None,
+) -> Verdict:
+    """Ask the mutating policies about a request; never raises but for the deadline.
 
     The verdict's ``object`` is the changed object; the request's own is not changed.
 
@@ -79,8 +88,13 @@ def mutate(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_
         request: The request.
         policies: The policies.
         authorizer: Who knows what the user may do.
+        again: Whether only those are asked that want to know of later changes.
+        deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
+
+    Raises:
+        DeadlineExceededError: They have not.
     """
-    return _as_submitted(_mutate(request, policies, authorizer), request)
+    return _as_submitted(_mutate(Session(request, policies, authorizer, deadline), again=again), request)
 
 
 def _as_submitted(verdict: Verdict, request: Request) -> Verdict:
@@ -90,11 +104,11 @@ def _as_submitted(verdict: Verdict, request: Request) -> Verdict:
     return replace(verdict, object=without_defaults(verdict.object, request.object, request.submitted))
 
 
-def _mutate(request: Request, policies: PolicySet, authorizer: Authorizer) -> Verdict:
-    session = Session(request, policies, authorizer)
-    if request.operation == DELETE or not policies.mutating:
+def _mutate(session: Session, *, again: bool = False) -> Verdict:
+    request = session.request
+    if request.operation == DELETE or not session.policies.mutating:
         return Verdict(allowed=True, object=request.object)
-    mutator = _Mutator(session)
+    mutator = _Mutator(session, again=again)
     try:
         mutator.ask_all()
         if not mutator.errors and mutator.to_reinvoke:
@@ -109,11 +123,13 @@ def _mutate(request: Request, policies: PolicySet, authorizer: Authorizer) -> Ve
             message=message,
             causes=(str(error),),
             decisions=decisions,
+            cost=session.meter.cost,
         )
     common: dict[str, Any] = {
         "decisions": tuple(mutator.decisions),
         "object": mutator.object,
         "notes": tuple(session.notes),
+        "cost": session.meter.cost,
     }
     if not mutator.errors:
         return Verdict(allowed=True, **common)
@@ -132,9 +148,9 @@ def _refusal(error: Decision) -> str:
 class _Mutator:
     """Makes the changes of all policies, one after the other."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, again: bool) -> None:
         self._session = session
-        self._namespace = session.namespace
+        self._again = again
         self.object = session.request.object
         self.decisions: list[Decision] = []
         self.errors: list[Decision] = []
@@ -143,7 +159,9 @@ class _Mutator:
 
     def ask_all(self) -> None:
         """Ask every policy that is about the request; those that cannot be asked are told of first."""
-        invocations = list(self._session.invocations(self._session.policies.mutating))
+        invocations = [
+            each for each in self._session.invocations(MUTATING) if each.hook.policy.reinvoked or not self._again
+        ]
         for invocation in invocations:
             if invocation.error:
                 self._unconfigured(invocation, invocation.error)
@@ -154,7 +172,7 @@ class _Mutator:
     def ask_again(self) -> None:
         """Ask those policies again that want to know of later changes."""
         keys = self.to_reinvoke
-        for invocation in self._session.invocations(self._session.policies.mutating):
+        for invocation in self._session.invocations(MUTATING):
             if not invocation.error and _key(invocation) in keys:
                 self._ask(invocation)
 
@@ -165,11 +183,11 @@ class _Mutator:
         before = self.object
         try:
             obj = convert(before, matched.kind)
-            bindings = self._session.bindings(invocation, obj, self._namespace)
+            bindings = self._session.bindings(invocation, obj)
         except ConfigurationError as error:
             self._unconfigured(invocation, str(error))
             return False
-        met = evaluate_conditions(programs, bindings, self._session.request, matched)
+        met = evaluate_conditions(programs, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
             self._failed(invocation, met.error)
         if not met.holds:
@@ -178,7 +196,7 @@ class _Mutator:
         for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
             if obj is None:
                 break
-            evaluation = Evaluation(bindings | {"object": obj}, programs.variables, POLICY_LIMIT)
+            evaluation = Evaluation(bindings | {"object": obj}, programs.variables, POLICY_LIMIT, self._session.meter)
             try:
                 outcome = evaluation.evaluate(program)
                 if outcome.error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.policy.activation import NamedExpression
@@ -9,7 +10,7 @@ from webhook.policy.expressions import Compiled, Compiler
 from webhook.policy.model import MUTATING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from webhook.policy.model import Policy
 
@@ -25,15 +26,19 @@ class Programs(NamedTuple):
     mutations: tuple[NamedExpression, ...]
 
     @property
-    def sees_namespace(self) -> bool:
-        """Whether an expression looks at the object's namespace."""
-        groups = (self.variables.values(), self.validations, self.messages, self.annotations, self.mutations)
-        return any(
-            isinstance(each.compiled, Compiled) and "namespaceObject" in each.compiled.program.variables
-            for group in groups
-            for each in group
-            if each
-        )
+    def uses(self) -> frozenset[str]:
+        """The names of what the expressions use: ``object``, ``request``, …; no condition sees a namespace."""
+        others = (self.variables.values(), self.validations, self.messages, self.annotations, self.mutations)
+        return _names(chain(*others)) | (_names(self.conditions) - {"namespaceObject"})
+
+
+def _names(expressions: Iterable[NamedExpression | None]) -> frozenset[str]:
+    return frozenset(
+        name
+        for each in expressions
+        if each and isinstance(each.compiled, Compiled)
+        for name in each.compiled.program.variables
+    )
 
 
 def compile_policy(policy: Policy, release: int) -> Programs:

@@ -76,6 +76,7 @@ class Verdict:
         decisions: What the policies said, one by one.
         object: The object as policies changed it.
         notes: What a judgement without a cluster cannot know, and what was assumed instead.
+        cost: What their expressions cost together, in the API server's units.
     """
 
     allowed: bool
@@ -88,6 +89,7 @@ class Verdict:
     decisions: tuple[Decision, ...] = ()
     object: Any = None
     notes: tuple[str, ...] = ()
+    cost: int = 0
 
 
 def code_of(reason: str) -> int:

@@ -1,0 +1,86 @@
+"""Which policies may be about a request: found once for every place, that is a resource with an operation on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.policy.match import is_exempt, match
+from webhook.policy.params import ConfigurationError, check_param_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.policy.kinds import Kind, Resource
+    from webhook.policy.load import Hook, PolicySet
+    from webhook.policy.match import Matched
+    from webhook.policy.request import Request
+
+    Place = tuple[Resource, Kind, str, str, bool]
+
+_MAX_PLACES: Final = 1000
+"""More than a cluster has; whoever makes places up shall not fill the memory."""
+
+
+class Candidate(NamedTuple):
+    """A policy that may be about a request.
+
+    Args:
+        hook: The policy.
+        matched: The version in which it sees the object; None if it takes a look at the request to tell.
+        error: Why it cannot be asked.
+    """
+
+    hook: Hook
+    matched: Matched | None
+    error: str
+
+
+class Index:
+    """Finds the policies that may be about a request.
+
+    Args:
+        hooks: The policies, in their order.
+        policies: The set that they are of.
+    """
+
+    def __init__(self, hooks: tuple[Hook, ...], policies: PolicySet) -> None:
+        self._hooks = hooks
+        self._policies = policies
+        self._known: dict[Place, tuple[Candidate, ...]] = {}
+
+    def find(self, request: Request) -> tuple[Candidate, ...]:
+        """List the policies that may be about a request, in their order."""
+        place = request.resource, request.kind, request.operation, request.subresource, not request.namespace
+        found = self._known.get(place)
+        if found is None:
+            if len(self._known) >= _MAX_PLACES:
+                self._known.clear()
+            found = self._known[place] = tuple(self._candidates(request))
+        return found
+
+    def _candidates(self, request: Request) -> Iterator[Candidate]:
+        if is_exempt(request):
+            return
+        pair = request.resource.group, request.resource.resource
+        for hook in self._hooks:
+            criteria = hook.policy.match
+            if criteria.named is not None and pair not in criteria.named:
+                continue
+            matched = None
+            if criteria.is_about_places:
+                matched = match(criteria, request, self._policies.kinds, _no_labels)
+                if matched is None:
+                    continue
+            yield Candidate(hook, matched, self._fault(hook))
+
+    def _fault(self, hook: Hook) -> str:
+        try:
+            check_param_kind(hook.policy, self._policies)
+        except ConfigurationError as error:
+            return str(error)
+        return ""
+
+
+def _no_labels(_: str) -> Mapping[str, str]:
+    """Stand in for a namespace's labels where nobody asks for them."""
+    return {}
