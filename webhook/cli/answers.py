@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webhook import admission, prescheduled
+from webhook.cli.enforcement import check_policies, enforcement
 from webhook.cli.release import feature_gates, kubernetes
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ def options(arguments: Namespace) -> admission.Options:
     """Read the options.
 
     Raises:
-        UsageError: The Kubernetes version or a feature gate is not known, or something is wrong with the policies.
+        UsageError: A release, a feature gate or a rule is not known, or something is wrong with the policies.
     """
     stated = kubernetes(arguments)
     answering = admission.Options(
@@ -24,10 +25,13 @@ def options(arguments: Namespace) -> admission.Options:
         fail_open=arguments.failure_policy == "ignore",
         prescheduled=prescheduled.Options(arguments.select_node_by, arguments.pods),
         feature_gates=feature_gates(arguments, stated),
+        enforcement=enforcement(arguments),
     )
     if not arguments.policies:
+        check_policies(answering.enforcement.policies, ())
         return answering
     from webhook.cli.policies import sound_policies  # noqa: PLC0415 - only who has policies pays for the engine
 
     policies = sound_policies(arguments, stated)
+    check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
     return replace(answering, policies=policies.set, authorizer=policies.authorizer)

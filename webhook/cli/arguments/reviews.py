@@ -57,8 +57,31 @@ def _answers(parser: argparse.ArgumentParser) -> None:
         type=str.lower,
         help="refuse (default) or admit a request if answering it fails unexpectedly",
     )
+    _enforcement(parser)
     prescheduled(parser)
     policies(parser)
+
+
+def _enforcement(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what findings lead to")
+    group.add_argument(
+        "--enforce",
+        action="append",
+        default=[],
+        metavar="[WHAT=]MODE",
+        help="deny (default): the request is refused; warn: it is admitted, and its user warned; audit: it is "
+        "admitted, and the finding noted in the audit log. WHAT is a rule, policy/NAME, or workloads (pod templates; "
+        "default: warn); without it the mode is that of everything else; can be repeated",
+    )
+    exempt = {
+        "namespace": "leave objects in these namespaces alone",
+        "user": "leave requests of these users alone, such as 'system:serviceaccount:kube-system:*'",
+        "group": "leave requests of these groups alone, such as system:nodes",
+    }
+    for what, text in exempt.items():
+        group.add_argument(
+            f"--exempt-{what}", action="append", default=[], metavar="PATTERN", help=f"{text}; can be repeated"
+        )
 
 
 def review(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,216 @@
+"""What findings lead to, whom draguard leaves alone, and what is recorded of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import draguard
+from tests.test_admission import POD, asked, with_spec
+from tests.test_workloads import job
+from webhook.admission import Call, Enforcement, Options, answer
+
+if TYPE_CHECKING:
+    from webhook.admission import Endpoint, Record
+
+LONG = with_spec(resourceClassName="x" * 300)
+TORN: dict[str, Any] = {**POD, "spec": {**POD["spec"], "nodeSelector": {"kubernetes.io/hostname": "node-2"}}}
+JOBS: dict[str, Any] = {
+    "kind": {"group": "batch", "version": "v1", "kind": "Job"},
+    "resource": {"group": "batch", "version": "v1", "resource": "jobs"},
+}
+
+
+def told(
+    obj: Any,
+    enforcement: Enforcement | None = None,
+    endpoint: Endpoint = "validate",
+    *,
+    call: Call | None = None,
+    **request: Any,
+) -> tuple[dict[str, Any], Record]:
+    """Answer a review; return the response and the record."""
+    body = json.dumps(asked(obj, **request)).encode()
+    done = answer(body, call or Call(endpoint), Options(enforcement=enforcement or Enforcement()))
+    assert done.record is not None
+    return json.loads(done.body)["response"], done.record
+
+
+def rule_of(record: Record) -> str:
+    (found,) = record.found
+    return found.rule
+
+
+class TestModes:
+    def test_a_finding_refuses_if_nothing_else_is_said(self) -> None:
+        response, record = told(LONG)
+        assert not response["allowed"]
+        assert [(found.mode, found.policy) for found in record.found] == [("deny", "")]
+        assert (record.decision, record.message) == ("denied", response["status"]["message"])
+
+    def test_a_finding_that_warns_says_what_the_refusal_would(self) -> None:
+        cause = told(LONG)[0]["status"]["details"]["causes"][0]
+        response, record = told(LONG, Enforcement(mode="warn"))
+        assert response["allowed"]
+        (warning,) = response["warnings"]
+        assert warning.startswith(f"{cause['field']}: Invalid value"[:200])
+        assert (record.decision, record.warnings) == ("allowed", 1)
+
+    def test_a_finding_for_the_audit_log_says_nothing_to_the_user(self) -> None:
+        refused, denial = told(LONG)
+        response, record = told(LONG, Enforcement(mode="audit"))
+        cause = refused["status"]["details"]["causes"][0]
+        assert (response["allowed"], "warnings" in response) == (True, False)
+        assert json.loads(response["auditAnnotations"]["findings"]) == [
+            {"rule": rule_of(denial), "field": cause["field"], "message": cause["message"]}
+        ]
+        assert (rule_of(record), record.found[0].mode) == (rule_of(denial), "audit")
+
+    def test_annotations_hold_as_many_findings_as_have_room(self) -> None:
+        claims = [{"name": f"Claim {index}", "resourceClaimName": "c"} for index in range(500)]
+        pod = {**POD, "spec": {**POD["spec"], "resourceClaims": claims}}
+        text = told(pod, Enforcement(mode="audit"))[0]["auditAnnotations"]["findings"]
+        assert len(text.encode()) <= 10 * 1024
+        assert len(json.loads(text)) > 10
+
+    def test_a_rule_has_a_mode_of_its_own(self) -> None:
+        rule = rule_of(told(LONG)[1])
+        assert told(LONG, Enforcement(rules={rule: "warn"}))[0]["allowed"]
+        assert not told(LONG, Enforcement(mode="warn", rules={rule: "deny"}))[0]["allowed"]
+        assert not told(LONG, Enforcement(rules={"another": "warn"}))[0]["allowed"]
+
+    @pytest.mark.parametrize(
+        ("enforcement", "mode"),
+        [
+            (Enforcement(), "warn"),
+            (Enforcement(mode="audit"), "audit"),
+            (Enforcement(workloads="deny"), "deny"),
+            (Enforcement(mode="warn", workloads="deny"), "deny"),
+            (Enforcement(mode="audit", workloads="warn"), "warn"),
+        ],
+    )
+    def test_findings_in_pod_templates_warn_unless_something_else_is_said(
+        self, enforcement: Enforcement, mode: str
+    ) -> None:
+        response, record = told(job(made_from="One GPU"), enforcement, **JOBS)
+        assert {found.mode for found in record.found} == {mode}
+        assert response["allowed"] is (mode != "deny")
+        assert bool(response.get("warnings")) is (mode == "warn")
+
+    def test_a_pod_that_contradicts_itself_may_pass_as_it_is(self) -> None:
+        assert not told(TORN, endpoint="mutate")[0]["allowed"]
+        response, record = told(TORN, Enforcement(mode="warn"), "mutate")
+        assert (response["allowed"], record.patched) == (True, False)
+        assert "keep one of the two" in response["warnings"][0]
+
+
+class TestExemptions:
+    @pytest.mark.parametrize(
+        "enforcement",
+        [
+            Enforcement(exempt_namespaces=["ci-*", "default"]),
+            Enforcement(exempt_users=["system:serviceaccount:kube-system:*", "admin"]),
+            Enforcement(exempt_users=["nobody"], exempt_groups=["system:auth*"]),
+        ],
+    )
+    def test_exempt_requests_are_not_looked_at(self, enforcement: Enforcement) -> None:
+        assert told(LONG, enforcement)[0] == {"uid": "c7df00db", "allowed": True}
+        response, record = told(POD, enforcement, "mutate")
+        assert response == {"uid": "c7df00db", "allowed": True}
+        assert record.decision == "exempt"
+
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            {"namespace": "default-2"},
+            {"userInfo": {"username": "administrator", "groups": ["system:nodes:x"]}},
+            {"userInfo": {"username": 7, "groups": "system:nodes"}},
+            {"userInfo": {"groups": [1, None]}},
+            {"userInfo": None, "namespace": 7},
+        ],
+    )
+    def test_others_are_as_are_requests_that_do_not_say_who_they_are_from(self, request_: dict[str, Any]) -> None:
+        enforcement = Enforcement(
+            exempt_namespaces=["default"] if "namespace" in request_ else [],
+            exempt_users=["admin"] if "userInfo" in request_ else [],
+            exempt_groups=["system:nodes"] if "userInfo" in request_ else [],
+        )
+        assert not told(LONG, enforcement, **request_)[0]["allowed"]
+
+
+class TestFailures:
+    def test_the_call_says_what_happens_if_answering_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # No input is known that makes judge raise, so it is made to.
+        monkeypatch.setattr("webhook.admission.decisions.judge", lambda *_, **__: 1 / 0)
+        open_, failed = told(LONG, call=Call("validate", fail_open=True))
+        assert (open_["allowed"], failed.decision) == (True, "failed")
+        assert not told(LONG, call=Call("validate", fail_open=False))[0]["allowed"]
+        assert not told(LONG)[0]["allowed"]
+
+    def test_what_is_nested_too_deeply_is_told_as_that(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def endless(*_: Any, **__: Any) -> Any:
+            return endless()
+
+        # What is too deep depends on the interpreter, so that no object is for all of them.
+        monkeypatch.setattr("webhook.admission.decisions.judge", endless)
+        response, record = told(LONG)
+        assert response["status"]["message"].endswith("the object is nested too deeply")
+        assert record.decision == "failed"
+
+
+class TestRecords:
+    def test_a_record_tells_what_was_asked(self) -> None:
+        _, record = told(POD, endpoint="mutate", dryRun=True)
+        assert record.patched
+        assert (record.uid, record.operation, record.resource) == ("c7df00db", "CREATE", "pods")
+        assert (record.kind, record.namespace, record.name) == (("Pod", "", "v1"), "default", "pod")
+        assert (record.user, record.dry_run, record.endpoint) == ("admin", True, "mutate")
+
+    def test_a_resource_is_told_with_its_group_and_subresource(self) -> None:
+        _, record = told(LONG, old=LONG, operation="UPDATE", subResource="status")
+        assert record.resource == "resourceclaims.resource.k8s.io/status"
+
+    def test_a_broken_body_has_a_record_too(self) -> None:
+        done = answer(b"{", Call("validate"), Options())
+        assert done.record is not None
+        assert (done.record.decision, done.record.uid, done.record.kind) == ("malformed", "", ("", "", ""))
+
+
+class TestOptions:
+    def ask(self, *options: str) -> tuple[int, Any, str]:
+        done = draguard("review", *options, "-", stdin=json.dumps(asked(LONG)).encode())
+        return done.code, json.loads(done.out)["response"] if done.out else None, done.err
+
+    def test_modes_and_exemptions_are_options(self) -> None:
+        rule = rule_of(told(LONG)[1])
+        assert not self.ask()[1]["allowed"]
+        assert self.ask("--enforce", "warn")[1]["warnings"]
+        assert self.ask("--enforce", f"{rule}=audit")[1]["auditAnnotations"]
+        assert not self.ask("--enforce=audit", f"--enforce={rule}=deny")[1]["allowed"]
+        for exempt in ("--exempt-namespace=def*", "--exempt-user=admin", "--exempt-group=system:*"):
+            assert self.ask(exempt)[1] == {"uid": "c7df00db", "allowed": True}
+
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            ("block", "'block': give deny, warn or audit, or RULE=MODE"),
+            ("=warn", "'=warn': give deny"),
+            ("min-count=block", "'min-count=block': give deny"),
+            ("unknown-fields=warn", "there is no rule unknown-fields; did you mean unknown-field?"),
+            ("zzz=warn", "there is no rule zzz; `draguard explain` lists them"),
+            ("policy/quota=warn", "there is no policy quota in --policies"),
+        ],
+    )
+    def test_what_is_not_known_is_wrong_use(self, given: str, says: str) -> None:
+        code, _, err = self.ask("--enforce", given)
+        assert code == 2
+        assert says in err
+
+
+def test_a_patch_is_as_without_modes() -> None:
+    strict, _ = told(POD, endpoint="mutate")
+    mild, _ = told(POD, Enforcement(mode="audit"), "mutate")
+    assert base64.b64decode(mild["patch"]) == base64.b64decode(strict["patch"])

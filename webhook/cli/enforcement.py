@@ -1,0 +1,78 @@
+"""What findings lead to and whom draguard leaves alone, as ``review`` and ``serve`` take them."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from webhook.admission import MODES, Enforcement
+from webhook.cli.arguments import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Collection
+
+    from webhook.admission import Mode
+
+_POLICY = "policy/"
+_WORKLOADS = "workloads"
+
+
+def enforcement(arguments: Namespace) -> Enforcement:
+    """Read ``--enforce`` and the exemptions.
+
+    Raises:
+        UsageError: A mode or a rule is not known.
+    """
+    modes: dict[str, Mode] = {}
+    for text in arguments.enforce:
+        what, _, named = text.rpartition("=")
+        mode = next((each for each in MODES if each == named), None)
+        if mode is None or ("=" in text and not what):
+            message = f"--enforce: {text!r}: give deny, warn or audit, or RULE=MODE, policy/NAME=MODE, workloads=MODE"
+            raise UsageError(message)
+        modes[what] = mode
+    overall, workloads = modes.pop("", "deny"), modes.pop(_WORKLOADS, None)
+    rules = {name: mode for name, mode in modes.items() if not name.startswith(_POLICY)}
+    if rules:
+        _check_rules(rules)
+    return Enforcement(
+        mode=overall,
+        workloads=workloads,
+        rules=rules,
+        policies={name.removeprefix(_POLICY): mode for name, mode in modes.items() if name.startswith(_POLICY)},
+        exempt_namespaces=arguments.exempt_namespace,
+        exempt_users=arguments.exempt_user,
+        exempt_groups=arguments.exempt_group,
+    )
+
+
+def check_policies(named: Collection[str], known: Collection[str]) -> None:
+    """Check the names of policies that have a mode of their own.
+
+    Args:
+        named: Those that ``--enforce`` names.
+        known: Those that there are.
+
+    Raises:
+        UsageError: There is none of such a name.
+    """
+    for name in named:
+        if name not in known:
+            message = f"--enforce: there is no policy {name} in --policies{_meant(name, known)}"
+            raise UsageError(message)
+
+
+def _check_rules(named: Collection[str]) -> None:
+    from webhook.explain.places import kinds, rules  # noqa: PLC0415 - takes longer than all the rest
+
+    known = rules(kinds(), None)
+    for name in named:
+        if name not in known:
+            message = f"--enforce: there is no rule {name}{_meant(name, known)}; `draguard explain` lists them"
+            raise UsageError(message)
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
