@@ -1,0 +1,358 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography import x509
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from webhook.cluster import ClusterError, Lifetimes
+from webhook.cluster.rotation import Step, step
+from webhook.issuing import CertificateError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NAMES = ("draguard.draguard-system.svc",)
+LIFETIMES = Lifetimes()
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+Data = dict[str, bytes]
+
+
+def following(
+    data: Data,
+    now: datetime = START,
+    names: tuple[str, ...] = NAMES,
+    lifetimes: Lifetimes = LIFETIMES,
+    trusted: list[bytes] | None = None,
+) -> Step:
+    """Return the next step, which there is."""
+    found = step(data, now, names, lifetimes, trusted)
+    assert found
+    return found
+
+
+def settled(data: Data, now: datetime, trusted: list[bytes] | None = None) -> bool:
+    return step(data, now, NAMES, LIFETIMES, trusted) is None
+
+
+def serving(data: Data) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(data["tls.crt"])
+
+
+def authorities(bundle: bytes) -> list[x509.Certificate]:
+    return x509.load_pem_x509_certificates(bundle) if bundle else []
+
+
+def is_trusted(certificate: x509.Certificate, bundle: bytes, now: datetime) -> bool:
+    """Tell whether the API server accepts a certificate, by the verifier of the library, not by the rotation's own."""
+    trusted = [found for found in authorities(bundle) if found.not_valid_before_utc <= now < found.not_valid_after_utc]
+    if not trusted:
+        return False
+    builder = x509.verification.PolicyBuilder().store(x509.verification.Store(trusted)).time(now)
+    try:
+        builder.build_server_verifier(x509.DNSName(NAMES[0])).verify(certificate, [])
+    except x509.verification.VerificationError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Data:
+    return following({}).data
+
+
+@pytest.fixture(scope="module")
+def announced(fresh: Data) -> Data:
+    """Return a Secret on day 244, when the second authority is known, and used by nobody."""
+    data, kinds = fresh, []
+    for days in range(245):
+        if found := step(data, START + days * DAY, NAMES, LIFETIMES, [data["ca.crt"]]):
+            kinds.append(found.kind)
+            data = found.data
+    assert kinds == ["renew"] * 4 + ["announce"]
+    return data
+
+
+def test_an_empty_secret_is_filled(fresh: Data) -> None:
+    assert sorted(fresh) == ["ca.crt", "ca.key", "tls.crt", "tls.key"]
+    assert is_trusted(serving(fresh), fresh["ca.crt"], START)
+    assert settled(fresh, START, [fresh["ca.crt"]])
+
+
+def test_certificates_hold_for_clocks_that_are_slow(fresh: Data) -> None:
+    assert is_trusted(serving(fresh), fresh["ca.crt"], START - HOUR)
+
+
+@pytest.mark.parametrize("key", ["ca.crt", "tls.crt", "tls.key"])
+@pytest.mark.parametrize("content", [b"", b"\xff\0", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
+def test_garbage_is_replaced(fresh: Data, key: str, content: bytes) -> None:
+    found = following({**fresh, key: content})
+    assert found.kind == ("recover" if key == "ca.crt" else "renew")
+    assert is_trusted(serving(found.data), found.data["ca.crt"], START)
+    assert settled(found.data, START)
+
+
+@pytest.mark.parametrize("key", ["tls.key", "ca.key"])
+def test_a_key_of_another_certificate_is_not_used(fresh: Data, key: str) -> None:
+    other = following({}).data
+    found = following({**fresh, key: other[key]})
+    assert found.kind == {"tls.key": "renew", "ca.key": "announce"}[key]
+    assert is_trusted(serving(found.data), found.data["ca.crt"], START)
+
+
+def test_a_lost_authority_key_interrupts_nothing(fresh: Data) -> None:
+    lost = following({**fresh, "ca.key": b"garbage"})
+    assert lost.kind == "announce"
+    assert lost.data["tls.crt"] == fresh["tls.crt"]
+    assert authorities(fresh["ca.crt"])[0] in authorities(lost.data["ca.crt"])
+
+
+def test_what_belongs_to_others_stays_in_the_secret(fresh: Data) -> None:
+    assert following({"note": b"x"}).data["note"] == b"x"
+    assert settled({**fresh, "note": b"x"}, START)
+
+
+def test_a_serving_certificate_is_renewed_when_two_thirds_of_it_are_over(fresh: Data) -> None:
+    assert settled(fresh, START + 59 * DAY)
+    found = following(fresh, START + 60 * DAY)
+    assert found.kind == "renew"
+    assert found.data["ca.crt"] == fresh["ca.crt"]
+    assert serving(found.data).not_valid_after_utc == START + 150 * DAY
+
+
+@pytest.mark.parametrize("names", [(*NAMES, "other.svc"), ("other.svc",)])
+def test_names_that_are_added_or_changed_are_served_at_once(fresh: Data, names: tuple[str, ...]) -> None:
+    found = following(fresh, names=names)
+    assert found.kind == "renew"
+    alternatives = serving(found.data).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert alternatives.get_values_for_type(x509.DNSName) == list(names)
+    assert step(found.data, START, names, LIFETIMES, None) is None
+
+
+def test_names_that_are_dropped_are_dropped(fresh: Data) -> None:
+    more = following(fresh, names=(*NAMES, "other.svc")).data
+    assert following(more).why == "the DNS names have changed"
+
+
+def test_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(CertificateError, match="neither an IP address nor a DNS name"):
+        step({}, START, ["https://a"], LIFETIMES, None)
+
+
+def test_a_new_authority_is_published_beside_the_old_one_and_signs_nothing_yet(fresh: Data, announced: Data) -> None:
+    old, new = authorities(announced["ca.crt"])
+    assert [old] == authorities(fresh["ca.crt"])
+    assert old != new
+    assert announced["ca.key"] == fresh["ca.key"]
+    serving(announced).verify_directly_issued_by(old)
+
+
+@pytest.mark.parametrize("trusting", ["unknown", "one of two", "none"])
+def test_a_new_authority_is_not_used_until_all_trust_it(fresh: Data, announced: Data, trusting: str) -> None:
+    old, new = fresh["ca.crt"], announced["ca.crt"]
+    trusted = {"unknown": None, "one of two": [old, new], "none": [b"", b""]}[trusting]
+    for days in (244, 250):
+        assert settled(announced, START + days * DAY, trusted)
+
+
+def test_a_new_authority_is_used_once_the_overlap_has_passed(announced: Data) -> None:
+    now, trusted = START + 245 * DAY, [announced["ca.crt"]] * 2
+    noted = following(announced, now, trusted=trusted)
+    assert noted.kind == "await"
+    assert settled(noted.data, now + timedelta(minutes=59), trusted)
+    used = following(noted.data, now + HOUR, trusted=trusted)
+    assert used.kind == "switch"
+    assert used.data["ca.crt"] == announced["ca.crt"]
+    assert used.data["ca.key"] == announced["next.key"]
+    assert not {"next.key", "next.trusted"} & used.data.keys()
+    serving(used.data).verify_directly_issued_by(authorities(announced["ca.crt"])[1])
+    assert settled(used.data, now + HOUR, trusted)
+
+
+def test_the_overlap_begins_again_if_a_configuration_loses_the_new_authority(fresh: Data, announced: Data) -> None:
+    now, trusted = START + 245 * DAY, [announced["ca.crt"]]
+    noted = following(announced, now, trusted=trusted).data
+    lost = following(noted, now + HOUR, trusted=[*trusted, fresh["ca.crt"]])
+    assert lost.kind == "await"
+    assert lost.data == announced
+
+
+@pytest.mark.parametrize("noted", [b"\xff", b"yesterday", b"2026-01-01T00:00:00", b"2999-01-01T00:00:00+00:00"])
+def test_the_overlap_begins_again_if_its_beginning_is_unknown(announced: Data, noted: bytes) -> None:
+    now = START + 245 * DAY
+    found = following({**announced, "next.trusted": noted}, now, trusted=[announced["ca.crt"]])
+    assert (found.kind, found.data["next.trusted"]) == ("await", now.isoformat().encode())
+
+
+def test_an_old_authority_is_trusted_until_nothing_it_signed_can_be_valid(announced: Data) -> None:
+    now, trusted = START + 245 * DAY, [announced["ca.crt"]]
+    data = following(following(announced, now, trusted=trusted).data, now + HOUR, trusted=trusted).data
+    data = following(data, START + 310 * DAY).data
+    assert len(authorities(data["ca.crt"])) == 2
+    assert settled(data, START + 365 * DAY - HOUR)
+    retired = following(data, START + 365 * DAY)
+    assert retired.kind == "retire"
+    assert authorities(retired.data["ca.crt"]) == authorities(announced["ca.crt"])[1:]
+
+
+def test_an_authority_that_cannot_be_replaced_signs_to_its_end(announced: Data) -> None:
+    data, now = announced, START + 244 * DAY
+    kinds = []
+    while now < START + 366 * DAY:
+        if found := step(data, now, NAMES, LIFETIMES, [b""]):
+            kinds.append(found.kind)
+            data = found.data
+        assert is_trusted(serving(data), data["ca.crt"], now)
+        now += 6 * HOUR
+    assert kinds == ["renew", "recover"]
+    assert data["ca.key"] == announced["next.key"], "the one that was made ready is taken"
+
+
+def test_all_that_has_expired_is_replaced(fresh: Data) -> None:
+    now = START + 4000 * DAY
+    found = following(fresh, now)
+    assert found.kind == "recover"
+    assert len(authorities(found.data["ca.crt"])) == 1
+    assert is_trusted(serving(found.data), found.data["ca.crt"], now)
+
+
+def test_what_a_clock_far_ahead_has_made_is_replaced() -> None:
+    ahead = following({}, START + 4000 * DAY).data
+    found = following(ahead)
+    assert found.kind == "recover"
+    assert is_trusted(serving(found.data), found.data["ca.crt"], START)
+
+
+def test_certificates_of_a_bundle_that_are_no_authorities_are_dropped(fresh: Data) -> None:
+    found = following({**fresh, "ca.crt": fresh["tls.crt"] + fresh["ca.crt"] + fresh["ca.crt"]})
+    assert (found.kind, found.data["ca.crt"]) == ("retire", fresh["ca.crt"])
+
+
+def test_a_serving_certificate_of_a_stranger_is_not_served(fresh: Data) -> None:
+    stranger = following({}).data
+    found = following({**fresh, "tls.crt": stranger["tls.crt"], "tls.key": stranger["tls.key"]})
+    assert found.kind == "renew"
+    assert is_trusted(serving(found.data), found.data["ca.crt"], START)
+
+
+@pytest.mark.parametrize("lifetimes", [Lifetimes(serving=HOUR, authority=HOUR, overlap=timedelta(minutes=10))])
+def test_the_shortest_lifetimes_work(lifetimes: Lifetimes) -> None:
+    data: Data = {}
+    for minutes in range(0, 600, 5):
+        now = START + timedelta(minutes=minutes)
+        while found := step(data, now, NAMES, lifetimes, [data.get("ca.crt", b"")]):
+            data = found.data
+        assert is_trusted(serving(data), data["ca.crt"], now)
+
+
+@pytest.mark.parametrize(
+    ("lifetimes", "fault"),
+    [
+        ({"serving": timedelta(minutes=59)}, "at least an hour"),
+        ({"authority": 89 * DAY}, "let it last longer"),
+        ({"overlap": 16 * DAY}, "a sixth"),
+        ({"overlap": -HOUR}, "a sixth"),
+    ],
+)
+def test_lifetimes_that_leave_no_time_are_refused(lifetimes: dict[str, timedelta], fault: str) -> None:
+    with pytest.raises(ClusterError, match=fault):
+        Lifetimes(**lifetimes)
+
+
+@dataclass
+class Cluster:
+    """A Secret, configurations that may be out of reach, API servers that lag behind, and leaders that may die."""
+
+    secret: Data
+    now: datetime
+    configurations: list[bytes] = field(init=False)
+    known: list[bytes] = field(init=False)
+    """What the API servers have heard of the configurations."""
+    reachable: list[bool] = field(default_factory=lambda: [True, True])
+    replicas: list[x509.Certificate] = field(init=False)
+    recovering: bool = False
+
+    def __post_init__(self) -> None:
+        self.configurations = [self.secret["ca.crt"]] * 2
+        self.known = list(self.configurations)
+        self.replicas = [serving(self.secret)] * 3
+
+    def lead(self, *, dies: bool = False) -> None:
+        """Go once through what a leader does, or only as far as the Secret."""
+        expired = serving(self.secret).not_valid_after_utc <= self.now
+        seen = list(self.configurations) if any(self.reachable) else None
+        if found := step(self.secret, self.now, NAMES, LIFETIMES, seen):
+            assert found.kind != "recover" or expired, "it never begins anew while there is something to serve with"
+            self.recovering |= found.kind == "recover"
+            self.secret = found.data
+        if not dies:
+            for place in range(2):
+                if self.reachable[place]:
+                    self.configurations[place] = self.secret["ca.crt"]
+
+    def reach(self, configuration: int) -> None:
+        self.reachable[configuration] ^= True
+
+    def poll(self, replica: int) -> None:
+        self.replicas[replica] = serving(self.secret)
+
+    def wait(self, time: timedelta) -> None:
+        self.now += time
+        if time >= LIFETIMES.overlap:
+            self.known = list(self.configurations)
+            self.recovering &= set(self.known) != {self.secret["ca.crt"]}
+
+    def check(self) -> None:
+        """Look whether all that is served with is trusted by all, but for what has expired."""
+        for certificate in self.replicas:
+            if certificate.not_valid_after_utc > self.now and not self.recovering:
+                for bundle in self.known:
+                    assert is_trusted(certificate, bundle, self.now)
+
+
+WAITS = [timedelta(seconds=5), *[HOUR] * 3, DAY, 17 * DAY, 45 * DAY, 100 * DAY]
+STEPS = st.one_of(
+    st.builds(lambda dies: lambda cluster: cluster.lead(dies=dies), st.booleans()),
+    st.builds(lambda dies: lambda cluster: cluster.lead(dies=dies), st.just(value=False)),
+    st.builds(lambda place: lambda cluster: cluster.reach(place), st.integers(0, 1)),
+    st.builds(lambda replica: lambda cluster: cluster.poll(replica), st.integers(0, 2)),
+    st.builds(lambda time: lambda cluster: cluster.wait(time), st.sampled_from(WAITS)),
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.large_base_example])
+@given(
+    begin=st.sampled_from(["fresh", "announced"]),
+    steps=st.lists(STEPS, min_size=10, max_size=40),
+)
+def test_what_is_served_with_is_trusted_through_all_crashes_and_times(
+    fresh: Data,
+    announced: Data,
+    begin: str,
+    steps: list[Callable[[Cluster], None]],
+) -> None:
+    if begin == "fresh":
+        cluster = Cluster(fresh, START)
+    else:  # published nowhere as yet
+        cluster = Cluster(announced, START + 244 * DAY)
+        cluster.configurations = [fresh["ca.crt"]] * 2
+        cluster.known = list(cluster.configurations)
+    for act in steps:
+        act(cluster)
+        cluster.check()
+
+    cluster.reachable = [True, True]
+    for _ in range(8):  # and it comes to rest
+        cluster.lead()
+        cluster.wait(HOUR)
+    for replica in range(3):
+        cluster.poll(replica)
+    cluster.check()
+    assert all(is_trusted(serving(cluster.secret), bundle, cluster.now) for bundle in cluster.known)
+    assert settled(cluster.secret, cluster.now, cluster.configurations)

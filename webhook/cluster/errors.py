@@ -1,0 +1,11 @@
+"""What can go wrong with the cluster."""
+
+from __future__ import annotations
+
+
+class ClusterError(Exception):
+    """The Kubernetes API, or what is kept there, cannot be used; the message says what and how to mend it."""
+
+
+class Conflict(ClusterError):  # noqa: N818 - the API server's own word
+    """Somebody else has changed the object; read it again and look what is to be done now."""

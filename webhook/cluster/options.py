@@ -1,0 +1,101 @@
+"""What the manager of certificates is told: whose they are, how long they last, where they are kept."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import socket
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from webhook.cluster.errors import ClusterError
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+_OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
+
+
+@dataclass(frozen=True)
+class Lifetimes:
+    """How long certificates last; each is replaced when two thirds of its time are over.
+
+    An authority of a year is replaced every eight months, so that the way is well trodden, and whatever goes wrong
+    there are four months to mend it. The last serving certificate of 90 days that it signs still ends before it does.
+
+    Args:
+        authority: How long an authority is valid.
+        serving: How long a serving certificate is valid, at most as long as its authority.
+        overlap: How long all webhook configurations must have trusted a new authority before it signs what is served.
+
+    Raises:
+        ClusterError: They make no sense together.
+    """
+
+    authority: timedelta = timedelta(days=365)
+    serving: timedelta = timedelta(days=90)
+    overlap: timedelta = timedelta(hours=1)
+
+    def __post_init__(self) -> None:
+        """Refuse what would leave no time to act in."""
+        if self.serving < timedelta(hours=1):
+            message = f"serving certificates cannot last {self.serving}: give at least an hour"
+            raise ClusterError(message)
+        if self.authority < self.serving:
+            message = f"an authority that lasts {self.authority} cannot vouch for {self.serving}: let it last longer"
+            raise ClusterError(message)
+        if not timedelta() <= self.overlap <= self.serving / 6:
+            message = f"an overlap of {self.overlap} does not fit: give 0 to a sixth of {self.serving}"
+            raise ClusterError(message)
+
+
+def _pod() -> str:
+    """Return who this is: a pod's name, and something that tells its containers' lives apart."""
+    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which objects of the cluster the manager looks after, and how.
+
+    Args:
+        namespace: Where the Secret and the Lease are.
+        secret: The Secret's name; it must exist, and may be empty.
+        lease: The Lease's name; it must exist.
+        names: The DNS names that the API server asks for, such as ``draguard.draguard-system.svc``.
+        directory: Where ``tls.crt`` and ``tls.key`` are put.
+        validating: Names of ValidatingWebhookConfigurations whose ``caBundle`` to write.
+        mutating: Names of MutatingWebhookConfigurations whose ``caBundle`` to write.
+        lifetimes: How long certificates last.
+        identity: Who holds the Lease; different for every process there is or was.
+        account: The directory with the service account's ``token`` and ``ca.crt``.
+        server: Address and port of the API server; from the environment, as in every pod, if it is not given.
+
+    Raises:
+        ClusterError: One of them cannot be.
+    """
+
+    namespace: str
+    secret: str
+    lease: str
+    names: tuple[str, ...]
+    directory: Path
+    validating: tuple[str, ...] = ()
+    mutating: tuple[str, ...] = ()
+    lifetimes: Lifetimes = Lifetimes()
+    identity: str = field(default_factory=_pod)
+    account: Path = SERVICE_ACCOUNT
+    server: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse names that are none, before they become parts of URLs."""
+        if not self.names:
+            message = (
+                "no DNS names are given: a certificate needs those of the Service, e.g. draguard.draguard-system.svc"
+            )
+            raise ClusterError(message)
+        for name in (self.namespace, self.secret, self.lease, *self.validating, *self.mutating):
+            if not _OBJECT_NAME.match(name):
+                message = f"{name!r} cannot be the name of an object: give lower case letters, digits, '-' and '.'"
+                raise ClusterError(message)
