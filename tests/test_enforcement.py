@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.command import draguard
+from tests.policy.examples import binding, policy
 from tests.test_admission import POD, asked, with_spec
 from tests.test_workloads import job
 from webhook.admission import Call, Enforcement, Options, answer
+from webhook.policy.load import load
 
 if TYPE_CHECKING:
     from webhook.admission import Endpoint, Record
@@ -159,6 +162,14 @@ class TestFailures:
         response, record = told(LONG)
         assert response["status"]["message"].endswith("the object is nested too deeply")
         assert record.decision == "failed"
+
+    def test_policies_that_take_too_long_are_told_as_that(self) -> None:
+        late = Call("validate", deadline=time.monotonic() - 1)
+        options = Options(policies=load([policy(validations=[{"expression": "true"}]), binding()]))
+        done = answer(json.dumps(asked(POD)).encode(), late, options)
+        assert b"the policies took longer than the webhook's timeout allows" in done.body
+        assert done.record is not None
+        assert done.record.decision == "failed"
 
 
 class TestRecords:

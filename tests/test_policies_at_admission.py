@@ -135,7 +135,7 @@ class TestValidating:
         caplog: pytest.LogCaptureFixture,
     ) -> None:
         # No input is known that makes policies raise, so they are made to.
-        monkeypatch.setattr(evaluate, "validate", lambda *_: 1 / 0)
+        monkeypatch.setattr(evaluate, "validate", lambda *_, **__: 1 / 0)
         options = Options(policies=load([saying("true"), binding()]), fail_open=fail_open)
         with caplog.at_level(logging.ERROR):
             assert review(asked(POD), "validate", options)["response"]["allowed"] is fail_open

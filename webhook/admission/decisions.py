@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook import prescheduled
-from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement
+from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
 from webhook.admission.requests import part
 from webhook.admission.responses import annotations_of, denied, noted, patch, refusal, refused, with_remarks
@@ -67,7 +67,7 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
         if options.enforcement.exempts(request):
             record.decision = EXEMPT
             return {"allowed": True}
-        response = _ENDPOINTS[call.endpoint](request, options, record)
+        response = _ENDPOINTS[call.endpoint](_Case(request, options, call.deadline, record))
     except Exception as error:  # noqa: BLE001 - whatever it is, the API server waits for a decision
         return _failed(error, request, call, options, record)
     record.decision = ALLOWED if response["allowed"] else DENIED
@@ -79,12 +79,19 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
 
 
 def _failed(error: Exception, request: Mapping[str, Any], call: Call, options: Options, record: Record) -> Response:
+    from webhook.cel import DeadlineExceededError  # noqa: PLC0415 - only what fails pays for the engine
+
     uid = request["uid"]
-    if isinstance(error, RecursionError):
-        message = "draguard could not answer: the object is nested too deeply"
-        _log.error("review %s could not be answered: the object is nested too deeply", uid)
+    message = f"draguard could not answer; its log says why, under {uid}"
+    for sort, reason in {
+        DeadlineExceededError: "the policies took longer than the webhook's timeout allows",
+        RecursionError: "the object is nested too deeply",
+    }.items():
+        if isinstance(error, sort):
+            message = f"draguard could not answer: {reason}"
+            _log.error("review %s could not be answered: %s", uid, reason)
+            break
     else:
-        message = f"draguard could not answer; its log says why, under {uid}"
         _log.error("review %s could not be answered", uid, exc_info=error)
     record.decision, record.message = FAILED, message
     if options.fail_open if call.fail_open is None else call.fail_open:
@@ -92,20 +99,37 @@ def _failed(error: Exception, request: Mapping[str, Any], call: Call, options: O
     return refusal(500, "InternalError", message)
 
 
-def _validated(request: Mapping[str, Any], options: Options, record: Record) -> Response:
-    judged = _judged(request, options)
-    refusals, warned, audited = _enforced(judged, request, options.enforcement, record)
+class _Case(NamedTuple):
+    """What is decided about.
+
+    Args:
+        request: The request of an AdmissionReview.
+        options: How to answer.
+        deadline: When policies must have answered, in seconds of ``time.monotonic()``; None for no limit.
+        record: Takes note of what is found.
+    """
+
+    request: Mapping[str, Any]
+    options: Options
+    deadline: float | None
+    record: Record
+
+
+def _validated(case: _Case) -> Response:
+    request, policies = case.request, case.options.policies
+    refusals, warned, audited = _enforced(_judged(request, case.options), case)
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
-    if options.policies is None:
+    if policies is None:
         return with_remarks({"allowed": True}, warned, noted(audited))
     # Only who has policies pays for the engine.
     from webhook.policy.authorizer import DENY_ALL  # noqa: PLC0415
     from webhook.policy.evaluate import validate  # noqa: PLC0415
     from webhook.policy.request import request_of_review  # noqa: PLC0415
 
-    verdict = validate(request_of_review(request), options.policies, options.authorizer or DENY_ALL)
-    return _answered(verdict, request, record, warned, noted(audited))
+    authorizer = case.options.authorizer or DENY_ALL
+    verdict = validate(request_of_review(request), policies, authorizer, deadline=case.deadline)
+    return _answered(verdict, case, warned, noted(audited))
 
 
 def _judged(request: Mapping[str, Any], options: Options) -> Sequence[Problem]:
@@ -122,21 +146,20 @@ def _judged(request: Mapping[str, Any], options: Options) -> Sequence[Problem]:
     )
 
 
-def _enforced(
-    problems: Sequence[Problem], request: Mapping[str, Any], enforcement: Enforcement, record: Record
-) -> tuple[list[Problem], list[str], list[Problem]]:
+def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], list[str], list[Problem]]:
     """Part findings: what the request is refused for, what its user is warned of, what the audit log is told."""
     refusals: list[Problem] = []
     warned: list[str] = []
     audited: list[Problem] = []
     if not problems:
         return refusals, warned, audited
-    usual = enforcement.of_rules(request, request.get("object"))
+    enforcement = case.options.enforcement
+    usual = enforcement.of_rules(case.request, case.request.get("object"))
     for problem in problems:
         mode = enforcement.rules.get(problem.rule, usual)
-        if problem.level != ERROR and mode == DENY:
-            mode = WARN
-        record.found.append(Found(problem.rule, "", mode))
+        if problem.level != ERROR:
+            mode = milder(mode, WARN)
+        case.record.found.append(Found(problem.rule, "", mode))
         if mode == DENY:
             refusals.append(problem)
         elif mode == AUDIT:
@@ -146,54 +169,46 @@ def _enforced(
     return refusals, warned, audited
 
 
-def _mutated(request: Mapping[str, Any], options: Options, record: Record) -> Response:
-    obj = request.get("object")
-
-    def rewrite(obj: Any) -> prescheduled.Rewrite | Problem | None:
-        return _rewrite(obj, request, options, record)
-
-    if options.policies is not None:
-        return _mutated_by_policies(request, options.policies, options, rewrite, record)
-    change = rewrite(obj)
+def _mutated(case: _Case) -> Response:
+    if case.options.policies is not None:
+        return _mutated_by_policies(case, case.options.policies)
+    obj = case.request.get("object")
+    change = _rewrite(obj, case)
     if change is None:
         return {"allowed": True}
     if isinstance(change, Problem):
-        return refused([change], request, obj)
+        return refused([change], case.request, obj)
     return with_remarks({"allowed": True, **_patched(change.patch)}, change.warnings, change.annotations)
 
 
-def _mutated_by_policies(
-    request: Mapping[str, Any],
-    policies: PolicySet,
-    options: Options,
-    rewrite: Callable[[Any], prescheduled.Rewrite | Problem | None],
-    record: Record,
-) -> Response:
+def _mutated_by_policies(case: _Case, policies: PolicySet) -> Response:
     from webhook.mutation import mutate  # noqa: PLC0415 - only who has policies pays for the engine
     from webhook.policy.authorizer import DENY_ALL  # noqa: PLC0415
     from webhook.policy.difference import difference  # noqa: PLC0415
     from webhook.policy.request import request_of_review  # noqa: PLC0415
 
-    asked = request_of_review(request)
-    done = mutate(asked, policies, options.authorizer or DENY_ALL, rewrite)
+    def rewrite(obj: Any) -> prescheduled.Rewrite | Problem | None:
+        return _rewrite(obj, case)
+
+    asked = request_of_review(case.request)
+    done = mutate(asked, policies, case.options.authorizer or DENY_ALL, rewrite, deadline=case.deadline)
     if isinstance(done.rewrite, Problem):
-        return refused([done.rewrite], request, done.object)
+        return refused([done.rewrite], case.request, done.object)
     told = done.rewrite or prescheduled.Rewrite([], (), {})
-    response = _answered(done.verdict, request, record, told.warnings, told.annotations)
+    response = _answered(done.verdict, case, told.warnings, told.annotations)
     return response | _patched(difference(asked.object, done.object) if done.verdict.allowed else [])
 
 
-def _rewrite(
-    obj: Any, request: Mapping[str, Any], options: Options, record: Record
-) -> prescheduled.Rewrite | Problem | None:
+def _rewrite(obj: Any, case: _Case) -> prescheduled.Rewrite | Problem | None:
     """Say how a pre-scheduled pod has to change, or why it is refused."""
+    request = case.request
     is_pod = (part(request, "resource", "group"), part(request, "resource", "resource")) == ("", "pods")
     if request["operation"] != "CREATE" or request.get("subResource") or not is_pod:
         return None
-    change = prescheduled.rewrite(obj, options.prescheduled, user=request.get("userInfo"))
+    change = prescheduled.rewrite(obj, case.options.prescheduled, user=request.get("userInfo"))
     if not isinstance(change, Problem):
         return change
-    refusals, warned, audited = _enforced([change], request, options.enforcement, record)
+    refusals, warned, audited = _enforced([change], case)
     return refusals[0] if refusals else prescheduled.Rewrite([], tuple(warned), noted(audited))
 
 
@@ -201,23 +216,18 @@ def _patched(operations: list[dict[str, object]]) -> Response:
     return patch(operations) if operations else {}
 
 
-def _answered(
-    verdict: Verdict,
-    request: Mapping[str, Any],
-    record: Record,
-    warned: Sequence[str] = (),
-    audited: Mapping[str, str] | None = None,
-) -> Response:
+def _answered(verdict: Verdict, case: _Case, warned: Sequence[str], audited: Mapping[str, str]) -> Response:
     """Answer with what policies say; what they warn of follows other warnings."""
+    case.record.cost += verdict.cost
     for decision in verdict.decisions:
         for action in decision.actions:
-            record.found.append(Found("", decision.policy.name, _MODES[action], decision.is_error))
-    response = {"allowed": True} if verdict.allowed else denied(verdict, request)
-    return with_remarks(response, [*warned, *verdict.warnings], {**annotations_of(verdict), **(audited or {})})
+            case.record.found.append(Found("", decision.policy.name, _MODES[action], decision.is_error))
+    response = {"allowed": True} if verdict.allowed else denied(verdict, case.request)
+    return with_remarks(response, [*warned, *verdict.warnings], {**annotations_of(verdict), **audited})
 
 
 _MODES: Mapping[str, Mode] = {"Deny": DENY, "Warn": WARN, "Audit": AUDIT}
-_ENDPOINTS: Mapping[Endpoint, Callable[[Mapping[str, Any], Options, Record], Response]] = {
+_ENDPOINTS: Mapping[Endpoint, Callable[[_Case], Response]] = {
     "validate": _validated,
     "mutate": _mutated,
 }
