@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.server.adapter import BODY_LIMIT, Adapter
+from webhook.server.clients import Clients
 from webhook.server.errors import ServerError
 from webhook.server.probes import make_pages
 from webhook.server.running import SHUTDOWN_DELAY, serve
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from webhook.admission import Answer, Call, Record
 
-__all__ = ["BODY_LIMIT", "SHUTDOWN_DELAY", "Adapter", "Certificate", "ServerError", "create_app", "serve"]
+__all__ = ["BODY_LIMIT", "SHUTDOWN_DELAY", "Adapter", "Certificate", "Clients", "ServerError", "create_app", "serve"]
 
 _BODIES_LIMIT = 64 << 20
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from uvicorn import Config
     from uvicorn.server import ServerState
 
+    from webhook.server.clients import Clients
+
 _log = logging.getLogger(__name__)
 
 
@@ -58,19 +60,29 @@ class _Stage(Enum):
 
 
 class Connection(HttpToolsProtocol):
-    """Closes a connection whose client is too slow, or sends or leaves unread too much.
+    """Closes a connection whose client is too slow, sends or leaves unread too much, or may not ask.
 
     Args:
         config: uvicorn's.
         server_state: uvicorn's.
         limits: What it may take.
         request_bytes: The longest request, as sent: its header, body, and the framing of its chunks.
+        clients: Who may ask; None lets everybody ask.
     """
 
-    def __init__(self, config: Config, server_state: ServerState, limits: Limits, request_bytes: int) -> None:
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        limits: Limits,
+        request_bytes: int,
+        clients: Clients | None = None,
+    ) -> None:
         super().__init__(config=config, server_state=server_state, app_state={})
         self._limits = limits
         self._request_bytes = request_bytes
+        self._clients = clients
+        self._refusal = ""
         self._stage = _Stage.HEADER
         self._requests = 0
         self._received = 0
@@ -85,6 +97,8 @@ class Connection(HttpToolsProtocol):
             _log.warning("refused a connection of %s: %d are open", self.client, self._limits.connections)
             transport.abort()
             return
+        if self._clients is not None:
+            self._refusal = self._clients.refusal(transport.get_extra_info("peercert"), self.client)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -96,6 +110,9 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take some of a request in."""
+        if self._refusal:  # told once a request comes: before that, nobody would listen
+            self._refuse(403, self._refusal)
+            return
         if self._stage is _Stage.IDLE:  # even an empty line, after which uvicorn would wait for ever
             self._stage = _Stage.HEADER
         before = self._requests

@@ -147,7 +147,7 @@ class Server(uvicorn.Server):
         request_bytes = 2 * self._app.body_limit + self._limits.header_bytes  # chunks of some bytes double a body
 
         def connection() -> Connection:
-            return Connection(self.config, self.server_state, self._limits, request_bytes)
+            return Connection(self.config, self.server_state, self._limits, request_bytes, self._certificate.clients)
 
         loop = asyncio.get_running_loop()
         self.servers = [

@@ -1,4 +1,4 @@
-"""TLS: the settings to serve with, and a certificate that follows its files."""
+"""TLS: the settings to serve with, and what of them follows files."""
 
 from __future__ import annotations
 
@@ -7,80 +7,168 @@ import os
 import ssl
 import tempfile
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from webhook.server.bounded import BoundedLog
 from webhook.server.errors import ServerError
+from webhook.server.followed import Followed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
     from pathlib import Path
 
-_LARGEST_FILE = 1 << 20
+    from webhook.server.clients import Clients
+
+_MEND = "`draguard certs` makes a certificate and a key"
 _log = logging.getLogger(__name__)
 
 
 class Certificate:
-    """The TLS settings to serve with, and in them a certificate that can be renewed while connections are open.
+    """The TLS settings to serve with, which can be renewed while connections are open.
 
     Args:
         certificate: The serving certificate in PEM, followed by intermediate ones if there are any.
         key: Its private key in PEM, not encrypted.
         source: The files the two are read from, to follow.
+        clients: Who may ask; None lets everybody ask.
 
     Raises:
-        ServerError: The two cannot be used, or do not belong together.
+        ServerError: The two cannot be used or do not belong together, or the clients' authorities cannot be used.
     """
 
-    def __init__(self, certificate: bytes, key: bytes, source: tuple[Path, Path] | None = None) -> None:
-        self.context = _settings()
-        self._source = source
-        self._found: tuple[bytes, bytes] | str = certificate, key
-        _load(self.context, (certificate, key), source)
+    def __init__(
+        self,
+        certificate: bytes,
+        key: bytes,
+        source: tuple[Path, Path] | None = None,
+        *,
+        clients: Clients | None = None,
+    ) -> None:
+        self.clients = clients
+        self.renewals = 0
+        """How often files have changed and were taken up."""
+        self.refusals = 0
+        """How often files have changed and were not taken up."""
+        self.failed_handshakes = 0
+        """How many TLS handshakes have failed, those of clients without a certificate of an authority included."""
+        self._told = BoundedLog(_log)
+        self._pair = Followed("certificate", source or (), _MEND, (certificate, key))
+        self._followed = (self._pair, clients.authorities) if clients else (self._pair,)
+        self.context = _Latest(ssl.PROTOCOL_TLS_SERVER)
+        self.context.settings = self._settings()
+        self.context.failed = self._failed
 
     @classmethod
-    def of_files(cls, certificate: Path, key: Path) -> Certificate:
+    def of_files(cls, certificate: Path, key: Path, *, clients: Clients | None = None) -> Certificate:
         """Read a certificate and its key from files; :meth:`follow` looks whether they have changed.
 
         Raises:
             ServerError: A file cannot be read or used, or the two do not belong together.
         """
         source = certificate, key
-        return cls(*_read(source), source)
+        pair = Followed("certificate", source, _MEND).content
+        return cls(pair[0], pair[1], source, clients=clients)
+
+    @property
+    def not_after(self) -> datetime | None:
+        """The end of the certificate that is served; None if only OpenSSL can read it.
+
+        Whoever asks loads ``cryptography``, 25 ms and 8 MB.
+        """
+        from cryptography import x509  # noqa: PLC0415 - only metrics ask
+
+        try:
+            return x509.load_pem_x509_certificate(self._pair.content[0]).not_valid_after_utc
+        except ValueError:
+            return None
 
     def follow(self) -> None:
-        """Take up what is in the files now, if it has changed and can be used; never raises.
+        """Take up what is in the files now, if it has changed and can be used; never raises."""
+        for followed in self._followed:
+            news = followed.news()
+            if news is None:
+                continue
+            fault = news if isinstance(news, str) else self._renew(followed, news)
+            if fault:
+                self.refusals += 1
+                _log.error("the new %s is refused, the old one kept: %s", followed.what, fault)
+            else:
+                self.renewals += 1
+                _log.info("serving with the new %s of %s", followed.what, followed.paths[0])
 
-        What is compared is their content: a mounted Secret changes by a symbolic link above them.
-        """
-        if self._source is None:
-            return
-        found: tuple[bytes, bytes] | str
+    def _renew(self, followed: Followed, content: tuple[bytes, ...]) -> str:
+        """Begin handshakes with other content from now on, unless there is a fault in it, which is returned."""
+        old, followed.content = followed.content, content
         try:
-            found = _read(self._source)
+            self.context.settings = self._settings()
         except ServerError as error:
-            found = str(error)
-        if found == self._found:
-            return
-        self._found = found  # so that what is refused is told once
-        fault = found if isinstance(found, str) else self._renew(found)
-        if fault:
-            _log.error("the new certificate is refused, the old one kept: %s", fault)
-        else:
-            _log.info("serving the new certificate of %s", self._source[0])
-
-    def _renew(self, pair: tuple[bytes, bytes]) -> str:
-        """Serve with another pair from now on, unless there is a fault in it, which is returned."""
-        try:
-            # Tried on other settings first: a certificate without its key would displace the one in use.
-            _load(_settings(), pair, self._source)
-            _load(self.context, pair, self._source)
-        except ServerError as error:
+            followed.content = old
             return str(error)
         return ""
+
+    def _settings(self) -> ssl.SSLContext:
+        """Make settings of what is in use: TLS 1.2 or later, forward secrecy, HTTP/1.1 as API servers speak it."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.options |= ssl.OP_NO_RENEGOTIATION
+        context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")  # of TLS 1.2; those of 1.3 are all sound
+        context.set_alpn_protocols(["http/1.1"])
+        context.num_tickets = 0  # API servers resume no sessions: client-go keeps none
+        context.sslobject_class = _Handshake
+        self._load(context)
+        if self.clients:
+            with _as_file(self.clients.authorities.content[0]) as file:
+                self.clients.require(context, file)
+        return context
+
+    def _load(self, context: ssl.SSLContext) -> None:
+        name, key_name = self._pair.paths or ("the certificate", "its key")
+
+        def no_password() -> str:
+            message = f"{key_name} is encrypted: decrypt it first, a server has nobody to ask for the password"
+            raise ServerError(message)
+
+        try:
+            with _as_file(self._pair.content[0]) as certificate, _as_file(self._pair.content[1]) as key:
+                context.load_cert_chain(certificate, key, password=no_password)
+        except ssl.SSLError as error:
+            fault = f"{name} and {key_name} are no certificate and key in PEM ({error})"
+            if error.reason == "KEY_VALUES_MISMATCH":
+                fault = f"{key_name} is not the key of {name}"
+            message = f"{fault}: give a pair such as `draguard certs` makes"
+            raise ServerError(message) from error
+
+    def _failed(self, error: ssl.SSLError) -> None:
+        self.failed_handshakes += 1
+        reason = str(error)
+        if error.reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
+            reason = f"the client has no certificate, which --client-ca demands ({error})"
+        elif isinstance(error, ssl.SSLCertVerificationError):
+            reason = f"the client's certificate is not one that --client-ca vouches for: {error.verify_message}"
+        self._told.warning("a TLS handshake failed: %s", reason)
+
+
+class _Latest(ssl.SSLContext):
+    """Begins each handshake with the settings of that moment.
+
+    A server keeps one context for ever, and what a context trusts can only grow; so each renewal makes a new one.
+    An old one lives as long as its connections. Sessions belong to one, too: none outlives the trust it was made in.
+    """
+
+    settings: ssl.SSLContext
+    failed: Callable[[ssl.SSLError], None]
+
+    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
+        handshake = cast("_Handshake", self.settings.wrap_bio(*arguments, **options))
+        handshake.failed = self.failed
+        return handshake
 
 
 class _Handshake(ssl.SSLObject):
     """Tells why a handshake failed, which the event loop passes over in silence."""
+
+    failed: Callable[[ssl.SSLError], None]
 
     def do_handshake(self) -> None:
         try:
@@ -88,65 +176,27 @@ class _Handshake(ssl.SSLObject):
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError):
             raise
         except ssl.SSLError as error:
-            _log.warning("a TLS handshake failed: %s", error)
+            self.failed(error)
             raise
-
-
-def _settings() -> ssl.SSLContext:
-    """Make the settings: TLS 1.2 or later, forward secrecy, HTTP/1.1, which is all an API server speaks to Services."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_RENEGOTIATION
-    context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")  # of TLS 1.2; those of 1.3 are all sound
-    context.set_alpn_protocols(["http/1.1"])
-    context.sslobject_class = _Handshake
-    return context
-
-
-def _read(source: tuple[Path, Path]) -> tuple[bytes, bytes]:
-    contents = []
-    for path in source:
-        try:
-            with path.open("rb") as file:
-                contents.append(file.read(_LARGEST_FILE))
-        except OSError as error:
-            message = f"cannot read {path}: {error.strerror}: `draguard certs` makes a certificate and a key"
-            raise ServerError(message) from error
-    return contents[0], contents[1]
-
-
-def _load(context: ssl.SSLContext, pair: tuple[bytes, bytes], source: tuple[Path, Path] | None) -> None:
-    name, key_name = source or ("the certificate", "its key")
-
-    def no_password() -> str:
-        message = f"{key_name} is encrypted: decrypt it first, a server has nobody to ask for the password"
-        raise ServerError(message)
-
-    try:
-        with _as_file(pair[0]) as certificate, _as_file(pair[1]) as key:
-            context.load_cert_chain(certificate, key, password=no_password)
-    except ssl.SSLError as error:
-        fault = f"{name} and {key_name} are no certificate and key in PEM ({error})"
-        if error.reason == "KEY_VALUES_MISMATCH":
-            fault = f"{key_name} is not the key of {name}"
-        message = f"{fault}: give a pair such as `draguard certs` makes"
-        raise ServerError(message) from error
-    except OSError as error:
-        message = f"cannot hand a key to OpenSSL: {error.strerror}: set TMPDIR to a directory that can be written"
-        raise ServerError(message) from error
 
 
 @contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
     """Give bytes a path, since OpenSSL reads files only; in memory if possible, for the disk may be read-only."""
     file: Any
-    if hasattr(os, "memfd_create"):
-        file = os.fdopen(os.memfd_create("draguard"), "wb")
-        path = f"/proc/self/fd/{file.fileno()}"
-    else:
-        file = tempfile.NamedTemporaryFile(prefix="draguard-")  # noqa: SIM115 - closed below
-        path = file.name
-    with file:
-        file.write(content)
-        file.flush()
-        yield path
+    try:
+        if hasattr(os, "memfd_create"):
+            file = os.fdopen(os.memfd_create("draguard"), "wb")
+            path = f"/proc/self/fd/{file.fileno()}"
+        else:
+            file = tempfile.NamedTemporaryFile(prefix="draguard-")  # noqa: SIM115 - closed below
+            path = file.name
+        with file:
+            file.write(content)
+            file.flush()
+            yield path
+    except ssl.SSLError:  # what OpenSSL says of the content
+        raise
+    except OSError as error:
+        message = f"cannot hand a file to OpenSSL: {error.strerror}: set TMPDIR to a directory that can be written"
+        raise ServerError(message) from error

@@ -1,0 +1,88 @@
+"""Who may ask: clients with a certificate of certain authorities, and of certain names."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from typing import TYPE_CHECKING, Any
+
+from webhook.server.bounded import BoundedLog
+from webhook.server.errors import ServerError
+from webhook.server.followed import Followed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+_MEND = "give --client-ca the certificates, in PEM, of the authorities that sign those of clients"
+_NAMES = frozenset({"DNS", "URI", "email"})
+_LONGEST_TEXT = 300
+_log = logging.getLogger(__name__)
+
+
+class Clients:
+    """The clients that may ask, as TLS has verified their certificates.
+
+    Args:
+        authorities: A file of certificates in PEM; one of them must have signed a client's, for authenticating clients.
+        names: Of these a certificate must have one, exactly as written here, as common name or as alternative name
+            (DNS, URI, email); with none of them any name will do.
+
+    Raises:
+        ServerError: The file cannot be read.
+    """
+
+    def __init__(self, authorities: Path, names: Iterable[str] = ()) -> None:
+        self.authorities = Followed("authorities of clients", [authorities], _MEND)
+        self.refused = 0
+        """How many connections were refused for their names."""
+        self._names = frozenset(names)
+        self._told = BoundedLog(_log)
+
+    def require(self, context: ssl.SSLContext, file: str) -> None:
+        """Let handshakes with these settings demand a certificate.
+
+        Args:
+            context: The settings of a server, which trust nobody yet.
+            file: Where to read the authorities' certificates.
+
+        Raises:
+            ServerError: There is none in the file, or something that would be passed over.
+        """
+        path = self.authorities.paths[0]
+        try:
+            context.load_verify_locations(file)
+        except ssl.SSLError as error:
+            message = f"{path} holds no certificates in PEM ({error}): {_MEND}"
+            raise ServerError(message) from error
+        if context.cert_store_stats()["crl"]:
+            message = f"{path} holds a revocation list, which nobody would look at: {_MEND}, and nothing else"
+            raise ServerError(message)
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate authority may vouch, too, as in Go
+
+    def refusal(self, certificate: Mapping[str, Any], address: object) -> str:
+        """Return why a client may not ask, nothing if it may.
+
+        Args:
+            certificate: Its certificate as ``ssl.SSLSocket.getpeercert`` tells it.
+            address: Where it is, for the log.
+        """
+        names = list(dict.fromkeys(_names(certificate)))
+        if not self._names or not self._names.isdisjoint(names):
+            return ""
+        self.refused += 1
+        has = ", ".join(map(repr, names)) or "no name"
+        has = has if len(has) <= _LONGEST_TEXT else f"{has[:_LONGEST_TEXT]} …"
+        self._told.warning("refused the client at %s: its certificate has %s, no --client-name", address, has)
+        return f"the client certificate has {has}; the webhook's --client-name lists none of that"
+
+
+def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
+    for part in certificate.get("subject", ()):
+        for key, value in part:
+            if key == "commonName":
+                yield value
+    for kind, value in certificate.get("subjectAltName", ()):
+        if kind in _NAMES:
+            yield value

@@ -1,0 +1,59 @@
+"""Files that are looked at again and again while the webhook runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.server.errors import ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_LARGEST_FILE = 1 << 20
+
+
+class Followed:
+    """The content of some files that is in use, and what is found in them later.
+
+    What is compared is their content: a mounted Secret changes by a symbolic link above them.
+
+    Args:
+        what: What they hold, for messages.
+        paths: The files; none if what is in use came from elsewhere, so that nothing is followed.
+        mend: What to do if one cannot be read, for messages.
+        content: What is in use, if it has been read already.
+
+    Raises:
+        ServerError: A file cannot be read.
+    """
+
+    def __init__(self, what: str, paths: Sequence[Path], mend: str, content: tuple[bytes, ...] | None = None) -> None:
+        self.what = what
+        self.paths = tuple(paths)
+        self._mend = mend
+        self.content = self._read() if content is None else content
+        self._found: tuple[bytes, ...] | str = self.content
+
+    def news(self) -> tuple[bytes, ...] | str | None:
+        """Return what is in the files now or why they cannot be read, once; None if that is as it was."""
+        found: tuple[bytes, ...] | str
+        try:
+            found = self._read() if self.paths else self._found
+        except ServerError as error:
+            found = str(error)
+        if found == self._found:
+            return None
+        self._found = found
+        return found
+
+    def _read(self) -> tuple[bytes, ...]:
+        return tuple(map(self._content, self.paths))
+
+    def _content(self, path: Path) -> bytes:
+        try:
+            with path.open("rb") as file:
+                return file.read(_LARGEST_FILE)
+        except OSError as error:
+            message = f"cannot read {path}: {error.strerror}: {self._mend}"
+            raise ServerError(message) from error
