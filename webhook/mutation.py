@@ -6,7 +6,6 @@ changed the object, policies with ``reinvocationPolicy: IfNeeded`` are asked onc
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.policy import mutate as policy
@@ -69,8 +68,7 @@ def mutate(
         return Mutation(verdict, change)
     changed = request.with_object(apply_patch(verdict.object, change.patch))
     again = policy.mutate(complete(changed), policies, authorizer, again=True, deadline=deadline)
-    joined = replace(
-        again,
+    joined = again._replace(
         decisions=verdict.decisions + again.decisions,
         notes=tuple(dict.fromkeys(verdict.notes + again.notes)),
         cost=verdict.cost + again.cost,

@@ -102,7 +102,7 @@ class Evaluation:
 
     Args:
         bindings: What the expressions may use, the variables apart.
-        variables: The policy's variables.
+        variables: The policy's variables; None if the expressions are not about them.
         budget: What all of them may cost together.
         meter: Counts what they cost, and limits each.
     """
@@ -110,12 +110,14 @@ class Evaluation:
     __slots__ = ("_bindings", "_limit", "_meter", "_variables")
 
     def __init__(
-        self, bindings: Mapping[str, Any], variables: Mapping[str, NamedExpression], budget: int, meter: Meter
+        self, bindings: Mapping[str, Any], variables: Mapping[str, NamedExpression] | None, budget: int, meter: Meter
     ) -> None:
         self._meter = meter
         self._limit = meter.cost + budget
-        self._variables = len(variables)
-        self._bindings = {**bindings, "variables": Variables(variables, bindings, meter)}
+        self._variables = len(variables or ())
+        self._bindings = bindings
+        if variables is not None:
+            self._bindings = {**bindings, "variables": Variables(variables, bindings, meter)}
 
     @property
     def budget(self) -> int:

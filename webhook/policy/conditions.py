@@ -46,7 +46,7 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
     seen = {**bindings, "namespaceObject": None}
     if "request" in seen:
         seen["request"] = seen["request"] | {"resource": resource_value(request.resource)}
-    evaluation = Evaluation(seen, {}, MATCH_CONDITIONS_LIMIT, meter)
+    evaluation = Evaluation(seen, None, MATCH_CONDITIONS_LIMIT, meter)
     errors: list[str] = []
     refused = False
     try:

@@ -7,7 +7,6 @@ token is left out: its name is random.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.policy.request import CREATE, text_of
@@ -156,8 +155,7 @@ def completed(request: Request) -> Request:
     obj, old = request.object, request.old_object
     if request.subresource:
         return request
-    return replace(
-        request,
+    return request._replace(
         object=None if obj is None else with_defaults(obj, created=request.operation == CREATE),
         old_object=None if old is None else with_defaults(old, created=True),
         submitted=obj,

@@ -5,7 +5,6 @@ Follows apiserver ``pkg/admission/plugin/policy/mutating`` (dispatcher.go, reinv
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import find, target
@@ -63,8 +62,7 @@ def admit(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_A
     if not changed.allowed:
         return _as_submitted(changed, request)
     verdict = validate(request.with_object(changed.object), policies, authorizer)
-    joined = replace(
-        verdict,
+    joined = verdict._replace(
         decisions=changed.decisions + verdict.decisions,
         notes=tuple(dict.fromkeys(changed.notes + verdict.notes)),
         cost=changed.cost + verdict.cost,
@@ -101,7 +99,7 @@ def _as_submitted(verdict: Verdict, request: Request) -> Verdict:
     """Show the changed object without defaults that nobody has submitted."""
     if request.submitted is None:
         return verdict
-    return replace(verdict, object=without_defaults(verdict.object, request.object, request.submitted))
+    return verdict._replace(object=without_defaults(verdict.object, request.object, request.submitted))
 
 
 def _mutate(session: Session, *, again: bool = False) -> Verdict:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.policy.kinds import Kind, Kinds, Resource, kind_of
 
@@ -25,8 +24,7 @@ DEFAULT_USER: Final[Mapping[str, Any]] = {
 """Who asks, if nobody says otherwise: the user that kubeadm makes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One request.
 
     Args:
@@ -52,7 +50,7 @@ class Request:
     namespace: str = ""
     object: JSONObject | None = None
     old_object: JSONObject | None = None
-    user: Mapping[str, Any] = field(default_factory=lambda: DEFAULT_USER)
+    user: Mapping[str, Any] = DEFAULT_USER
     dry_run: bool = False
     options: Mapping[str, Any] | None = None
     submitted: JSONObject | None = None
@@ -72,7 +70,7 @@ class Request:
 
     def with_object(self, obj: JSONObject | None) -> Request:
         """Return the same request with another object, which has no defaults of its own."""
-        return replace(self, object=obj, submitted=None)
+        return self._replace(object=obj, submitted=None)
 
 
 def metadata_of(obj: object) -> Mapping[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.problem import quoted
 
@@ -61,8 +62,7 @@ class Decision:
         return f"{self.policy.kind} '{self.policy.name}'{binding} denied request: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What policies say of a request, in the API server's words.
 
     Args:
@@ -85,7 +85,7 @@ class Verdict:
     message: str = ""
     causes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    audit_annotations: Mapping[str, str] = field(default_factory=dict)
+    audit_annotations: Mapping[str, str] = MappingProxyType({})
     decisions: tuple[Decision, ...] = ()
     object: Any = None
     notes: tuple[str, ...] = ()
