@@ -1,0 +1,234 @@
+"""Reviews that API servers sent, and what could become of them in the hands of whoever sends a webhook nonsense."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tests.reviews import recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Place = tuple[Any, Any]
+
+OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
+AS_RECORDED = 0.25
+"""The share of reviews that are sent as they were recorded."""
+IN_ASCII = 0.5
+KEY_TWICE = 0.05
+BROKEN = 0.05
+"""The share of bodies that are cut off, or of which bytes are replaced."""
+MOST_MUTATIONS = 3
+
+OTHERS: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    1 << 70,
+    1.5,
+    -0.0,
+    1e308,
+    "",
+    "1",
+    "x y",
+    [],
+    [None],
+    [[]],
+    {},
+    {"": None},
+    {"a": []},
+)
+TEXTS = (
+    "\0",
+    "\u202e\u200b",
+    "\ud800",
+    "\U0001f600" * 40,
+    "é",
+    "\u0130",
+    "\x1b[31m",
+    "../..",
+    "{{.}}",
+    "'; --",
+    "\r\n",
+)
+LENGTHS = (64, 254, 4096, 100_000)
+DEPTHS = (5, 60, 300, 2000, 4900)
+DEEP = 100
+"""Reviews that are nested more deeply may be refused for it."""
+
+_NESTED = re.compile(r'"nested in (lists|fields) (\d+)"')
+_KEY = re.compile(r'(?<!\\)"\w+": ')
+
+
+class Sent(NamedTuple):
+    """A request, and what must be answered.
+
+    Args:
+        path: Where it is sent to.
+        body: What is sent.
+        uid: The review's uid, as it stands in the body; None if the body is no review, which is answered by 400.
+        is_deep: Whether it may be answered by 400, nevertheless.
+    """
+
+    path: str
+    body: bytes
+    uid: str | None
+    is_deep: bool
+
+
+class Reviews:
+    """Any number of reviews, each determined by the seed and its index alone.
+
+    Args:
+        seed: What makes them differ from those of another seed.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._recorded = [(each.path, json.dumps(each.review)) for each in recorded()]
+
+    def __getitem__(self, index: int) -> Sent:
+        """Make a review."""
+        chance = random.Random(f"{self._seed} {index}")  # noqa: S311 - to be repeated, not to be secret
+        path, text = chance.choice(self._recorded)
+        review = json.loads(text)
+        review["request"]["uid"] = f"soak-{index}"
+        if chance.random() >= AS_RECORDED:
+            for _ in range(chance.randint(1, MOST_MUTATIONS)):
+                chance.choice(MUTATIONS)(review, chance)
+        text = _NESTED.sub(_nest, json.dumps(review, ensure_ascii=chance.random() < IN_ASCII))
+        if chance.random() < KEY_TWICE:
+            text = key_twice(text, chance)
+        body = text.encode("utf-8", "surrogatepass")
+        if chance.random() < BROKEN:
+            body = chance.choice((cut_off, scribbled_over))(body, chance)
+        return Sent(path, body, uid_in(body), b"[" * DEEP in body or b'{"a": ' * DEEP in body)
+
+
+def uid_in(body: bytes) -> str | None:
+    """Return the uid of a review that can be answered; None if the body is no such review."""
+    try:
+        review = json.loads(body.decode(), parse_constant=_refuse)
+        request = review["request"]
+        uid = request["uid"]
+        answerable = (
+            (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+            and request["operation"] in OPERATIONS
+            and isinstance(request.get("subResource") or "", str)
+        )
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return None
+    return uid if answerable and isinstance(uid, str) and uid else None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def places(review: Any, kinds: type | tuple[type, ...] = object) -> list[Place]:
+    """Return where values of some types are: the dict or list that holds each, and its key or index there."""
+    found: list[Place] = []
+    holders = [review]
+    while holders:
+        holder = holders.pop()
+        for key, value in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(value, kinds):
+                found.append((holder, key))
+            if isinstance(value, dict | list):
+                holders.append(value)
+    return found
+
+
+def _chosen(review: Any, chance: random.Random, kinds: type | tuple[type, ...] = object) -> Place:
+    return chance.choice(places(review, kinds) or [({"a": ""}, "a")])
+
+
+def dropped(review: Any, chance: random.Random) -> None:
+    """Drop a field or an item."""
+    holder, key = _chosen(review, chance)
+    del holder[key]
+
+
+def doubled(review: Any, chance: random.Random) -> None:
+    """Repeat all items of a list, more or less often."""
+    holder, key = _chosen(review, chance, list)
+    holder[key] = holder[key] * chance.choice((2, 3, 40)) if isinstance(holder[key], list) else holder[key]
+
+
+def retyped(review: Any, chance: random.Random) -> None:
+    """Put a value of another type in place of one."""
+    holder, key = _chosen(review, chance)
+    holder[key] = json.loads(json.dumps(chance.choice(OTHERS)))
+
+
+def lengthened(review: Any, chance: random.Random) -> None:
+    """Repeat a text until it is long."""
+    holder, key = _chosen(review, chance, str)
+    length = chance.choice(LENGTHS)
+    holder[key] = ((holder[key] or "x") * length)[:length]
+
+
+def strange(review: Any, chance: random.Random) -> None:
+    """Insert characters into a text that few expect there."""
+    holder, key = _chosen(review, chance, str)
+    at = chance.randint(0, len(holder[key]))
+    holder[key] = holder[key][:at] + chance.choice(TEXTS) + holder[key][at:]
+
+
+def renamed(review: Any, chance: random.Random) -> None:
+    """Rename a field."""
+    holder, key = _chosen(review, chance)
+    if isinstance(holder, dict):
+        holder[chance.choice((key.upper(), f"{key}s", "", *TEXTS))] = holder.pop(key)
+
+
+def moved(review: Any, chance: random.Random) -> None:
+    """Put the value of one place into another as well."""
+    (holder, key), (other, there) = _chosen(review, chance), _chosen(review, chance)
+    holder[key] = json.loads(json.dumps(other[there]))
+
+
+def nested(review: Any, chance: random.Random) -> None:
+    """Note where a deep value goes: only as text can it be deeper than Python's own encoder takes."""
+    holder, key = _chosen(review, chance)
+    holder[key] = f"nested in {chance.choice(('lists', 'fields'))} {chance.choice(DEPTHS)}"
+
+
+MUTATIONS: tuple[Callable[[Any, random.Random], None], ...] = (
+    dropped,
+    doubled,
+    retyped,
+    lengthened,
+    strange,
+    renamed,
+    moved,
+    nested,
+)
+
+
+def _nest(found: re.Match[str]) -> str:
+    depth = int(found[2])
+    return "[" * depth + "]" * depth if found[1] == "lists" else '{"a": ' * depth + "1" + "}" * depth
+
+
+def key_twice(text: str, chance: random.Random) -> str:
+    """Write a field twice; the second counts."""
+    key = chance.choice(list(_KEY.finditer(text)))
+    return f"{text[: key.start()]}{key[0]}null, {text[key.start() :]}"
+
+
+def cut_off(body: bytes, chance: random.Random) -> bytes:
+    """Leave the end away."""
+    return body[: chance.randrange(len(body))]
+
+
+def scribbled_over(body: bytes, chance: random.Random) -> bytes:
+    """Replace some bytes."""
+    written = bytearray(body)
+    for _ in range(chance.randint(1, 3)):
+        written[chance.randrange(len(written))] = chance.randrange(256)
+    return bytes(written)

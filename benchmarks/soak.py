@@ -1,0 +1,228 @@
+"""Sends recorded and mutated reviews to the webhook, and looks at every answer: python -m benchmarks.soak.
+
+``draguard serve`` with all rules and the policy library gets them over TLS connections that are kept open. Each answer
+must be well-formed; a tenth of the memory, at most, may come and go once it is warm; its log must show no exception.
+Ends with 1 if it does not hold. A review that was answered badly is shown by ``--show INDEX``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import http.client
+import json
+import ssl
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from benchmarks.mutated import Reviews, Sent
+from benchmarks.reviews import POLICIES
+from benchmarks.served import DRAGUARD, Served, served
+from webhook import certs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+REQUESTS = 200_000
+CLIENTS = 4
+WARM_UP = 0.2
+"""The share of the requests after which memory must be flat."""
+FLAT = 0.05
+"""How far it may be from its median then."""
+DEPTH = 20_000
+"""How deep Python may recurse here, so that what the server can read can be read here, too."""
+SHOWN = 10
+"""How many faults are told in full."""
+HEADERS = {"Content-Type": "application/json"}
+
+
+class Soak:
+    """What has come of the requests so far; several threads write it.
+
+    Args:
+        reviews: What is sent.
+        url: Where to.
+        context: Whom to trust.
+    """
+
+    def __init__(self, reviews: Reviews, url: str, context: ssl.SSLContext) -> None:
+        self._reviews = reviews
+        self._address = urlsplit(url).netloc
+        self._context = context
+        self._lock = threading.Lock()
+        self.outcomes: Counter[str] = Counter()
+        self.faults: list[str] = []
+
+    @property
+    def done(self) -> int:
+        """How many requests have been answered, or have failed."""
+        return self.outcomes.total()
+
+    def send(self, indices: Iterable[int]) -> None:
+        """Send reviews over one connection, which is opened anew only if the server ends it."""
+        connection = http.client.HTTPSConnection(self._address, timeout=60, context=self._context)
+        for index in indices:
+            sent = self._reviews[index]
+            try:
+                connection.request("POST", sent.path, sent.body, HEADERS)
+                response = connection.getresponse()
+                self._note(index, fault(sent, response.status, response.read()), str(response.status))
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                self._note(index, f"the connection failed: {error!r}", "failed")
+        connection.close()
+
+    def _note(self, index: int, fault: str, outcome: str) -> None:
+        with self._lock:
+            self.outcomes[outcome] += 1
+            if fault:
+                self.faults.append(f"{index}: {fault}")
+
+
+def fault(sent: Sent, status: int, answer: bytes) -> str:
+    """Say what is wrong with an answer; empty if nothing is."""
+    if status == http.client.BAD_REQUEST and (sent.uid is None or sent.is_deep):
+        return "" if answer.strip() else "400 without a reason"
+    expected = http.client.BAD_REQUEST if sent.uid is None else http.client.OK
+    if status != expected:
+        return f"{status}, not {expected}: {answer[:200]!r}"
+    try:
+        review = json.loads(answer, parse_constant=_refuse)
+        found = list(_faults(review, sent.uid))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        found = [repr(error)]
+    return f"{'; '.join(found)}: {answer[:300]!r}" if found else ""
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _faults(review: Any, uid: str | None) -> Iterable[str]:
+    """Look at an AdmissionReview as an API server does (apiserver ``webhook/request/admissionreview.go``)."""
+    if (review["apiVersion"], review["kind"]) != ("admission.k8s.io/v1", "AdmissionReview"):
+        yield "no AdmissionReview"
+    response = review["response"]
+    if response["uid"] != uid:
+        yield f"the uid is not {uid!r}"
+    if not isinstance(response["allowed"], bool):
+        yield "allowed is neither true nor false"
+    if not response["allowed"]:
+        yield from _faults_of_refusal(response["status"])
+    if ("patch" in response) != (response.get("patchType") == "JSONPatch"):
+        yield "patch and patchType do not go together"
+    if "patch" in response and not all(
+        {"op", "path"} <= operation.keys()
+        for operation in json.loads(base64.b64decode(response["patch"], validate=True))
+    ):
+        yield "the patch is no JSON Patch"
+    if not all(isinstance(text, str) for text in response.get("warnings", ())):
+        yield "a warning is no text"
+    if not all(isinstance(text, str) for text in response.get("auditAnnotations", {}).values()):
+        yield "an audit annotation is no text"
+
+
+def _faults_of_refusal(status: Any) -> Iterable[str]:
+    if not (isinstance(status["code"], int) and isinstance(status["message"], str) and status["message"]):
+        yield "a refusal without code and message"
+    elif status["code"] >= http.client.INTERNAL_SERVER_ERROR:
+        yield "the review could not be answered"
+
+
+def main() -> None:
+    """Send them all; print what came of it."""
+    arguments = parse_arguments()
+    reviews = Reviews(arguments.seed)
+    if arguments.show is not None:
+        sent = reviews[arguments.show]
+        print(sent.path, file=sys.stderr)
+        sys.stdout.buffer.write(sent.body)
+        return
+    sys.setrecursionlimit(DEPTH)
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        certs.issue(directory, ["127.0.0.1"])
+        pair = (f"--tls-cert={directory / certs.CERTIFICATE}", f"--tls-key={directory / certs.KEY}")
+        command = [DRAGUARD, "serve", "--host=127.0.0.1", "--port=0", *pair, f"--policies={POLICIES}"]
+        with served(command, directory / "log") as server:
+            context = ssl.create_default_context(cafile=directory / certs.CA_CERTIFICATE)
+            soak = Soak(reviews, server.url, context)
+            samples = run(soak, server, arguments.requests, arguments.clients)
+        failures = [*told(soak), *memory(samples, arguments.requests), *exceptions(server.log)]
+    for failure in failures:
+        print(f"FAILED: {failure}")
+    sys.exit(bool(failures))
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description="Soak the webhook.")
+    parser.add_argument("--requests", type=int, default=REQUESTS, help="how many (default: %(default)s)")
+    parser.add_argument("--clients", type=int, default=CLIENTS, help="over how many connections (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="which mutations (default: %(default)s)")
+    parser.add_argument("--show", type=int, metavar="INDEX", help="print one of the reviews, and send nothing")
+    return parser.parse_args()
+
+
+def run(soak: Soak, server: Served, requests: int, clients: int) -> list[tuple[int, float]]:
+    """Send reviews; return the memory of all the server's processes in MB after each so many of them."""
+    samples = []
+    started = time.monotonic()
+    with ThreadPoolExecutor(clients) as pool:
+        shares = [pool.submit(soak.send, range(client, requests, clients)) for client in range(clients)]
+        while wait(shares, timeout=0.5).not_done:
+            samples.append((soak.done, sum(server.resident_mb())))
+        samples.append((soak.done, sum(server.resident_mb())))
+        for share in shares:
+            share.result()
+    print(f"{requests} reviews over {clients} connections in {time.monotonic() - started:.0f} s", end="")
+    print(f"; {server.cpu_seconds() / requests * 1e6:.0f} us of CPU a review")
+    return samples
+
+
+def told(soak: Soak) -> list[str]:
+    """Print how requests were answered; return what is wrong with answers."""
+    print(", ".join(f"{count} x {outcome}" for outcome, count in sorted(soak.outcomes.items())))
+    if not soak.faults:
+        return []
+    return [f"{len(soak.faults)} answers are bad, among them", *soak.faults[:SHOWN]]
+
+
+def memory(samples: list[tuple[int, float]], requests: int) -> list[str]:
+    """Print how memory went; return what is wrong with it.
+
+    Args:
+        samples: How many requests had been sent, and the memory then, in MB.
+        requests: How many were sent in the end.
+    """
+    warm = [resident for sent, resident in samples if sent >= WARM_UP * requests]
+    middle = statistics.median(warm)
+    print(
+        f"memory, once warm: {warm[0]:.1f} MB at first, {min(warm):.1f} to {max(warm):.1f}, {warm[-1]:.1f} at the end"
+    )
+    if max(abs(resident - middle) for resident in warm) > FLAT * middle:
+        return [f"memory is not flat: more than {FLAT:.0%} from {middle:.1f} MB"]
+    return []
+
+
+def exceptions(log: Path) -> list[str]:
+    """Print how long the log is; return what is wrong with it."""
+    with log.open(encoding="utf-8", errors="replace") as file:
+        lines = list(file)
+    found = [number for number, line in enumerate(lines) if "Traceback (most recent call last)" in line]
+    print(f"{len(lines)} lines in the log, {len(found)} exceptions")
+    if not found:
+        return []
+    return [f"exceptions, the first of them: {''.join(lines[max(found[0] - 1, 0) : found[0] + 40])}"]
+
+
+if __name__ == "__main__":
+    main()
