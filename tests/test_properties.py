@@ -93,7 +93,7 @@ def insert(holder: Any, key: str, value: Any) -> None:
 )
 @EXAMPLES
 def test_no_object_makes_validate_raise(obj: Any, old: Any, subresource: str) -> None:
-    for problem in validate(obj, old, subresource=subresource):
+    for problem in validate(obj, old, subresource="" if old is None else subresource):
         assert problem.field is not None
         assert problem.message
         assert problem.rule

@@ -106,6 +106,15 @@ def test_a_field_may_need_two_gates() -> None:
     assert validate(resource_slice(device), kubernetes="1.36") == []
 
 
+@pytest.mark.parametrize("gates", [{"DRAPrioritizedList": False}, {"AllBeta": False}])
+def test_a_gate_that_was_switched_off_is_said_to_be(gates: dict[str, bool]) -> None:
+    problems = validate(claim(FIRST_AVAILABLE), kubernetes="1.34", feature_gates=gates)
+    assert problems[0].message == (
+        "dropped: this field needs the feature gate DRAPrioritizedList "
+        "(switched off by --feature-gates; beta and on by default in Kubernetes 1.34)"
+    )
+
+
 @pytest.mark.parametrize(
     ("fields", "kubernetes", "path"),
     [

@@ -603,8 +603,7 @@ def test_one_of_exactly_and_first_available_is_all_that_is_said_from_1_35() -> N
 
 def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
     (problem,) = validate(claim({"name": "a", "count": 1}))
-    assert problem.hint.startswith("in this version, deviceClassName, selectors, ")
-    assert problem.hint.endswith("sit under `exactly` of the request")
+    assert problem.hint == 'did you mean "spec.devices.requests[0].exactly.count"?'
     (problem,) = validate(claim(REQUEST, version="v1beta1"), kubernetes="1.34")
     assert problem.hint.endswith("sit on the request itself")
     (problem,) = validate(claim(REQUEST), kubernetes="1.30")

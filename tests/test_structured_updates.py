@@ -324,6 +324,58 @@ class TestAdminAccess:
         assert (problem.field, str(problem.path)) == (self.FIELD, self.FIELD)
 
 
+class TestStored:
+    """What an update leaves as it is counts as stored: some rules are milder then, the others hold."""
+
+    COSTLY = "{}true{}".format("".join(f"[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(i{n}, " for n in range(6)), ")" * 6)
+    OF_A_GATE = "device.allowMultipleAllocations"
+
+    def device_class(self, expression: str, label: str = "", **spec: Any) -> dict[str, Any]:
+        base = of_kind("DeviceClass", {"selectors": [{"cel": {"expression": expression}}], **spec}, "v1")
+        return changed(base, metadata__labels={"a": label})
+
+    def said(self, expression: str, kubernetes: str = "1.35") -> list[tuple[str, str]]:
+        """Say what is found when only a label changes."""
+        new, old = self.device_class(expression, "new"), self.device_class(expression)
+        return errors(validate(new, old, kubernetes=kubernetes))
+
+    def test_an_expression_that_costs_too_much_is_refused_again(self) -> None:
+        field = "spec.selectors[0].cel.expression"
+        assert self.said(self.COSTLY) == [(field, "Forbidden: too complex, exceeds cost limit")]
+
+    def test_an_expression_that_is_too_long_is_refused_again(self) -> None:
+        field = "spec.selectors[0].cel.expression"
+        assert self.said(f"true //{'x' * 10240}") == [(field, "Too long: may not be more than 10240 bytes")]
+
+    def test_an_expression_may_use_what_new_ones_may_not(self) -> None:
+        assert self.said(self.OF_A_GATE) == []
+        new, old = self.device_class(self.OF_A_GATE), self.device_class("true")
+        assert [field for field, _ in errors(validate(new, old, kubernetes="1.35"))] == [
+            "spec.selectors[0].cel.expression"
+        ]
+
+    def test_until_1_34_every_expression_is_judged_as_new(self) -> None:
+        assert [field for field, _ in self.said(self.OF_A_GATE, "1.34")] == ["spec.selectors[0].cel.expression"]
+
+    def test_parameters_may_be_longer_but_are_still_an_object(self) -> None:
+        config = [{"opaque": LONG}, {"opaque": {"driver": "gpu.example.com", "parameters": [1]}}]
+        new, old = self.device_class("true", "new", config=config), self.device_class("true", config=config)
+        assert errors(validate(new, old)) == [
+            (
+                "spec.config[1].opaque.parameters",
+                'Invalid value: "<value omitted>": must be a valid JSON object',
+            )
+        ]
+
+    def test_selectors_of_a_taint_rule_count_as_stored_in_their_releases(self) -> None:
+        selector = {"selectors": [{"cel": {"expression": self.OF_A_GATE}}]}
+        taint = {"key": "a", "effect": "NoSchedule"}
+        old = of_kind("DeviceTaintRule", {"deviceSelector": selector, "taint": taint})
+        new = changed(old, spec__taint={**taint, "value": "b"})
+        assert errors(validate(new, old, kubernetes="1.34")) == []
+        assert len(errors(validate(new, changed(old, spec__deviceSelector={}), kubernetes="1.34"))) == 1
+
+
 class TestPoolStatusRequest:
     """A question about pools is asked once and answered once."""
 

@@ -24,21 +24,30 @@ def validate(
 ) -> list[Problem]:
     """Say what the API server of a Kubernetes release would say of an object; an empty list means that it takes it.
 
+    Kinds that have nothing to do with Dynamic Resource Allocation are not judged: nothing is said of them.
+
     Args:
         obj: The object as a client would submit it, as plain dicts: unknown fields and wrong types are findings.
         old: The object as the server stored it, for an update; None for a create.
         kubernetes: The release, such as ``"1.30"``; None for the newest that serves the object's version.
-        subresource: ``"status"`` for an update of the status.
+        subresource: ``"status"`` for an update of the status, which needs ``old``; nothing for the object itself.
         feature_gates: Gates that differ from the release's defaults, by name; ``AllAlpha`` and ``AllBeta`` too.
             DRA's own gate counts as on.
         namespace_labels: The labels of the object's namespace.
 
     Raises:
-        ValueError: ``kubernetes`` is no version that is known here.
+        ValueError: ``kubernetes`` is no version that is known here, ``subresource`` no subresource that is judged, a
+            feature gate unknown or locked, or a status is to be judged without ``old``.
     """
-    from webhook.api.judgement import judge  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook.api.judgement import judge, unnamed  # noqa: PLC0415 - `import webhook` stays cheap
 
-    return judge(
+    if subresource not in {"", "status"}:
+        message = f'subresource {subresource!r} is not judged: give "status", or "" for the object itself'
+        raise ValueError(message)
+    if subresource and old is None:
+        message = f"a {subresource} is judged as an update: give the stored object as old"
+        raise ValueError(message)
+    return unnamed(obj) or judge(
         obj,
         old,
         kubernetes=kubernetes,

@@ -9,7 +9,7 @@ from webhook.api.core import NodeSelector
 from webhook.api.meta import CountedMetadata, CountedObject
 from webhook.api.opaque import DeviceConfiguration
 from webhook.api.selectors import selectors
-from webhook.schema import CHANGED, OLDEST, Array, Nested, Struct, Text
+from webhook.schema import OLDEST, STORED, Array, Nested, Struct, Text
 
 CONFIG_MAX_ITEMS = 32
 
@@ -21,12 +21,12 @@ class DeviceClassConfiguration(DeviceConfiguration):
 class DeviceClassSpec(Struct):
     """Which devices belong to the class, and how they are configured."""
 
-    selectors = selectors("What devices of the class must meet.", rechecked={35: CHANGED})
+    selectors = selectors("What devices of the class must meet.", rechecked={35: STORED})
     config = Array(
         Nested(DeviceClassConfiguration),
         "Configuration for drivers.",
         max_items=CONFIG_MAX_ITEMS,
-        rechecked={35: CHANGED},
+        rechecked={35: STORED},
     )
     suitableNodes = Nested(
         NodeSelector,

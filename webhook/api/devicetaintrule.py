@@ -8,7 +8,7 @@ from webhook.api.meta import CountedObject
 from webhook.api.names import dns_label, driver_name, pool_name
 from webhook.api.selectors import selectors
 from webhook.api.taints import DeviceTaintOfRule
-from webhook.schema import CHANGED, MAIN, STATUS, Nested, Struct, Text
+from webhook.schema import MAIN, STATUS, STORED, Nested, Struct, Text
 
 CONDITIONS_MAX_ITEMS = 8
 
@@ -20,7 +20,7 @@ class DeviceTaintSelector(Struct):
     driver = driver_name("The devices' driver.", pointer=True, required_if_given=True)
     pool = Text("The devices' pool.", checked_by=pool_name, pointer=True, required_if_given=True)
     device = dns_label("The device's name.", pointer=True)
-    selectors = selectors("What the devices must meet.", until=34, rechecked={33: CHANGED})
+    selectors = selectors("What the devices must meet.", until=34, rechecked={33: STORED})
 
 
 class DeviceTaintRuleSpec(Struct):

@@ -9,10 +9,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from webhook import formats
 from webhook.api import gates, warned
 from webhook.api.resourceclaim import ADMIN_SINCE, admin_label
-from webhook.api.versions import KINDS, NEWEST, Served, find, misnamed, moved, release_of, served, target
-from webhook.problem import BAD_REQUEST, Path, Problem, invalid, refused
+from webhook.api.versions import (
+    KINDS,
+    NEWEST,
+    Served,
+    find,
+    misnamed,
+    moved,
+    others_with,
+    release_of,
+    served,
+    target,
+)
+from webhook.problem import BAD_REQUEST, Path, Problem, invalid, quoted, refused
 from webhook.schema import (
     CREATE,
     GATE_OFF,
@@ -85,7 +97,7 @@ def judge(
     if misfits:
         dropped = [misfit for misfit in misfits if misfit.rule == GATE_OFF]
         if len(dropped) < len(misfits):
-            return [misfit.problem() for misfit in misfits if misfit.rule != GATE_OFF]
+            return [_undecodable(misfit, struct, obj) for misfit in misfits if misfit.rule != GATE_OFF]
     found = _judged(struct, obj, old, dropped)
     if decoded:  # the API server itself warns of the kind
         return found
@@ -94,10 +106,22 @@ def judge(
     return [*warned.of_kind(obj, kind, struct.target), *found]
 
 
+def _undecodable(misfit: Misfit, struct: CompiledStruct, obj: dict[str, Any]) -> Problem:
+    """Say what the decoder refuses, and of a field that there is not, what it was meant to be."""
+    problem = misfit.problem()
+    if misfit.rule != UNKNOWN_FIELD:
+        return problem
+    from webhook.schema.meant import meant  # noqa: PLC0415 - most objects have no unknown fields
+
+    others = " and ".join(others_with(misfit.path, obj["apiVersion"], obj["kind"]))
+    return replace(problem, hint=meant(struct, misfit.path) or (others and f"a field of {others}"))
+
+
 def _judged(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:
     """Judge what could be decoded."""
     if old is None:
-        found = [*warned.gates_off(dropped, struct.target), *_checked(struct, _without(obj, dropped))]
+        found = [*warned.gates_off(dropped, struct.target), *_homeless(struct, obj)]
+        found += _checked(struct, _without(obj, dropped))
     else:
         before = old if isinstance(old, dict) else _EMPTY
         # The stored object may have fields of a later release; what cannot be decoded cannot have been stored.
@@ -157,7 +181,7 @@ def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any
     if _unconditional(obj, before) and not _kind(struct).unconditional_update:
         path = Path(("metadata", "resourceVersion"))
         return [invalid(path, 0, "must be specified for an update").named("resource-version")]
-    refusals = _preconditions(obj, before)
+    refusals = _preconditions(obj, before, namespaced=_kind(struct).namespaced)
     refusals += warned.not_touched(struct, obj, before)
     obj = _prepared(struct, obj, before)
     changes = struct.change(obj, before) if struct.change else ()
@@ -184,11 +208,29 @@ def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) 
     return _kind(struct).prepare(prepared, old, struct.target)
 
 
-def _preconditions(obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:
+def _homeless(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+    """Find a namespace that cannot exist: the API server looks for it (NamespaceLifecycle) before it validates.
+
+    What belongs to no namespace may state one: it is cleared.
+    """
+    namespace = (obj.get("metadata") or _EMPTY).get("namespace")
+    if not _kind(struct).namespaced or not namespace:
+        return []
+    path, message = Path(("metadata", "namespace")), f"namespaces {quoted(namespace)} not found"
+    return [
+        replace(refused("NotFound", path, message), rule="namespace", hint=f"no namespace can be called so: {detail}")
+        for detail in formats.dns_label(namespace, struct.target.release)[:1]
+    ]
+
+
+def _preconditions(obj: dict[str, Any], old: dict[str, Any], *, namespaced: bool) -> list[Problem]:
     """Find what makes an update one of another object, or of another state (registry/generic/registry/store.go)."""
     new, stored = obj.get("metadata") or _EMPTY, old.get("metadata") or _EMPTY
     path = Path(("metadata",))
     found = []
+    if namespaced and new.get("namespace") and new["namespace"] != (stored.get("namespace") or new["namespace"]):
+        message = "the namespace of the provided object does not match the namespace sent on the request"
+        found.append(refused(BAD_REQUEST, path / "namespace", message).named("namespace"))
     if (new.get("name") or "") != (stored.get("name") or ""):
         ours, theirs = new.get("name") or "", stored.get("name") or ""
         message = f"the name of the object ({ours}) does not match the name on the URL ({theirs})"
@@ -223,14 +265,19 @@ def _admin_namespace(labels: Mapping[str, str] | None, release: int, *, decoded:
     return labels.get(admin_label(release)) == "true"
 
 
+def unnamed(obj: object) -> list[Problem]:
+    """Say that an object does not tell its API version or its kind, without which it is no Kubernetes object."""
+    missing = [field for field in ("apiVersion", "kind") if isinstance(obj, dict) and not obj.get(field)]
+    return [refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served") for field in missing]
+
+
 def _misnamed(obj: dict[str, Any], release: int) -> list[Problem]:
     """Say that there is no such kind, if it is one that nobody but Kubernetes could have."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not misnamed(version, kind):
         return []
-    for field in ("apiVersion", "kind"):
-        if not obj.get(field):
-            return [refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served")]
+    if missing := unnamed(obj):
+        return missing
     message = f'no matches for kind "{kind}" in version "{version}"'
     if kind in KINDS:
         hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(served(str(kind), release)) or 'no version'}"

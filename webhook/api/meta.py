@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
 from webhook.api.values import Time
-from webhook.problem import Path, forbidden, invalid, quoted, required, too_long
+from webhook.problem import Path, forbidden, invalid, quoted, refused, required, too_long
 from webhook.schema import (
     CREATE,
     OLDEST,
@@ -52,6 +52,20 @@ class OwnerReference(Struct):
     blockOwnerDeletion = Bool("Whether the owner cannot be deleted in the foreground before this.", pointer=True)
 
 
+class ManagedFieldsEntry(Struct):
+    """Which fields of an object one manager has set; the API server keeps these entries itself."""
+
+    package = "v1"
+
+    manager = Text("Who has set the fields.")
+    operation = Text("How: Apply or Update.", go="ManagedFieldsOperationType")
+    apiVersion = Text("The API version that the fields are named in.")
+    time = Time("When the manager last changed them.", pointer=True)
+    fieldsType = Text("The form of the fields' names: FieldsV1.")
+    fieldsV1 = Anything("The fields' names.", pointer=True)
+    subresource = Text("The subresource that was updated.")
+
+
 class ObjectMeta(Struct):
     """What every object has: identity, labels, annotations, owners."""
 
@@ -72,7 +86,8 @@ class ObjectMeta(Struct):
     annotations = Map(Text(), "What tools want to keep with the object.")
     ownerReferences = Array(Nested(OwnerReference), "The objects that this one belongs to.")
     finalizers = Array(Text(), "What must be done before the object is removed.")
-    managedFields = Array(Anything(), "Which manager set which fields.")
+    # Not validated: of a list that has an invalid entry, the API server takes none (managedfields, decodeLiveOrNew).
+    managedFields = Array(Nested(ManagedFieldsEntry), "Which manager set which fields.")
 
 
 class Metadata(ObjectMeta):
@@ -140,6 +155,30 @@ def _prefix(text: str) -> str:
 
 _BASE, _RANDOM = 58, "xxxxx"
 """What a generated name is made of: so much of the prefix, and five random characters, which nobody knows before."""
+
+
+@check(Metadata, on=[CREATE])
+def resource_version_of_new(meta: View) -> Iterator[Problem]:
+    """A new object has no resourceVersion; one that has a uid, too, is in a cluster already, and not judged as new.
+
+    The storage refuses it last of all (apiserver ``pkg/storage/etcd3/store.go``, Create), and only if it is a number
+    but 0. kubectl leaves it out by itself; other clients, and those who export objects, do not. Server-side apply
+    takes it, so a webhook, whose objects all have a uid, says nothing.
+    """
+    if not meta.uid and _is_revision(meta.resourceVersion):
+        message = "resourceVersion should not be set on objects to be created"
+        yield replace(refused("InternalError", meta / "resourceVersion", message), hint="leave it out")
+
+
+def _is_revision(version: str) -> bool:
+    digits = version.lstrip("0")
+    return (
+        bool(digits) and digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and int(digits) < _REVISIONS
+    )
+
+
+_REVISIONS = 2**64
+_DIGITS = len(str(_REVISIONS))
 
 
 @check(Metadata, on=[CREATE])

@@ -40,7 +40,8 @@ class RawObject(Anything):
         return [*super().limits(), f"{RAW_MAX_BYTES[32]} bytes of JSON at most", "a JSON object"]
 
     def _checker(self, target: Target) -> Check:
-        limit, wording, needed = target.pick(RAW_MAX_BYTES), target.pick(_WORDING), self.required
+        limit = None if target.stored else target.pick(RAW_MAX_BYTES)
+        wording, needed = target.pick(_WORDING), self.required
 
         def check(value: Any) -> Sequence[Problem]:
             if value is None:

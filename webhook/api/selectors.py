@@ -32,7 +32,7 @@ def compiled(expression: str, target: Target) -> Iterator[Problem]:
     """A CEL expression that comes to true or false and does not cost too much."""
     from webhook.cel.devices import Refusal, compile_selector  # noqa: PLC0415 - most objects have no selectors
 
-    selector = compile_selector(expression, target.release, target.gates)
+    selector = compile_selector(expression, target.release, target.gates, stored=target.stored)
     if isinstance(selector, Refusal) and selector.is_internal:
         yield internal(Path(), selector.detail)
     elif isinstance(selector, Refusal):

@@ -15,7 +15,7 @@ from webhook.api.names import driver_name
 from webhook.api.selectors import compiled
 from webhook.api.values import Quantity
 from webhook.problem import Path, Verbatim, invalid, quoted, required
-from webhook.schema import Anything, Array, Bool, Int, Nested, Struct, Text, check
+from webhook.schema import STORED, Anything, Array, Bool, Int, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,9 @@ class ResourceClaimParameters(Object):
 
     generatedFrom = Nested(ResourceClaimParametersReference, "The driver's parameters it was made from.", pointer=True)
     shareable = Bool("Whether several pods may use the claim at a time.")
-    driverRequests = Array(Nested(DriverRequests), "The requests, one entry for each driver.", unique="driverName")
+    driverRequests = Array(
+        Nested(DriverRequests), "The requests, one entry for each driver.", unique="driverName", rechecked={30: STORED}
+    )
 
 
 @check(ResourceRequest)

@@ -28,12 +28,13 @@ from webhook.api.workloads import (
     ReplicationController,
     StatefulSet,
 )
-from webhook.schema import OLDEST, Array, Map, Nested, Target
+from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from webhook.api.meta import Object
+    from webhook.problem import Path
     from webhook.schema import Struct
 
 NEWEST = 36
@@ -201,6 +202,22 @@ def moved(kind: str, version: str, others: Iterable[str]) -> Iterator[str]:
         yield f"in {' and '.join(versions)}, {text}"
 
 
+def others_with(path: Path, version: str, kind: str) -> Iterator[str]:
+    """Name the other API versions of a kind that have a field, and the releases that serve them.
+
+    Args:
+        path: The field.
+        version: The API version that does not have it.
+        kind: The kind.
+    """
+    from webhook.schema.meant import has  # noqa: PLC0415 - only an unknown field pays for it
+
+    for name, other in VERSIONS.items():
+        each = other.kinds.get(kind)
+        if each and name != version and has(compile_struct(each.type, target(name, each.until, CREATE)), path):
+            yield f"{name} (Kubernetes 1.{each.since} to 1.{each.until})"
+
+
 def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:
     """Go through a type and all that it is made of."""
     yield type_
@@ -217,6 +234,9 @@ def release_of(kubernetes: str) -> int:
     Raises:
         ValueError: It is no version, or none that is known here.
     """
+    if not isinstance(kubernetes, str):  # as a number, 1.30 would be 1.3
+        msg = f'{kubernetes!r} is no text; write the Kubernetes version as "1.{NEWEST}"'
+        raise ValueError(msg)  # noqa: TRY004 - who passes on what a file says expects one kind of error
     match = re.fullmatch(r"v?1\.([0-9]{1,3})(\.[0-9]+)?([-+].*)?", kubernetes, re.ASCII)
     if not match:
         msg = f"{kubernetes!r} is no Kubernetes version; write it as 1.{NEWEST}"

@@ -41,6 +41,8 @@ def gates_off(dropped: Iterable[Misfit], target: Target) -> Iterator[Problem]:
 
 def _described(gate: str, release: int) -> str:
     each, since = stage(gate, release), on_since(gate)
+    if each and each.on:
+        return f"{gate} (switched off by --feature-gates; {each.maturity} and on by default in Kubernetes 1.{release})"
     state = f"{each.maturity} and off in Kubernetes 1.{release}" if each else f"unknown in Kubernetes 1.{release}"
     return f"{gate} ({state}, {f'on by default from 1.{since}' if since else 'on by default in no release so far'})"
 

@@ -9,7 +9,7 @@ from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct, compile_struct
 from webhook.schema.declarations import Declared, Struct, check, declared, exactly_one, transition
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
-from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, NEW, Default, Field
+from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, NEW, STORED, Default, Field
 from webhook.schema.nested import Inlined, Nested
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
@@ -25,6 +25,7 @@ __all__ = [
     "NEW",
     "OLDEST",
     "STATUS",
+    "STORED",
     "UNKNOWN_FIELD",
     "UPDATE",
     "UPDATE_STATUS",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from webhook.problem import Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
 from webhook.schema.decoding import Misfit, gated_field, unknown_field
-from webhook.schema.fields import CHANGED, NO_PROBLEMS, Default
+from webhook.schema.fields import NEW, NO_PROBLEMS, STORED, Default
 from webhook.schema.target import UPDATE, UPDATE_STATUS
 from webhook.schema.view import View
 
@@ -30,7 +30,7 @@ class CompiledStruct:
 
     def __init__(self, type_: type[Struct], target: Target) -> None:
         self.type, self.target = type_, target
-        package, owner = type_.package or target.version, type_.go_name or type_.__name__
+        self._names = owner, package = type_.go_name or type_.__name__, type_.package or target.version
         known = {name: field for name, field in type_.fields.items() if target.has(field.since, field.until)}
         self.fields: dict[str, Compiled] = {
             name: field.compile(target, owner, package) for name, field in known.items()
@@ -73,7 +73,7 @@ class CompiledStruct:
                 if name in self.gated and each not in (None, [], {}, ""):
                     found.append(gated_field(name, self.gated[name]))
             elif name not in self.type.opaque:
-                found.append(unknown_field(name, (*wire, *self.type.opaque), self.type.moved))
+                found.append(unknown_field(name, (*wire, *self.type.opaque)))
         return found
 
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class CompiledStruct:
         return wanted is None or wanted == self.target.subresource
 
     def _recheck(self, name: str) -> str | None:
-        """Tell when an update validates a field again; None for always."""
+        """Tell when or how an update validates a field again; None for always, and as if it were new."""
         if self.target.operation not in {UPDATE, UPDATE_STATUS}:
             return None
         when: str | None = self.target.pick(self.type.fields[name].rechecked)
@@ -245,11 +245,14 @@ class CompiledStruct:
         when, check = self._recheck(name), field.check
         if not when or check is None:
             return field.change
+        stored = self.type.fields[name].compile(self.target.of_stored, *self._names).check if when == STORED else None
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
             found = list(field.change(new, old)) if field.change else []
-            if old is None or (when == CHANGED and field.canonical(new) != field.canonical(old)):
+            if old is None or (when != NEW and field.canonical(new) != field.canonical(old)):
                 found += check(new)
+            elif stored is not None:
+                found += stored(new)
             return found
 
         return change

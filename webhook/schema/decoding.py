@@ -57,18 +57,17 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "") -> tuple[
     return (Misfit(Path(), WRONG_TYPE, describe, suggest),)
 
 
-def unknown_field(name: str, known: Iterable[str], moved: str = "") -> Misfit:
+def unknown_field(name: str, known: Iterable[str]) -> Misfit:
     """Say that a struct has no field of this name, and name the one that was probably meant.
 
     Args:
         name: The field that was submitted.
         known: The fields that there are.
-        moved: What sits in another place than in other versions.
     """
 
     def suggest() -> str:
         nearest = nearest_name(name, known)
-        return f'did you mean "{nearest}"?' if nearest else moved and f"in this version, {moved}"
+        return f'did you mean "{nearest}"?' if nearest else ""
 
     def describe(path: Path) -> str:
         # Go's decoder spells the key of a map like a field.
@@ -108,10 +107,16 @@ def _kind(value: object) -> str:
     return "array" if isinstance(value, list) else "number"
 
 
-def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the name that was probably meant, None if none is near."""
+def nearest_name(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """Return the name that was probably meant, None if none is near.
+
+    Args:
+        name: What was written.
+        known: The names that there are.
+        likeness: How much of both must be the same, from 0 to 1.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
 
     folded = {candidate.lower(): candidate for candidate in known}
-    matches = get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, n=1, cutoff=0.6)
+    matches = get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, n=1, cutoff=likeness)
     return folded[matches[0]] if matches else None

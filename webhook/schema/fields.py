@@ -27,6 +27,8 @@ EMPTY = "empty"
 
 CHANGED = "changed"
 """An update validates the field again only if it has changed."""
+STORED = "stored"
+"""An update validates the field again, but what has not changed as something that is in the cluster already."""
 NEW = "new"
 """An update validates the field again only if it was not set before."""
 
@@ -100,7 +102,8 @@ class Field:
             the object itself. Like other facts it can be a map from the release that brought it: ``{33: ""}``.
         gate: The feature gates without which the API server drops the field.
         empty: What the API server says of a value that is given and empty; it checks nothing else of it.
-        rechecked: When an update validates the field again, if not always: if ``CHANGED``, or only if ``NEW``.
+        rechecked: When or how an update validates the field again, if not always as if it were new: ``CHANGED``,
+            ``STORED`` or ``NEW``.
     """
 
     inline = False

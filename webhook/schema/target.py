@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 CREATE = "create"
@@ -28,6 +29,7 @@ class Target:
         gates: The feature gates that are on.
         admin_namespace: Whether the object's namespace is labelled for admin access; None if nobody knows.
         replaced: The types that look different in this version: those of the newest version, and what replaces them.
+        stored: Whether what is validated is in the cluster already, for which some rules are milder.
     """
 
     version: str
@@ -36,6 +38,7 @@ class Target:
     gates: frozenset[str] = frozenset()
     admin_namespace: bool | None = None
     replaced: Mapping[Any, Any] = field(default_factory=dict)
+    stored: bool = False
     compiled: dict[type, Any] = field(default_factory=dict, repr=False)
     """The types compiled so far."""
 
@@ -43,6 +46,11 @@ class Target:
     def subresource(self) -> str:
         """The subresource that the operation is about: ``MAIN`` or ``STATUS``."""
         return self.operation.partition("/")[2]
+
+    @cached_property
+    def of_stored(self) -> Target:
+        """The same target for what an update leaves as it is."""
+        return replace(self, stored=True, compiled={})
 
     def has(self, since: int, until: int | None) -> bool:
         """Tell whether something that came with one release and went after another exists in this one."""

@@ -1,0 +1,103 @@
+"""A field that there is not is told with what was probably meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.structured import REQUEST, changed, claim, of_kind, resource_slice
+from webhook import validate
+
+FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
+EXACTLY = REQUEST["exactly"]
+
+
+def pod(*claims: dict[str, Any]) -> dict[str, Any]:
+    """Make a pod with claims."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "train"},
+        "spec": {"containers": [{"name": "train", "image": "trainer:1"}], "resourceClaims": list(claims)},
+    }
+
+
+def hint(obj: dict[str, Any], kubernetes: str | None = None) -> str:
+    """Return what the one finding about an object suggests."""
+    (problem,) = validate(obj, kubernetes=kubernetes)
+    assert problem.rule == "unknown-field"
+    return problem.hint
+
+
+@pytest.mark.parametrize(
+    ("obj", "field"),
+    [
+        (claim() | {"name": "claim"}, "metadata.name"),
+        (claim() | {"labels": {}}, "metadata.labels"),
+        (changed(claim(), spec__name="claim"), "metadata.name"),
+        (changed(claim(), spec__requests=[]), "spec.devices.requests"),
+        (changed(claim(), spec__count=1), "spec.devices.requests[].exactly.count"),
+        (claim(REQUEST | {"count": 1}), "spec.devices.requests[0].exactly.count"),
+        (claim(REQUEST, {"name": "b", "exactly": {**EXACTLY, "name": "c"}}), "spec.devices.requests[1].name"),
+        (claim(REQUEST | {"matchAttribute": "a/b"}), "spec.devices.constraints[].matchAttribute"),
+        (resource_slice({"name": "gpu-0", "attributes": {}}, version="v1beta1"), "spec.devices[0].basic.attributes"),
+        (changed(pod(), spec__claims=[]), "spec.resources.claims"),
+    ],
+)
+def test_a_field_of_another_place_is_found(obj: dict[str, Any], field: str) -> None:
+    found = [problem.hint for problem in validate(obj) if problem.rule == "unknown-field"]
+    assert found == [f'did you mean "{field}"?']
+
+
+def test_a_misspelt_field_of_the_same_place_comes_first() -> None:
+    assert hint(changed(claim(), spec__device={})) == 'did you mean "devices"?'
+    assert hint(claim(REQUEST | {"first_available": []})) == 'did you mean "firstAvailable"?'
+
+
+def test_what_is_in_several_places_as_near_is_not_guessed() -> None:
+    # Both constraints and config have it.
+    assert hint(claim(REQUEST, requestz=[])) == 'did you mean "requests"?'
+    assert hint(changed(resource_slice({"name": "gpu-0"}), spec__effect="None")) == ""
+
+
+def test_a_field_of_the_status_is_not_meant() -> None:
+    assert hint(claim() | {"reservedFor": []}) == ""
+
+
+@pytest.mark.parametrize(
+    ("obj", "kubernetes", "history"),
+    [
+        (
+            claim({**FLAT, "firstAvailable": []}, version="v1beta1"),
+            "1.32",
+            "a field since 1.33, not yet in 1.32",
+        ),
+        (
+            claim({**FLAT, "capacity": {}}, version="v1beta1"),
+            "1.33",
+            "a field since 1.34, not yet in 1.33",
+        ),
+        (changed(claim(), spec__controller="a.example.com"), None, "a field until 1.31"),
+        (
+            pod({"name": "gpu", "source": {}}),
+            "1.31",
+            "a field until 1.30; what was in it now sits here itself",
+        ),
+        (
+            pod({"name": "gpu", "resourceClaimName": "shared"}),
+            "1.30",
+            'a field since 1.31, not yet in 1.30; did you mean "spec.resourceClaims[0].source.resourceClaimName"?',
+        ),
+    ],
+)
+def test_a_field_of_other_releases_says_of_which(obj: dict[str, Any], kubernetes: str | None, history: str) -> None:
+    assert hint(obj, kubernetes) == history
+
+
+def test_a_field_of_another_version_says_of_which() -> None:
+    assert hint(changed(claim(), spec__resourceClassName="gpu")) == (
+        "a field of resource.k8s.io/v1alpha2 (Kubernetes 1.27 to 1.30)"
+    )
+    taint = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoSchedule"}, "zzz": 1})
+    assert [problem.hint for problem in validate(taint) if problem.rule == "unknown-field"] == [""]

@@ -1,0 +1,134 @@
+"""Guesses what was meant by a field that there is not: one of another release, of another place, or a misspelt one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.problem import Path
+from webhook.schema.collections import Array, Map
+from webhook.schema.decoding import nearest_name
+from webhook.schema.nested import Nested
+from webhook.schema.target import STATUS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.schema.compiled import CompiledStruct
+    from webhook.schema.fields import Field
+
+MISSPELT = 0.8
+"""How much two names must have in common so that one is taken for the other misspelt, wherever else it exists."""
+MAX_LISTS = 1
+"""Through how many lists a field is looked for in another place."""
+
+
+class _Struct(NamedTuple):
+    """A struct on the way to a field, and where it is."""
+
+    path: Path
+    struct: CompiledStruct
+
+
+class _Place(NamedTuple):
+    """Where a field of some name is: through how many lists, how many steps away, and its path."""
+
+    lists: int
+    steps: int
+    path: str
+
+
+def meant(root: CompiledStruct, path: Path) -> str:
+    """Say what was probably meant by a field that there is not; nothing if nothing is near.
+
+    Args:
+        root: The type of the whole object.
+        path: Where the field was submitted.
+    """
+    name, around = str(path[-1]), list(_around(root, path[:-1]))
+    struct = around[-1].struct
+    known = (*struct.wire, *struct.type.opaque)
+    if misspelt := nearest_name(name, known, MISSPELT):
+        return _did_you_mean(misspelt)
+    if history := _history(struct, name):
+        within = _nearest(around[-1:], name)
+        return f"{history}; {_did_you_mean(within)}" if within else history
+    if place := _nearest(around, name):
+        return _did_you_mean(place)
+    if near := nearest_name(name, known):
+        return _did_you_mean(near)
+    return struct.type.moved and f"in this version, {struct.type.moved}"
+
+
+def has(root: CompiledStruct, path: Path) -> bool:
+    """Tell whether there is such a field, list indices and keys of maps aside."""
+    struct: CompiledStruct | None = root
+    for step in path:
+        if type(step) is str:
+            field = struct.wire.get(step) if struct else None
+            if field is None:
+                return False
+            struct = field.struct
+    return True
+
+
+def _did_you_mean(name: str) -> str:
+    return f'did you mean "{name}"?'
+
+
+def _around(root: CompiledStruct, steps: tuple[str | int, ...]) -> Iterator[_Struct]:
+    """Go through the structs that lead to a field, from the whole object on."""
+    struct = root
+    yield _Struct(Path(), struct)
+    for index, step in enumerate(steps):
+        field = struct.wire.get(str(step)) if type(step) is str else None
+        if field and field.struct:
+            struct, taken = field.struct, index + 1
+            while taken < len(steps) and type(steps[taken]) is not str:  # list indices and keys of maps
+                taken += 1
+            yield _Struct(Path(steps[:taken]), struct)
+
+
+def _declared(struct: CompiledStruct, name: str) -> Iterator[Field]:
+    """Find a field among all that a struct has had in any release."""
+    inlined = (inner.type for each in struct.inline if (inner := struct.fields[each].struct))
+    for type_ in (struct.type, *inlined):
+        if name in type_.fields:
+            yield type_.fields[name]
+
+
+def _history(struct: CompiledStruct, name: str) -> str:
+    """Say which releases have a field that this one does not have."""
+    release = struct.target.release
+    for field in _declared(struct, name):
+        if field.since > release:
+            return f"a field since 1.{field.since}, not yet in 1.{release}"
+        if field.until is not None and field.until < release:
+            emptied = isinstance(field, Nested) and field.type.fields.keys() <= struct.wire.keys()
+            return f"a field until 1.{field.until}" + ("; what was in it now sits here itself" if emptied else "")
+    return ""
+
+
+def _nearest(around: Sequence[_Struct], name: str) -> str:
+    """Find the nearest place that has a field of this name; nothing if several are as near."""
+    places = [
+        _Place(lists, up + steps, path)
+        for up, (where, struct) in enumerate(reversed(around))
+        for lists, steps, path in _below(struct, name, str(where), 0, 1)
+    ]
+    nearest = min(places, default=None)
+    if nearest is None or [each[:2] for each in places].count(nearest[:2]) > 1:
+        return ""
+    return nearest.path
+
+
+def _below(struct: CompiledStruct, name: str, path: str, lists: int, steps: int) -> Iterator[_Place]:
+    """Look for a field in a struct and in what it is made of; nobody writes a status by hand."""
+    dot = f"{path}." if path else ""
+    if name in struct.wire:
+        yield _Place(lists, steps, f"{dot}{name}")
+    for part, field in struct.wire.items():
+        declared = next(_declared(struct, part))
+        within = lists + isinstance(declared, Array | Map)
+        if field.struct and within <= MAX_LISTS and declared.subresource != STATUS:
+            mark = "[]" if within > lists else ""
+            yield from _below(field.struct, name, f"{dot}{part}{mark}", within, steps + 1)
