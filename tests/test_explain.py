@@ -325,11 +325,29 @@ class TestUnknownNames:
             ("ResourceClass.qqqqqq", "ResourceClass has no field qqqqqq: it has apiVersion, kind, metadata, "),
             ("Pod.spec.volumes", "Pod.spec.volumes exists in Kubernetes, but nothing of it is judged here"),
             ("ResourceClass.driverName.x", "ResourceClass.driverName has no field x: it has none"),
+            ("claim", "there is no rule or kind claim: did you mean ResourceClaim or ResourceClaimTemplate or "),
+            (
+                "spec.devices.requests",
+                (
+                    "spec.devices.requests is no rule or kind; a field is spelled with its kind: "
+                    "ResourceClaim.spec.devices.requests, ResourceClaimTemplate.spec.spec.devices.requests"
+                ),
+            ),
+            ("spec.devices.Requests[0].name", "ResourceClaim.spec.devices.requests.name, "),
+            ("selectors", "DeviceClass.spec.selectors, ResourceClaim.spec.devices.requests.exactly.selectors, "),
         ],
     )
     def test_what_was_probably_meant_is_named(self, query: str, message: str) -> None:
         with pytest.raises(UnknownNameError, match=re.escape(message)):
             explain(query)
+
+    def test_an_api_version_needs_no_group(self) -> None:
+        assert explain("ResourceClaim.spec", api_version="v1beta1") == explain(
+            "ResourceClaim.spec", api_version="resource.k8s.io/v1beta1"
+        )
+        assert explain("Pod.spec", api_version="v1") == explain("Pod.spec")
+        with pytest.raises(UnknownNameError, match="API version v7 is not known here: give one of"):
+            explain("Pod", api_version="v7")
 
     def test_a_kind_of_other_releases_is_said_to_be_there(self) -> None:
         message = "Kubernetes 1.29 has no ResourceClassParameters: it is in resource.k8s.io/v1alpha2, Kubernetes 1.30"

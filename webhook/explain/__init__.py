@@ -15,7 +15,7 @@ from webhook.explain.counterparts import counterpart
 from webhook.explain.places import children, kinds, rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webhook.explain.places import Kind, Place
 
@@ -31,7 +31,7 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
 
     Args:
         query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``; nothing for an overview.
-        api_version: The API version to look into; None for the newest that has the kind.
+        api_version: The API version to look into, with its group or without; None for the newest that has the kind.
         kubernetes: The release whose fields and rules are told, such as ``"1.30"``; None for all releases.
 
     Raises:
@@ -39,10 +39,10 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         ValueError: ``kubernetes`` is no version that is known here.
     """
     release = release_of(kubernetes) if kubernetes else None
-    if api_version is not None and api_version not in VERSIONS:
+    if api_version is not None and not any(api_version in _spellings(each) for each in VERSIONS):
         message = f"API version {api_version} is not known here: give one of {', '.join(VERSIONS)}"
         raise UnknownNameError(message)
-    among = [kind for kind in kinds(release) if api_version in {None, kind.api_version}]
+    among = [kind for kind in kinds(release) if api_version is None or api_version in _spellings(kind.api_version)]
     if not query:
         return text.overview(among, rules(among, release))
     # A field may be spelled as in findings: spec.devices.requests[0].name
@@ -57,10 +57,38 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
         message = f"{where} has no {elsewhere[0].name}: it is in {there}"
         raise UnknownNameError(message)
-    nearest = _nearest(name, [*(kind.name for kind in among), *known])
+    if fields := list(_fields(among, [name, *path], release)):
+        shown = f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
+        message = f"{query} is no rule or kind; a field is spelled with its kind: {shown}"
+        raise UnknownNameError(message)
+    alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
+    nearest = " or ".join(alike) or _nearest(name, [*(kind.name for kind in among), *known])
     hint = f"did you mean {nearest}?" if nearest else "`draguard explain` lists what there is"
     message = f"there is no rule or kind {query}: {hint}"
     raise UnknownNameError(message)
+
+
+_SHOWN = 3
+"""How many fields of one name are listed."""
+
+
+def _fields(among: Iterable[Kind], path: Sequence[str], release: int | None) -> Iterator[str]:
+    """Spell the fields of all kinds, in their newest versions, whose paths end so."""
+    wanted = [step.casefold() for step in path]
+    newest: dict[str, Kind] = {}
+    for kind in among:
+        newest.setdefault(kind.name, kind)
+    left = [kind.place for kind in newest.values()]
+    while left:
+        place = left.pop(0)
+        if [step.casefold() for step in place.path[-len(wanted) :]] == wanted:
+            yield str(place)
+        left += children(place, release)
+
+
+def _spellings(api_version: str) -> tuple[str, str]:
+    """Spell an API version in full and without its group."""
+    return api_version, api_version.rpartition("/")[2]
 
 
 def _named(among: Iterable[Kind], name: str) -> list[Kind]:

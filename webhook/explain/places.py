@@ -5,91 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.api.opaque import RawObject
 from webhook.api.versions import VERSIONS, Served
+from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
 from webhook.schema import Array, Declared, Field, Map, Nested, Parsed, Struct, declared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-_EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "required": ("A field that must be given is missing or empty.", lambda field: field.required),
-    "immutable": ("An update changes a field that may not change.", lambda field: field.immutable),
-    "enum": (
-        "A field has a value that is none of its enumeration.",
-        lambda field: bool(getattr(field, "one_of", ())),
-    ),
-    "max-length": (
-        "A text is longer than it may be; its length is that of its UTF-8 bytes.",
-        lambda field: bool(getattr(field, "max_length", None) or getattr(field, "max_bytes", None)),
-    ),
-    "max-items": (
-        "A list or map has more items than it may have.",
-        lambda field: bool(getattr(field, "max_items", None)),
-    ),
-    "minimum": (
-        "A number is less than it may be.",
-        lambda field: getattr(field, "minimum", None) is not None,
-    ),
-    "maximum": (
-        "A number is greater than it may be.",
-        lambda field: getattr(field, "maximum", None) is not None,
-    ),
-    "empty": (
-        "A field is given, but empty; it is to be left out.",
-        lambda field: bool(field.empty),
-    ),
-    "json-object": (
-        "A driver's own configuration is JSON, but no JSON object.",
-        lambda field: isinstance(field, RawObject),
-    ),
-    "duplicate": (
-        "An item of a list repeats an earlier one.",
-        lambda field: getattr(field, "unique", None) is not None,
-    ),
-}
-"""Rules that are a fact about one field: what they say, and which fields state it."""
-
-_EVERY_OBJECT: Mapping[str, str] = {
-    "unknown-field": "The object has a field that its type does not have in this release: strict decoding refuses it.",
-    "wrong-type": "A value is not of its field's type, such as a text where a number belongs: it cannot be decoded.",
-    "not-served": "The release does not serve the object's kind in the object's apiVersion.",
-    "not-an-object": "What was submitted is no JSON object.",
-    "old-object": "The old state of an update is no stored object of this kind.",
-    "old-version": "The old state of an object is in another apiVersion, so the two are not compared.",
-    "name": "An update names another object than the one it is sent to.",
-    "uid": "An update is meant for an earlier object of the same name.",
-    "resource-version": "An update is based on an earlier state than the stored one.",
-    "deprecated": "The API version is deprecated: the API server says so, and from which release on it is gone.",
-    "gate-off": "A kind or a field depends on a feature gate that is off by default; a field is then dropped.",
-    "status-dropped": "A new object has a status: the API server drops it without a word.",
-    "prescheduled-contradiction": "A pod names a node that its own nodeSelector or affinity rules out.",
-    "spec-ignored": "An update of the status changes the spec: the API server keeps the spec as it was.",
-    "status-ignored": "An update of the object changes the status: the API server keeps the status as it was.",
-    "prescheduled": "A pod names its node itself and so bypasses the scheduler; `draguard mutate` changes that.",
-    "policy": "A policy says so: the finding names its expression, and `draguard policy check` and `test` look at it.",
-    "policy-error": "An expression of a policy could not be evaluated for an object, or its parameters are missing.",
-    "assumed": "A policy asks what only a cluster knows; the finding says what was assumed instead.",
-    "duplicate-policy": "Two policies or bindings of a kind have one name: only the first is used.",
-    "policy-without-binding": "No binding names the policy, so it applies to nothing.",
-    "binding-without-policy": "A binding names a policy that is not there.",
-    "param-without-kind": "A binding has parameters, its policy no paramKind: they are not used.",
-    "binding-without-params": "A policy has a paramKind, its binding no paramRef: params is null.",
-    "unknown-resource": "A rule of a policy names a resource that its API group does not have.",
-    "unserved-version": "A rule of a policy names a version in which the release does not serve the resource.",
-    "never-applies": "A match condition is false for every object, so the policy never applies.",
-    "no-condition": "A match condition is true for every object.",
-    "never-refuses": "A validation is true for every object.",
-    "unused-variable": "No expression of the policy uses the variable.",
-    "type-check": "An expression does not fit a kind that the policy is about, such as a misspelt field.",
-    "over-cost": "An expression costs more than the API server allows, whatever the object is.",
-    "suite": "A suite of `draguard policy test` is malformed.",
-    "case": "A case of a suite came out otherwise than expected, or is malformed.",
-    "not-covered": "No case of the suites has seen a validation true, or none false, or a mutation changing anything.",
-    "not-tested": "No suite of `draguard policy test` stands beside the policy.",
-    "unreadable": "A file, or one of its documents, cannot be read as Kubernetes reads it.",
-}
-"""Rules about whole objects and files, which no type declares."""
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class Kind(NamedTuple):
@@ -222,7 +143,7 @@ def parts(place: Place, release: int | None) -> Iterator[Place]:
 
 def rules(among: Iterable[Kind], release: int | None) -> dict[str, Rule]:
     """Collect the rules of kinds by name."""
-    found = {name: Rule(doc, []) for name, doc in _EVERY_OBJECT.items()}
+    found = {name: Rule(doc, []) for name, doc in EVERY_OBJECT.items()}
     for kind in among:
         left = [kind.place]
         while left:
@@ -252,7 +173,7 @@ def declared_at(place: Place, release: int | None) -> Iterator[Stated]:
 
 def _rules_of(field: Field) -> Iterator[Stated]:
     """List the rules that a field states by itself, those of its items included."""
-    for name, (doc, states) in _EVERY_FIELD.items():
+    for name, (doc, states) in EVERY_FIELD.items():
         if states(field):
             yield Stated(name, doc)
     for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None)):

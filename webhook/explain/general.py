@@ -1,0 +1,161 @@
+"""What rules say that no API type states: facts about single fields, and rules about whole objects and files.
+
+The first paragraph of each is what the overview shows; what follows says why, and how to mend it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook.api.opaque import RawObject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def _paragraphs(*texts: str) -> str:
+    return "\n\n".join(texts)
+
+
+EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "required": (
+        _paragraphs(
+            "A field that must be given is missing or empty.",
+            "An empty text, list or struct counts as missing. Where the finding is about a list item, the path is"
+            " the item's: give the field in it.",
+        ),
+        lambda field: field.required,
+    ),
+    "immutable": (
+        _paragraphs(
+            "An update changes a field that may not change.",
+            "Old and new are compared with their defaults set, so adding a default is no change. To change the "
+            "field, delete the object and create it anew; whoever uses it will notice.",
+        ),
+        lambda field: field.immutable,
+    ),
+    "enum": (
+        _paragraphs(
+            "A field has a value that is none of its enumeration.",
+            "The message lists the values there are, which may be others in another release. Upper and lower case"
+            " matter.",
+        ),
+        lambda field: bool(getattr(field, "one_of", ())),
+    ),
+    "max-length": (
+        _paragraphs(
+            "A text is longer than it may be; its length is that of its UTF-8 bytes.",
+            "So a letter with an accent counts as two, also where the API server's message says characters. For a"
+            " driver's own parameters it is the length of their JSON text, in which <, > and & count as six each.",
+        ),
+        lambda field: bool(getattr(field, "max_length", None) or getattr(field, "max_bytes", None)),
+    ),
+    "max-items": (
+        _paragraphs(
+            "A list or map has more items than it may have.",
+            "From Kubernetes 1.35 this is all that is said of such a list; earlier releases check its items as well.",
+        ),
+        lambda field: bool(getattr(field, "max_items", None)),
+    ),
+    "minimum": (
+        "A number is less than it may be.",
+        lambda field: getattr(field, "minimum", None) is not None,
+    ),
+    "maximum": (
+        "A number is greater than it may be.",
+        lambda field: getattr(field, "maximum", None) is not None,
+    ),
+    "empty": (
+        "A field is given, but empty; it is to be left out.",
+        lambda field: bool(field.empty),
+    ),
+    "json-object": (
+        "A driver's own configuration is JSON, but no JSON object.",
+        lambda field: isinstance(field, RawObject),
+    ),
+    "duplicate": (
+        _paragraphs(
+            "An item of a list repeats an earlier one.",
+            "The finding is at the second and each later item. Some lists are unique by a field such as the name,"
+            " others as a whole.",
+        ),
+        lambda field: getattr(field, "unique", None) is not None,
+    ),
+}
+"""Rules that are a fact about one field: what they say, and which fields state it."""
+
+EVERY_OBJECT: Mapping[str, str] = {
+    "unknown-field": _paragraphs(
+        "The object has a field that its type does not have in this release: strict decoding refuses it.",
+        "It may be misspelt, belong to another level, or to another release or API version: the hint says "
+        "which of these seems likely. kubectl asks for strict decoding; a client that does not only gets a "
+        "warning, and the field is dropped.",
+    ),
+    "wrong-type": _paragraphs(
+        "A value is not of its field's type, such as a text where a number belongs: it cannot be decoded.",
+        "YAML takes 1, yes and null for a number, a boolean and nothing: put them in quotes where a text is "
+        "meant. What cannot be decoded is not validated, so there may be more findings afterwards.",
+    ),
+    "not-served": _paragraphs(
+        "The release does not serve the object's kind in the object's apiVersion.",
+        "The hint lists the API versions that the release serves the kind in, and what sits in another place "
+        "there. `draguard explain` shows which releases serve what.",
+    ),
+    "not-an-object": "What was submitted is no JSON object.",
+    "old-object": "The old state of an update is no stored object of this kind.",
+    "old-version": "The old state of an object is in another apiVersion, so the two are not compared.",
+    "name": "An update names another object than the one it is sent to.",
+    "namespace": _paragraphs(
+        "An object is created in a namespace that cannot exist, or updated in another one than its own.",
+        "A namespace's name is a DNS label: lower-case letters, digits and -, 63 at most. To move an object "
+        "to another namespace, create it there.",
+    ),
+    "uid": "An update is meant for an earlier object of the same name.",
+    "resource-version": _paragraphs(
+        "An update is based on an earlier state than the stored one.",
+        "Somebody has changed the object since it was read: read it again, and make the change anew. Without "
+        "a resourceVersion an update is taken whatever the state is, but for kinds that insist on one.",
+    ),
+    "deprecated": _paragraphs(
+        "The API version is deprecated: the API server says so, and from which release on it is gone.",
+        "The object is taken as before. `draguard explain KIND` lists the other versions, and where its "
+        "fields are in them.",
+    ),
+    "gate-off": _paragraphs(
+        "A kind or a field depends on a feature gate that is off; a field is then dropped.",
+        "The API server says nothing of it: the object is stored without the field, and what is left may mean"
+        " something else. If the gate is on in your cluster, say so with --feature-gates. A field that the "
+        "stored object has already is kept.",
+    ),
+    "status-dropped": _paragraphs(
+        "A new object has a status: the API server drops it without a word.",
+        "Drivers, the scheduler and controllers set it later, by an update of the status subresource. "
+        "Exported objects have one: leave it out.",
+    ),
+    "prescheduled-contradiction": "A pod names a node that its own nodeSelector or affinity rules out.",
+    "spec-ignored": "An update of the status changes the spec: the API server keeps the spec as it was.",
+    "status-ignored": "An update of the object changes the status: the API server keeps the status as it was.",
+    "prescheduled": "A pod names its node itself and so bypasses the scheduler; `draguard mutate` changes that.",
+    "policy": "A policy says so: the finding names its expression, and `draguard policy check` and `test` look at it.",
+    "policy-error": "An expression of a policy could not be evaluated for an object, or its parameters are missing.",
+    "assumed": "A policy asks what only a cluster knows; the finding says what was assumed instead.",
+    "duplicate-policy": "Two policies or bindings of a kind have one name: only the first is used.",
+    "policy-without-binding": "No binding names the policy, so it applies to nothing.",
+    "binding-without-policy": "A binding names a policy that is not there.",
+    "param-without-kind": "A binding has parameters, its policy no paramKind: they are not used.",
+    "binding-without-params": "A policy has a paramKind, its binding no paramRef: params is null.",
+    "unknown-resource": "A rule of a policy names a resource that its API group does not have.",
+    "unserved-version": "A rule of a policy names a version in which the release does not serve the resource.",
+    "never-applies": "A match condition is false for every object, so the policy never applies.",
+    "no-condition": "A match condition is true for every object.",
+    "never-refuses": "A validation is true for every object.",
+    "unused-variable": "No expression of the policy uses the variable.",
+    "type-check": "An expression does not fit a kind that the policy is about, such as a misspelt field.",
+    "over-cost": "An expression costs more than the API server allows, whatever the object is.",
+    "suite": "A suite of `draguard policy test` is malformed.",
+    "case": "A case of a suite came out otherwise than expected, or is malformed.",
+    "not-covered": "No case of the suites has seen a validation true, or none false, or a mutation changing anything.",
+    "not-tested": "No suite of `draguard policy test` stands beside the policy.",
+    "unreadable": "A file, or one of its documents, cannot be read as Kubernetes reads it.",
+}
+"""Rules about whole objects and files, which no type declares."""
