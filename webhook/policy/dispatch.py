@@ -127,17 +127,14 @@ class Session:
         """
         matched, uses = invocation.matched, invocation.hook.uses
         assert matched is not None  # noqa: S101 - it has matched
-        bindings = {
-            "object": obj,
-            "oldObject": self._converted("oldObject", self.request.old_object, matched.kind),
-            "params": invocation.params,
-        }
+        bindings = {"object": obj, "params": invocation.params}
         if "request" in uses:
             bindings["request"] = self._request(matched)
         if "namespaceObject" in uses:
             bindings["namespaceObject"] = self._namespace_value
         if "authorizer" in uses or "authorizer.requestResource" in uses:
             bindings |= self._authorizer_bindings
+        bindings["oldObject"] = self._converted("oldObject", self.request.old_object, matched.kind)
         return bindings
 
     def _request(self, matched: Matched) -> JSONObject:

@@ -48,7 +48,7 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure) -> JSON
 
 
 def _expect_typed(obj: JSONObject, schema: Structure, which: str) -> None:
-    errors = list(_type_errors(obj, schema, ""))
+    errors = list(_type_errors(obj, schema))
     if errors:
         # typed/helpers.go, ValidationErrors.Error
         text = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in errors)
@@ -56,8 +56,8 @@ def _expect_typed(obj: JSONObject, schema: Structure, which: str) -> None:
         raise MergeError(msg)
 
 
-def _type_errors(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    """Find where a value is not of its type; null is of every type."""
+def _type_errors(value: Any, shape: Shape) -> Iterator[str]:
+    """Find where a value is not of its type, each place told from the value on; null is of every type."""
     if value is None or isinstance(shape, Anything):
         return
     if isinstance(shape, Scalar):
@@ -67,38 +67,40 @@ def _type_errors(value: Any, shape: Shape, path: str) -> Iterator[str]:
     else:
         error = "" if isinstance(value, dict) else f"expected map, got {_text(value)}"
     if error:
-        yield f"{path}: {error}"
+        yield f": {error}"
     elif isinstance(shape, ListOf):
-        yield from _list_errors(value, shape, path)
-    elif isinstance(shape, MapOf | Structure):
-        yield from _map_errors(value, shape, path)
+        yield from _list_errors(value, shape)
+    elif isinstance(shape, (MapOf, Structure)):
+        yield from _map_errors(value, shape)
 
 
-def _map_errors(value: JSONObject, shape: MapOf | Structure, path: str) -> Iterator[str]:
+def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Iterator[str]:
     for key, each in value.items():
         item = shape.item if isinstance(shape, MapOf) else shape.field(key)
         if item is None:
-            yield f"{path}.{key}: field not declared in schema"
+            yield f".{key}: field not declared in schema"
         else:
-            yield from _type_errors(each, item, f"{path}.{key}")
+            for error in _type_errors(each, item):
+                yield f".{key}{error}"
 
 
-def _list_errors(items: list[Any], shape: ListOf, path: str) -> Iterator[str]:
+def _list_errors(items: list[Any], shape: ListOf) -> Iterator[str]:
     seen: set[Any] = set()
     for index, item in enumerate(items):
         if shape.merging == ATOMIC:
-            yield from _type_errors(item, shape.item, f"{path}[{index}]")
+            for error in _type_errors(item, shape.item):
+                yield f"[{index}]{error}"
             continue
         try:
             key = _key_of(item, shape)
-        except MergeError as error:
-            yield f"{path}: element {index}: {error}"
+        except MergeError as fault:
+            yield f": element {index}: {fault}"
             continue
-        place = f"{path}{_key_text(key, shape)}"
         if key in seen:
-            yield f"{path}: duplicate entries for key {_key_text(key, shape)}"
+            yield f": duplicate entries for key {_key_text(key, shape)}"
         seen.add(key)
-        yield from _type_errors(item, shape.item, place)
+        for error in _type_errors(item, shape.item):
+            yield f"{_key_text(key, shape)}{error}"
 
 
 def _scalar_error(value: Any, code: str) -> str:

@@ -287,7 +287,7 @@ def _changed(obj: JSONObject, mutation: Mutation, value: Any, release: int) -> J
     except (MismatchError, EvaluationError) as error:
         msg = f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)
         raise MutationError(msg) from None
-    return _without_nulls(changed) if schema else changed
+    return _without_nulls(changed) if schema and _has_null(changed) else changed
 
 
 def _merged(obj: JSONObject, value: Any, schema: Structure) -> JSONObject:
@@ -331,6 +331,18 @@ def _expect_decodable(obj: JSONObject, before: JSONObject, release: int) -> None
     for misfit in misfits:
         if misfit.path not in older:
             raise DecodingError(misfit.problem().message)
+
+
+def _has_null(value: Any) -> bool:
+    """Tell whether something is null; what has no nulls stays shared with the object before."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return value is None
+    for each in value:  # noqa: SIM110 - `any` would make a generator for every level
+        if _has_null(each):
+            return True
+    return False
 
 
 def _without_nulls(value: Any) -> Any:

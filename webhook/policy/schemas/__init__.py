@@ -59,22 +59,25 @@ class MapOf(NamedTuple):
 class Structure:
     """A type with fields; an atomic one is replaced as a whole."""
 
-    __slots__ = ("_fields", "_types", "is_atomic", "name")
+    __slots__ = ("_codes", "_shapes", "_types", "is_atomic", "name")
 
     def __init__(
         self, name: str, fields: Mapping[str, str], types: Mapping[str, Structure], *, is_atomic: bool
     ) -> None:
         self.name, self.is_atomic = name, is_atomic
-        self._fields, self._types = fields, types
+        self._codes, self._types = fields, types
+        self._shapes: dict[str, Shape] = {}
 
     def field(self, name: str) -> Shape | None:
         """Return what a field is; None if there is none of this name."""
-        code = self._fields.get(name)
-        return None if code is None else _shape(code, self._types)
+        shape = self._shapes.get(name)
+        if shape is None and (code := self._codes.get(name)) is not None:
+            shape = self._shapes[name] = _shape(code, self._types)
+        return shape
 
     def fields(self) -> Iterator[tuple[str, Shape]]:
         """List all fields."""
-        for name, code in self._fields.items():
+        for name, code in self._codes.items():
             yield name, _shape(code, self._types)
 
 
