@@ -1,10 +1,10 @@
-"""The pages beside the reviews, as a Flask application: whether the webhook is alive and ready."""
+"""The pages beside the reviews, as Flask applications: whether the webhook is alive and ready, and its metrics."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 if TYPE_CHECKING:
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from werkzeug import Response as AnyResponse
 
 _PLAIN = "text/plain; charset=utf-8"
+_OVERVIEW = """\
+/metrics  what is counted and measured, for Prometheus
+/healthz  whether the process is alive
+/readyz   whether reviews can be answered now, and why not
+"""
 
 
 def make_pages(unready: Callable[[], Iterable[str]]) -> Flask:
@@ -38,5 +43,28 @@ def make_pages(unready: Callable[[], Iterable[str]]) -> Flask:
         response.set_data(f"{error.name}: {error.description}\n")
         response.content_type = _PLAIN
         return response
+
+    return app
+
+
+def make_monitoring_pages(
+    unready: Callable[[], Iterable[str]], exposition: Callable[[str], tuple[bytes, str]]
+) -> Flask:
+    """Make the application of the monitoring port: ``GET /``, ``/metrics``, ``/healthz``, ``/readyz``.
+
+    Args:
+        unready: Returns the reasons why reviews cannot be answered now, none if they can.
+        exposition: Returns the metrics and their content type, given what a client accepts.
+    """
+    app = make_pages(unready)
+
+    @app.get("/")
+    def overview() -> Response:
+        return Response(_OVERVIEW, content_type=_PLAIN)
+
+    @app.get("/metrics")
+    def metrics() -> Response:
+        text, content_type = exposition(request.headers.get("Accept", ""))
+        return Response(text, content_type=content_type)
 
     return app

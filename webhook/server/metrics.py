@@ -1,0 +1,251 @@
+"""What is counted and measured, for Prometheus.
+
+Every label has a bounded set of values, whatever a client sends: kinds that draguard does not know are ``other``, and
+policies are those of the configuration.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cache
+from importlib.metadata import version
+from math import nan
+from typing import TYPE_CHECKING, Final, get_args
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    values,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from webhook.admission.record import FAILED, Endpoint
+from webhook.api.versions import NEWEST, VERSIONS
+from webhook.server.monitoring import Monitor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from webhook.admission import Record
+    from webhook.server.monitoring import Shared
+    from webhook.server.tls import Certificate
+
+REFUSALS: Final = (400, 405, 408, 413, 415, 431, 503)
+"""The statuses of requests that are refused before anything of them is reviewed."""
+OTHER: Final = "other"
+"""The kind of whatever draguard knows no rules of."""
+
+_BUCKETS = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_KINDS: Mapping[tuple[str, str], str] = {
+    (kind, group): f"{kind}.{group}" if group else kind  # as GroupKind.String() of apimachinery writes it
+    for group, kinds in ((name.rpartition("/")[0], version.kinds) for name, version in VERSIONS.items())
+    for kind in kinds
+}
+
+
+class Metrics(Monitor):
+    """Counts and measures what happens in this process.
+
+    Args:
+        kubernetes: The release whose rules hold, such as ``"1.30"``; None for the newest that knows an object's fields.
+        shared: Where worker processes keep their metrics together; None if there is but this process. Make the metrics
+            in the worker itself: what any process has made counts, even if nothing ever happens there.
+    """
+
+    def __init__(self, kubernetes: str | None = None, shared: Shared | None = None) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each
+        self._exposed = registry = CollectorRegistry()
+        if shared is not None:
+            self._exposed = CollectorRegistry()
+            MultiProcessCollector(self._exposed, _keep_in(shared))  # type: ignore[no-untyped-call]
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"draguard_{name}", text, labels, registry=registry)
+
+        def gauge(name: str, text: str, mode: str = "livemin") -> Gauge:
+            return Gauge(name, text, registry=registry, multiprocess_mode=mode)  # type: ignore[arg-type]
+
+        # Finding a child by its labels takes longer than counting; there are only so many of them.
+        self._reviews = cache(
+            counter("reviews_total", "AdmissionReviews answered.", "endpoint", "kind", "operation", "decision").labels
+        )
+        self._seconds = cache(
+            Histogram(
+                "draguard_review_duration_seconds",
+                "Time from a review's last byte to its answer.",
+                ["endpoint"],
+                buckets=_BUCKETS,
+                registry=registry,
+            ).labels
+        )
+        self._failures = cache(
+            counter("review_failures_total", "Reviews that the failure policy had to answer.", "endpoint").labels
+        )
+        self._findings = cache(counter("findings_total", "Findings of rules.", "rule", "mode").labels)
+        self._policy_findings = cache(
+            counter("policy_findings_total", "Findings of policies.", "policy", "mode").labels
+        )
+        self._policy_errors = cache(
+            counter("policy_errors_total", "Policies that could not be asked.", "policy").labels
+        )
+        self._patched = cache(counter("patched_total", "Reviews whose answer changes the object.", "kind").labels)
+        self._cost = counter("cel_cost_total", "What evaluating policies has cost, in CEL's units.")
+        self._refused = cache(
+            counter("http_requests_refused_total", "Requests refused before they were reviewed.", "status").labels
+        )
+        self._expiration = gauge(
+            "draguard_certificate_expiration_timestamp_seconds", "When the serving certificate expires, in Unix time."
+        )
+        self._certificate_good = gauge(
+            "draguard_certificate_last_reload_successful", "Whether the newest files for TLS are in use."
+        )
+        self._certificate_failures = counter(
+            "certificate_reload_failures_total", "New certificates, or authorities of clients, that were refused."
+        )
+        self._handshake_failures = counter("tls_handshake_failures_total", "TLS handshakes that failed.")
+        self._tls = -1, 0, 0  # renewals, refusals, failed handshakes: what is served first is news, too
+        self._policies = gauge("draguard_policies", "Policies that are asked.")
+        self._generation = gauge("draguard_policy_set_generation", "How many times policies were loaded.")
+        self._policies_good = gauge(
+            "draguard_policies_last_reload_successful", "Whether the policies in the files are those asked."
+        )
+        self._policy_failures = counter("policy_reload_failures_total", "New sets of policies that were refused.")
+        self._connections = gauge("draguard_open_connections", "Open connections for reviews.", "livesum")
+        self._process = _Process(registry)
+        build = {"version": version("draguard"), "python": platform.python_version()}
+        Gauge(
+            "draguard_build_info",
+            "1, and what this is.",
+            [*build, "kubernetes"],
+            registry=registry,
+            multiprocess_mode="max",
+        ).labels(**build, kubernetes=kubernetes or f"up to 1.{NEWEST}").set(1)
+
+        # A series that begins with its first event hides that event from rate() and increase().
+        for endpoint in get_args(Endpoint):
+            self._failures(endpoint)
+            self._seconds(endpoint)
+        for status in REFUSALS:
+            self._refused(status)
+
+    def reviewed(self, record: Record, seconds: float) -> None:
+        """Count an answered review.
+
+        Args:
+            record: What is told of it.
+            seconds: How long it took.
+        """
+        name, group, _ = record.kind
+        kind = _KINDS.get((name, group), OTHER)
+        self._reviews(record.endpoint, kind, record.operation, record.decision).inc()
+        self._seconds(record.endpoint).observe(seconds)
+        if record.cost:
+            self._cost.inc(record.cost)
+        if record.patched:
+            self._patched(kind).inc()
+        if record.decision == FAILED:
+            self._failures(record.endpoint).inc()
+        for found in record.found:
+            if found.is_error:
+                self._policy_errors(found.policy).inc()
+            if found.policy:
+                self._policy_findings(found.policy, found.mode).inc()
+            else:
+                self._findings(found.rule, found.mode).inc()
+
+    def refused(self, status: int) -> None:
+        """Count a request that is refused before it is reviewed."""
+        self._refused(status).inc()
+
+    def policies_served(self, names: Iterable[str], generation: int) -> None:
+        """Note which policies are asked from now on."""
+        known = set(names)
+        for name in known:
+            self._policy_errors(name)
+        self._policies.set(len(known))
+        self._generation.set(generation)
+        self._policies_good.set(1)
+
+    def policies_refused(self) -> None:
+        """Count a new set of policies that cannot be asked."""
+        self._policy_failures.inc()
+        self._policies_good.set(0)
+
+    def tick(self, connections: int, certificate: Certificate) -> None:
+        """Measure what changes without being told.
+
+        Args:
+            connections: How many connections are open.
+            certificate: What is served with.
+        """
+        self._connections.set(connections)
+        self._process.measure()
+        renewed, refused, failed = certificate.renewals, certificate.refusals, certificate.failed_handshakes
+        before, self._tls = self._tls, (renewed, refused, failed)
+        self._handshake_failures.inc(failed - before[2])
+        self._certificate_failures.inc(refused - before[1])
+        if refused > before[1]:
+            self._certificate_good.set(0)
+        elif renewed > before[0]:
+            self._certificate_good.set(1)
+            end = certificate.not_after
+            self._expiration.set(end.timestamp() if end else nan)
+
+    def exposition(self, accept: str) -> tuple[bytes, str]:
+        """Write everything as Prometheus reads it: in its text format, or in OpenMetrics if that is asked for.
+
+        Args:
+            accept: The request's header ``Accept``.
+
+        Returns:
+            The text, and its content type.
+        """
+        encode, content_type = choose_encoder(accept)
+        return encode(self._exposed), content_type
+
+
+class _Process:
+    """CPU, memory and files of this process, in metrics that add up over the workers.
+
+    prometheus_client measures the process that happens to be asked, and no workers that have ended.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._measured = ProcessCollector(registry=None)
+        self._cpu_before = 0.0
+        self._cpu: Counter | None = None
+        self._gauges: dict[str, Gauge] = {}
+        for metric in self._measured.collect():
+            if metric.type == "counter":
+                self._cpu = Counter(metric.name, metric.documentation, registry=registry)
+            else:
+                self._gauges[metric.name] = Gauge(
+                    metric.name,
+                    metric.documentation,
+                    registry=registry,
+                    multiprocess_mode="livemin" if metric.name == "process_start_time_seconds" else "livesum",
+                )
+        self.measure()
+
+    def measure(self) -> None:
+        """Take them up."""
+        for metric in self._measured.collect():
+            value = metric.samples[0].value
+            if metric.name in self._gauges:
+                self._gauges[metric.name].set(value)
+            elif self._cpu is not None:
+                self._cpu.inc(value - self._cpu_before)
+                self._cpu_before = value
+
+
+def _keep_in(shared: Shared) -> str:
+    """Keep the metrics that are made from now on in files, which a worker takes over from the one before it."""
+    directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(shared.directory)
+    values.ValueClass = values.MultiProcessValue(lambda: shared.worker)  # type: ignore[no-untyped-call]
+    return directory
