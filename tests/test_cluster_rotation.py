@@ -10,11 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from webhook.cluster import ClusterError, Lifetimes
-from webhook.cluster.rotation import Step, step
+from webhook.cluster.rotation import step
 from webhook.issuing import CertificateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from webhook.cluster.secret import Step
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAMES = ("draguard.draguard-system.svc",)

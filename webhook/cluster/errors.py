@@ -8,4 +8,8 @@ class ClusterError(Exception):
 
 
 class Conflict(ClusterError):  # noqa: N818 - the API server's own word
-    """Somebody else has changed the object; read it again and look what is to be done now."""
+    """Somebody else has changed the object: read it again, and look what is to be done now."""
+
+
+class NotFound(ClusterError):  # noqa: N818 - the API server's own word
+    """The object does not exist."""

@@ -19,13 +19,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from webhook.cluster.secret import BUNDLE, KEY, NEXT_KEY, NEXT_TRUSTED, SERVING, SERVING_KEY, Step
 from webhook.issuing import Certified, alternative_names, key_pem, new_authority, pem, sign
 
 if TYPE_CHECKING:
@@ -33,32 +34,10 @@ if TYPE_CHECKING:
 
     from webhook.cluster.options import Lifetimes
 
-BUNDLE, KEY = "ca.crt", "ca.key"
-"""The authorities to trust, and the key of the one that signs."""
-
-NEXT_KEY, NEXT_TRUSTED = "next.key", "next.trusted"
-"""The key of the authority that will sign next, and since when every webhook configuration trusts it."""
-
-SERVING, SERVING_KEY = "tls.crt", "tls.key"
-
 _BACKDATED = timedelta(hours=1)
 """For API servers whose clocks differ."""
 
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----\s.+?-----END CERTIFICATE-----", re.DOTALL)
-
-
-class Step(NamedTuple):
-    """A change of the Secret.
-
-    Args:
-        kind: ``recover``, ``announce``, ``await``, ``switch``, ``renew`` or ``retire``.
-        why: The reason, for people.
-        data: All that the Secret is to hold from now on.
-    """
-
-    kind: str
-    why: str
-    data: dict[str, bytes]
 
 
 def step(

@@ -1,0 +1,80 @@
+"""Asks for the next step in a process of its own.
+
+``cryptography`` takes 9 MB of whoever has imported it, and it is needed for a moment every ten minutes, by one replica.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from webhook.cluster.errors import ClusterError
+from webhook.cluster.options import Lifetimes
+from webhook.cluster.secret import Step, decode, decode_all, encode, encode_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_PATIENCE = 60.0  # seconds
+
+
+def decide(
+    data: Mapping[str, bytes],
+    now: datetime,
+    names: Sequence[str],
+    lifetimes: Lifetimes,
+    trusted: Sequence[bytes] | None,
+) -> Step | None:
+    """Return what :func:`webhook.cluster.rotation.step` returns, without its memory.
+
+    Raises:
+        ClusterError: It cannot be found out.
+    """
+    question = {
+        "data": encode_all(data),
+        "now": now.isoformat(),
+        "names": list(names),
+        "lifetimes": [part.total_seconds() for part in (lifetimes.authority, lifetimes.serving, lifetimes.overlap)],
+        "trusted": None if trusted is None else [encode(bundle) for bundle in trusted],
+    }
+    try:
+        done = subprocess.run(  # noqa: S603 - this module
+            [sys.executable, "-P", "-m", __name__],
+            input=json.dumps(question).encode(),
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,  # whoever reaps all children may have taken the exit code
+        )
+        answer = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        message = f"the certificates cannot be looked at: {type(error).__name__}"  # what it holds may be a key
+        raise ClusterError(message) from error
+    if answer and "fault" in answer:
+        raise ClusterError(answer["fault"])
+    return Step(answer["kind"], answer["why"], decode_all(answer["data"])) if answer else None
+
+
+def answer(question: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Answer a question as :func:`decide` asks it, in terms of JSON."""
+    from webhook.cluster.rotation import step  # noqa: PLC0415 - not in the process that asks
+    from webhook.issuing import CertificateError  # noqa: PLC0415
+
+    trusted = question["trusted"]
+    try:
+        found = step(
+            decode_all(question["data"]),
+            datetime.fromisoformat(question["now"]),
+            question["names"],
+            Lifetimes(*(timedelta(seconds=seconds) for seconds in question["lifetimes"])),
+            None if trusted is None else [decode(bundle) for bundle in trusted],
+        )
+    except CertificateError as error:
+        return {"fault": str(error)}
+    return found and {"kind": found.kind, "why": found.why, "data": encode_all(found.data)}
+
+
+if __name__ == "__main__":
+    json.dump(answer(json.load(sys.stdin)), sys.stdout)

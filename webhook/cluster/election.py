@@ -1,0 +1,108 @@
+"""One leader among the replicas, by a Lease: client-go's leader election (tools/leaderelection/leaderelection.go).
+
+Clocks of different machines are never compared. A replica measures by its own clock since when it has seen the Lease
+unchanged; a leader stops leading well before others may take its place.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from webhook.cluster.errors import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webhook.cluster.api import Api, Json, Ref
+
+LEASE_SECONDS = 15
+RENEW_SECONDS = 10
+"""A leader that has not renewed for so long leads no more; a request it has just sent is over when the Lease ends."""
+
+RETRY_SECONDS = 2
+
+_log = logging.getLogger(__name__)
+
+
+class Election:
+    """A candidate.
+
+    Args:
+        api: The API server.
+        lease: The Lease, which must exist.
+        identity: The candidate's name, which no other process has.
+        clock: Seconds that only go forward.
+    """
+
+    def __init__(self, api: Api, lease: Ref, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api = api
+        self._lease = lease
+        self._identity = identity
+        self._clock = clock
+        self._seen: Json | None = None
+        self._seen_at = clock()
+        self._until = self._seen_at
+
+    @property
+    def leading(self) -> bool:
+        """Whether this candidate leads now."""
+        return self._clock() < self._until
+
+    def campaign(self) -> None:
+        """Take the Lease if nobody holds it, renew it if it is held already.
+
+        Raises:
+            ClusterError: The Lease cannot be read or written.
+        """
+        was_leading, started = self.leading, self._clock()
+        lease = self._api.get(self._lease)
+        spec = lease.get("spec") or {}
+        if spec != self._seen:
+            self._seen, self._seen_at = spec, self._clock()
+        holder = spec.get("holderIdentity")
+        if holder and holder != self._identity:
+            self._until = started
+            if was_leading:
+                _log.warning("%s is leader in place of this one", holder)
+            if self._clock() < self._seen_at + _duration(spec):
+                return
+        now = _micro_time()
+        taken: Json = {"holderIdentity": self._identity, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
+        if holder != self._identity:
+            taken |= {"acquireTime": now, "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1}
+        self._write(lease, spec | taken)
+        self._until = started + RENEW_SECONDS
+        if not was_leading:
+            _log.info("leader: %s holds %s", self._identity, self._lease.what)
+
+    def release(self) -> None:
+        """Let go of the Lease, so that another can lead at once; never raises."""
+        if not self.leading:
+            return
+        self._until = self._clock()
+        try:
+            lease = self._api.get(self._lease)
+            spec = lease.get("spec") or {}
+            if spec.get("holderIdentity") == self._identity:
+                # As client-go leaves it: held by nobody, for a second.
+                spec.pop("holderIdentity")
+                self._write(lease, spec | {"leaseDurationSeconds": 1, "renewTime": _micro_time()})
+                _log.info("no more leader: %s is released", self._lease.what)
+        except ClusterError as error:
+            _log.warning("the others will wait %d s for the lead: %s", LEASE_SECONDS, error)
+
+    def _write(self, lease: Json, spec: Json) -> None:
+        self._api.patch(self._lease, lease, [{"op": "add", "path": "/spec", "value": spec}])
+
+
+def _duration(spec: Json) -> int:
+    seconds: Any = spec.get("leaseDurationSeconds")
+    return seconds if isinstance(seconds, int) else LEASE_SECONDS
+
+
+def _micro_time() -> str:
+    """Return the time for people to read; that it has changed is what tells others of a renewal."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,93 @@
+"""The pair on disk, changed as kubelet changes a mounted Secret (pkg/volume/util/atomic_writer.go)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import ssl
+import tempfile
+from pathlib import Path
+
+from webhook.cluster.errors import ClusterError
+from webhook.cluster.secret import SERVING, SERVING_KEY
+
+_DATA = "..data"
+
+
+class Pair:
+    """``tls.crt`` and ``tls.key`` in a directory that nobody else writes to.
+
+    Both are links through ``..data``, which is replaced as a whole: whoever opens them through it gets files that
+    belong together.
+
+    Args:
+        directory: Where they are, best in memory; made if it is missing.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def is_usable(self) -> bool:
+        """Tell whether a certificate and its key are there, from an earlier life of the container for instance."""
+        return not _fault(self.directory)
+
+    def put(self, certificate: bytes, key: bytes) -> None:
+        """Replace both at once, readable by their owner only.
+
+        Raises:
+            ClusterError: They do not belong together, or cannot be written; what was there stays.
+        """
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            new = Path(tempfile.mkdtemp(prefix="..", dir=self.directory))
+            try:
+                _write(new / SERVING, certificate)
+                _write(new / SERVING_KEY, key)
+                if fault := _fault(new):
+                    message = f"the pair in the Secret is refused, the one in use kept: {fault}"
+                    raise ClusterError(message)
+                self._turn_to(new)
+            finally:
+                self._sweep()
+        except OSError as error:
+            message = f"cannot write to {self.directory}: {error.strerror}: give a directory that can be written"
+            raise ClusterError(message) from error
+
+    def _turn_to(self, new: Path) -> None:
+        for name in (SERVING, SERVING_KEY):
+            _link(self.directory / name, f"{_DATA}/{name}")
+        _link(self.directory / _DATA, new.name)
+
+    def _sweep(self) -> None:
+        """Remove what is not in use, be it the pair before or the remains of a crash."""
+        current = os.path.realpath(self.directory / _DATA)
+        for path in self.directory.glob("..?*"):
+            if path.is_dir() and not path.is_symlink() and os.path.realpath(path) != current:
+                shutil.rmtree(path)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+
+
+def _link(path: Path, target: str) -> None:
+    """Let a symbolic link be there and point to a target, without a moment in which it does not."""
+    if path.is_symlink() and path.readlink() == Path(target):
+        return
+    new = path.with_name("..new")
+    new.unlink(missing_ok=True)
+    new.symlink_to(target)
+    new.replace(path)
+
+
+def _fault(directory: Path) -> str:
+    """Return why the pair in a directory cannot be served with, nothing if it can."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(directory / SERVING, directory / SERVING_KEY, password="")
+    except ssl.SSLError as error:
+        return error.reason or "no certificate and key in PEM"
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

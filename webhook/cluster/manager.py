@@ -1,0 +1,305 @@
+"""Keeps a replica supplied with its certificate, and, if it leads, the cluster with what to trust.
+
+One thread does all. It tries for the Lease every two seconds and looks at the Secret every five; whatever fails is
+tried again, less and less often, while serving goes on with the pair on disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from webhook.cluster import api
+from webhook.cluster.deciding import decide as decide_elsewhere
+from webhook.cluster.election import RETRY_SECONDS, Election
+from webhook.cluster.errors import ClusterError, Conflict, NotFound
+from webhook.cluster.files import Pair
+from webhook.cluster.secret import BUNDLE, SERVING, SERVING_KEY, decode, decode_all, encode, encode_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from webhook.cluster.api import Json, Ref
+    from webhook.cluster.options import Lifetimes, Options
+    from webhook.cluster.secret import Step
+
+    Decide = Callable[[Mapping[str, bytes], datetime, Sequence[str], Lifetimes, Sequence[bytes] | None], Step | None]
+
+LOOK_SECONDS = 5
+OBTAIN_SECONDS = 300.0
+
+_LONGEST_PAUSE = 30
+_JUDGE_AGAIN = timedelta(minutes=10)
+_log = logging.getLogger(__name__)
+
+
+class Manager:
+    """Manages the certificates of this replica's webhook.
+
+    Args:
+        options: Which objects of the cluster are concerned.
+        decide: What :func:`webhook.cluster.rotation.step` does, wherever.
+        clock: Seconds that only go forward.
+
+    Attributes:
+        rotations: How many changes of the Secret this replica has made, by their kind.
+        refusals: How many pairs in the Secret could not be used.
+        errors: How many rounds have failed.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        decide: Decide = decide_elsewhere,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.rotations: Counter[str] = Counter()
+        self.refusals = 0
+        self.errors = 0
+        self._options = options
+        self._decide = decide
+        self._clock = clock
+        self._api = api.Api(options.account, options.server)
+        self._secret = api.secret(options)
+        self._configurations = api.configurations(options)
+        self._election = Election(self._api, api.lease(options), options.identity, clock)
+        self._pair = Pair(options.directory)
+        self._serving: tuple[bytes, bytes] | None = None
+        self._refused: tuple[bytes, bytes] | None = None
+        self._missing: list[str] = []
+        self._judged: tuple[object, datetime] | None = None
+        self._campaigning = _Task(self._election.campaign, RETRY_SECONDS)
+        self._looking = _Task(self._look, LOOK_SECONDS)
+        self._ended = threading.Event()
+        self._obtaining = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def leading(self) -> bool:
+        """Whether this replica is the one that changes things."""
+        return self._election.leading
+
+    @property
+    def last_error(self) -> str:
+        """What went wrong in the last round, nothing if it went well."""
+        return "; ".join(task.error for task in (self._campaigning, self._looking) if task.error)
+
+    def unready(self) -> Iterator[str]:
+        """Return why nothing can be served; what is wrong later is in ``last_error``, for serving goes on."""
+        if self._serving is None and not self._pair.is_usable():
+            why = self.last_error or f"waiting for the leader to fill {self._secret.what}"
+            yield f"there is no serving certificate yet: {why}"
+
+    def start(self, seconds: float = OBTAIN_SECONDS) -> None:
+        """Wait until there is a pair on disk, then look after it in a thread.
+
+        Args:
+            seconds: How long to wait at most.
+
+        Raises:
+            ClusterError: There was none in time, or :meth:`stop` was called.
+        """
+        self.obtain(seconds)
+        self.follow()
+
+    def obtain(self, seconds: float = OBTAIN_SECONDS) -> None:
+        """Wait until there is a pair on disk; starts no thread, so that processes can be forked after it.
+
+        A pair from an earlier life of the container will do if the API server cannot be asked.
+
+        Args:
+            seconds: How long to wait at most.
+
+        Raises:
+            ClusterError: There was none in time, or :meth:`stop` was called.
+        """
+        self._obtaining = True
+        try:
+            self._obtain(seconds)
+        finally:
+            self._obtaining = False
+            if self._ended.is_set():
+                self._election.release()
+
+    def _obtain(self, seconds: float) -> None:
+        deadline = self._clock() + seconds
+        told = ""
+        while not self._ended.is_set():
+            pause = self.tick()
+            reasons = "; ".join(self.unready())
+            if not reasons:
+                return
+            if reasons != told:
+                _log.warning("%s", reasons)
+                told = reasons
+            if self._clock() >= deadline:
+                message = f"{reasons} (given up after {seconds:g} s)"
+                raise ClusterError(message)
+            self._ended.wait(pause)
+        message = "told to stop before there was a serving certificate"
+        raise ClusterError(message)
+
+    def follow(self) -> None:
+        """Look after the certificates in a thread from now on."""
+        self._thread = threading.Thread(target=self._run, name="certificates", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and let another replica lead; may be called from any thread, also during :meth:`start`."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(2 * api.TIMEOUT)
+        elif not self._obtaining:
+            self._election.release()
+
+    def tick(self) -> float:
+        """Do what is due, and return the seconds until something is again; raises nothing."""
+        for task in (self._campaigning, self._looking):
+            if task.due <= self._clock() and not task.run(self._clock):
+                self.errors += 1
+        return max(0.0, min(self._campaigning.due, self._looking.due) - self._clock())
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            self._ended.wait(self.tick())
+        self._election.release()
+
+    def _look(self) -> None:
+        """Take up what the Secret holds; as leader, see to what it should hold, and to what is trusted.
+
+        The configurations are read before the Secret. So one that is written with what is old by now, by a leader whose
+        time is over, must have changed in the meantime, and the write is a conflict.
+        """
+        found = self._read_configurations() if self.leading else {}
+        secret = self._api.get(self._secret)
+        data = decode_all(secret.get("data"))
+        try:
+            if self.leading:
+                data = self._advance(secret, data, _trusted(found))
+                self._publish(found, data)
+        finally:
+            self._take_up(data)
+
+    def _read_configurations(self) -> dict[Ref, Json | ClusterError]:
+        """Return those that exist, with what is in the way of reading the others."""
+        found: dict[Ref, Json | ClusterError] = {}
+        missing = []
+        for ref in self._configurations:
+            try:
+                found[ref] = self._api.get(ref)
+            except NotFound as error:
+                missing.append(str(error))
+            except ClusterError as error:
+                found[ref] = error
+        if missing != self._missing:
+            _log.warning("%s", "; ".join(missing) or "all webhook configurations are there")
+        self._missing = missing
+        return found
+
+    def _advance(self, secret: Json, data: dict[str, bytes], trusted: list[bytes] | None) -> dict[str, bytes]:
+        """Carry out the next step, if there is one, and return what the Secret holds then."""
+        now, known = self._api.now, (data, trusted)
+        if self._judged and self._judged[0] == known and timedelta() <= now - self._judged[1] < _JUDGE_AGAIN:
+            return data
+        step = self._decide(data, now, self._options.names, self._options.lifetimes, trusted)
+        if step is None:
+            self._judged = known, now
+            return data
+        if not self.leading:
+            message = "the lead was lost before the Secret was written"
+            raise Conflict(message)
+        self._api.patch(self._secret, secret, [{"op": "add", "path": "/data", "value": encode_all(step.data)}])
+        self.rotations[step.kind] += 1
+        _log.info("%s: %s: %s", self._secret.what, step.kind, step.why)
+        return step.data
+
+    def _publish(self, found: Mapping[Ref, Json | ClusterError], data: Mapping[str, bytes]) -> None:
+        """Let every webhook that can be reached trust the bundle; then tell of those that cannot."""
+        faults = []
+        for ref, configuration in found.items():
+            try:
+                if isinstance(configuration, ClusterError):
+                    raise configuration
+                if (changes := _changes(configuration, encode(data[BUNDLE]))) and self.leading:
+                    self._api.patch(ref, configuration, changes)
+                    _log.info("%s: caBundle is written", ref.what)
+            except ClusterError as error:
+                faults.append(error)
+        if faults:
+            raise faults[0] if len(faults) == 1 else ClusterError("; ".join(map(str, faults)))
+
+    def _take_up(self, data: Mapping[str, bytes]) -> None:
+        """Put the Secret's pair on disk, unless it is there or there is none."""
+        pair = data.get(SERVING, b""), data.get(SERVING_KEY, b"")
+        if not all(pair) or pair == self._serving:
+            return
+        try:
+            self._pair.put(*pair)
+        except ClusterError:
+            self.refusals += pair != self._refused
+            self._refused = pair
+            raise
+        self._serving, self._refused = pair, None
+        _log.info("a new serving certificate of %s is in %s", self._secret.what, self._pair.directory)
+
+
+class _Task:
+    """Something to do again and again, less often while it fails."""
+
+    def __init__(self, act: Callable[[], None], seconds: float) -> None:
+        self.due = 0.0
+        self.error = ""
+        self._act = act
+        self._seconds = seconds
+        self._failures = 0
+
+    def run(self, clock: Callable[[], float]) -> bool:
+        """Do it, and tell whether it went well; the next time is a little random, so that replicas spread."""
+        error = self._try()
+        if error and error != self.error:
+            _log.error("%s", error)
+        elif self.error and not error:
+            _log.info("in order again; it was: %s", self.error)
+        self.error = error
+        self._failures = self._failures + 1 if error else 0
+        pause = min(self._seconds * 2 ** min(self._failures, 8), _LONGEST_PAUSE)
+        self.due = clock() + pause * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
+        return not error
+
+    def _try(self) -> str:
+        try:
+            self._act()
+        except Conflict as error:  # somebody was faster, which is no fault
+            _log.info("%s", error)
+        except ClusterError as error:
+            return str(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, serving goes on, and so does this
+            _log.exception("the certificates could not be looked after")
+            return f"an internal error: {type(error).__name__}"
+        return ""
+
+
+def _trusted(found: Mapping[Ref, Json | ClusterError]) -> list[bytes] | None:
+    """Return the bundle of every webhook, None if a configuration could not be read."""
+    bundles: list[bytes] = []
+    for configuration in found.values():
+        if isinstance(configuration, ClusterError):
+            return None
+        bundles += [decode(webhook["clientConfig"].get("caBundle")) for webhook in configuration.get("webhooks") or ()]
+    return bundles
+
+
+def _changes(configuration: Json, bundle: str) -> list[Json]:
+    """Return the JSON Patch that lets every webhook of a configuration trust a bundle, and touches nothing else."""
+    return [
+        {"op": "add", "path": f"/webhooks/{place}/clientConfig/caBundle", "value": bundle}
+        for place, webhook in enumerate(configuration.get("webhooks") or ())
+        if webhook["clientConfig"].get("caBundle") != bundle
+    ]
