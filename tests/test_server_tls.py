@@ -131,6 +131,26 @@ class TestFiles:
             Certificate(pair.certificate, pair.key)
 
 
+class TestEnd:
+    def test_it_is_that_of_the_certificate_which_is_served(self, tmp_path: Path) -> None:
+        issued = certs.issue(tmp_path, days=3)
+        certificate = Certificate.of_files(tmp_path / "tls.crt", tmp_path / "tls.key")
+        assert certificate.not_after == issued.expires
+        (tmp_path / "tls.key").unlink()
+        certificate.follow()
+        assert certificate.not_after == issued.expires
+        (tmp_path / "tls.crt").unlink()
+        renewed = certs.issue(tmp_path, days=5)
+        certificate.follow()
+        assert certificate.not_after == renewed.expires > issued.expires
+        assert (certificate.refusals, certificate.renewals) == (1, 1)
+
+    def test_there_is_none_if_only_openssl_can_read_it(self) -> None:
+        pair = certs.ephemeral(["a"])
+        trusted = pair.certificate.replace(b" CERTIFICATE-", b" TRUSTED CERTIFICATE-")
+        assert Certificate(trusted, pair.key).not_after is None
+
+
 class TestRotation:
     def test_new_connections_get_the_new_one_and_open_ones_go_on(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture

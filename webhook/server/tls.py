@@ -159,24 +159,32 @@ class _Latest(ssl.SSLContext):
     settings: ssl.SSLContext
     failed: Callable[[ssl.SSLError], None]
 
-    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
-        handshake = cast("_Handshake", self.settings.wrap_bio(*arguments, **options))
+    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *more: Any, **options: Any) -> ssl.SSLObject:
+        handshake = cast("_Handshake", self.settings.wrap_bio(incoming, outgoing, *more, **options))
         handshake.failed = self.failed
+        handshake.outgoing = outgoing
         return handshake
 
 
 class _Handshake(ssl.SSLObject):
-    """Tells why a handshake failed, which the event loop passes over in silence."""
+    """Tells both sides why a handshake failed, which the event loop passes over in silence."""
 
     failed: Callable[[ssl.SSLError], None]
+    outgoing: ssl.MemoryBIO
+    _error: ssl.SSLError | None = None
 
     def do_handshake(self) -> None:
+        if self._error is not None:
+            raise self._error
         try:
             super().do_handshake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError):
             raise
         except ssl.SSLError as error:
+            self._error = error
             self.failed(error)
+            if self.outgoing.pending:  # an alert: the loop would drop it, but sends it if the handshake goes on
+                raise ssl.SSLWantReadError from error
             raise
 
 

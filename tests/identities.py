@@ -1,0 +1,74 @@
+"""Makes the certificates with which clients identify themselves."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from webhook import issuing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+class Identity(NamedTuple):
+    """A client's certificate and key in a file."""
+
+    path: Path
+
+    def present(self, trust: ssl.SSLContext, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
+        """Let a client's settings present it."""
+        trust.maximum_version = version
+        trust.load_cert_chain(self.path)
+        return trust
+
+
+def authority() -> issuing.Certified:
+    now = datetime.now(UTC)
+    return issuing.new_authority(now, now + timedelta(days=1))
+
+
+def identity(
+    path: Path,
+    signer: issuing.Certified,
+    name: str | None = "kube-apiserver",
+    alternatives: Sequence[x509.GeneralName] = (),
+    *,
+    usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH,
+    days: int = 1,
+) -> Identity:
+    """Write a certificate and its key into a file.
+
+    Args:
+        path: The file.
+        signer: The authority.
+        name: Its common name, if any.
+        alternatives: Its alternative names.
+        usage: What for.
+        days: When it ends, from now on.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)] if name else []))
+        .issuer_name(signer.certificate.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=9))
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.key.public_key()), critical=False)
+    )
+    if alternatives:
+        builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=not name)
+    path.write_bytes(issuing.pem(builder.sign(signer.key, SHA256())) + issuing.key_pem(key))
+    return Identity(path)

@@ -1,0 +1,354 @@
+"""Clients that must identify themselves: whose certificates are taken, for which names, and how that changes."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from tests.identities import Identity, authority, identity
+from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
+from webhook import certs, issuing
+from webhook.server import Certificate, Clients, ServerError, create_app
+from webhook.server.bounded import BoundedLog
+from webhook.server.connection import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+VERSIONS = pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+
+
+class Guarded:
+    """A server that lets clients of one authority in, and certificates to try it with.
+
+    Args:
+        directory: Where all files are.
+        names: What is given as --client-name.
+    """
+
+    def __init__(self, directory: Path, names: Sequence[str] = ()) -> None:
+        self.directory = directory
+        self.signer = authority()
+        self.authorities = directory / "clients.crt"
+        self.trust(self.signer)
+        self.clients = Clients(self.authorities, names)
+        pair = certs.ephemeral(["localhost"])
+        self.ca = pair.ca.decode()
+        self.certificate = Certificate(pair.certificate, pair.key, clients=self.clients)
+
+    def trust(self, *signers: issuing.Certified) -> None:
+        """Write the file of authorities."""
+        self.authorities.write_bytes(b"".join(issuing.pem(signer.certificate) for signer in signers))
+
+    def identity(self, name: str | None = "kube-apiserver", *alternatives: x509.GeneralName) -> Identity:
+        return identity(self.directory / "client.pem", self.signer, name, alternatives)
+
+    @contextmanager
+    def serving(self, limits: Limits | None = None) -> Iterator[Served]:
+        with serving(create_app(echo), limits, self.certificate) as running:
+            yield Served(running.server, self.ca)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Guarded:
+    return Guarded(tmp_path)
+
+
+def connect(served: Served, trust: ssl.SSLContext, session: ssl.SSLSession | None = None) -> ssl.SSLSocket:
+    plain = socket.create_connection((served.host, served.port), timeout=10)
+    return trust.wrap_socket(plain, server_hostname=served.host, session=session)
+
+
+def answer(served: Served, trust: ssl.SSLContext, request: bytes = GET) -> bytes:
+    """Return what a client gets, nothing if it is refused in the handshake, which TLS 1.3 tells after it."""
+    with suppress(ssl.SSLError), connect(served, trust) as connection:
+        connection.sendall(request)
+        return answered(connection)
+    return b""
+
+
+class TestAuthorities:
+    @VERSIONS
+    def test_a_client_of_one_is_answered(self, guarded: Guarded, version: ssl.TLSVersion) -> None:
+        with guarded.serving() as served:
+            trust = guarded.identity().present(served.trust(), version)
+            assert statuses(answer(served, trust, post("Content-Length: 2\r\n", b"{}"))) == [200]
+        assert guarded.certificate.failed_handshakes == 0
+
+    @VERSIONS
+    def test_a_client_without_a_certificate_is_refused(
+        self, guarded: Guarded, version: ssl.TLSVersion, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with guarded.serving() as served:
+            trust = served.trust()
+            trust.maximum_version = version
+            assert answer(served, trust) == b""
+            assert eventually(lambda: "a TLS handshake failed: the client has no certificate, which" in caplog.text)
+        assert guarded.certificate.failed_handshakes == 1
+
+    def test_a_client_that_stays_though_it_is_refused_is_let_go(self, guarded: Guarded) -> None:
+        with guarded.serving(Limits(handshake_seconds=0.2)) as served:
+            connection = connect(served, served.trust())
+            with pytest.raises(ssl.SSLError, match="certificate required"):
+                connection.recv(1)
+            with socket.socket(fileno=connection.detach()) as plain:
+                plain.settimeout(SOON)
+                with suppress(ConnectionResetError):
+                    assert plain.recv(1) == b""
+
+    @VERSIONS
+    @pytest.mark.parametrize(
+        ("foreign", "usage", "days", "reason"),
+        [
+            (True, ExtendedKeyUsageOID.CLIENT_AUTH, 1, "unable to get local issuer certificate"),
+            (False, ExtendedKeyUsageOID.SERVER_AUTH, 1, "certificate purpose"),
+            (False, ExtendedKeyUsageOID.CLIENT_AUTH, -1, "certificate has expired"),
+        ],
+    )
+    def test_a_client_whose_certificate_they_do_not_vouch_for_is_refused(  # noqa: PLR0917 - a table
+        self,
+        guarded: Guarded,
+        version: ssl.TLSVersion,
+        foreign: bool,  # noqa: FBT001 - a column of the table
+        usage: x509.ObjectIdentifier,
+        days: int,
+        reason: str,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        signer = authority() if foreign else guarded.signer
+        client = identity(guarded.directory / "client.pem", signer, usage=usage, days=days)
+        with guarded.serving() as served:
+            assert answer(served, client.present(served.trust(), version)) == b""
+            assert eventually(lambda: "the client's certificate is not one that --client-ca vouches for" in caplog.text)
+            assert reason in caplog.text
+
+    def test_an_intermediate_one_may_vouch_alone(self, guarded: Guarded) -> None:
+        root, now = authority(), datetime.now(UTC)
+        certificate = (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "between")]))
+            .issuer_name(root.certificate.subject)
+            .public_key(guarded.signer.key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=1))
+            .not_valid_after(now + timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .sign(root.key, SHA256())
+        )
+        between = issuing.Certified(certificate, guarded.signer.key)
+        guarded.trust(between)
+        guarded.certificate.follow()
+        client = identity(guarded.directory / "client.pem", between)
+        with guarded.serving() as served:
+            assert statuses(answer(served, client.present(served.trust()))) == [200]
+
+    def test_a_file_that_cannot_serve_is_named(self, tmp_path: Path) -> None:
+        pair = certs.ephemeral(["localhost"])
+        path, now = tmp_path / "clients.crt", datetime.now(UTC)
+        with pytest.raises(
+            ServerError, match=r"cannot read .*clients\.crt: No such file or directory: give --client-ca"
+        ):
+            Clients(path)
+        path.write_bytes(pair.key)
+        with pytest.raises(ServerError, match=r"clients\.crt holds no certificates in PEM .*: give --client-ca"):
+            Certificate(pair.certificate, pair.key, clients=Clients(path))
+        signer = authority()
+        revoked = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(signer.certificate.subject)
+            .last_update(now)
+            .next_update(now + timedelta(days=1))
+            .sign(signer.key, SHA256())
+        )
+        path.write_bytes(issuing.pem(signer.certificate) + revoked.public_bytes(Encoding.PEM))
+        with pytest.raises(ServerError, match=r"clients\.crt holds a revocation list, which nobody would look at"):
+            Certificate(pair.certificate, pair.key, clients=Clients(path))
+
+
+class TestNames:
+    LISTED = ("kube-apiserver", "api.example.com", "spiffe://example.com/api", "api@example.com")
+
+    @pytest.fixture
+    def guarded(self, tmp_path: Path) -> Guarded:
+        return Guarded(tmp_path, self.LISTED)
+
+    @VERSIONS
+    @pytest.mark.parametrize(
+        ("name", "alternatives"),
+        [
+            ("kube-apiserver", []),
+            ("somebody", [x509.DNSName("other.example.com"), x509.DNSName("api.example.com")]),
+            (None, [x509.UniformResourceIdentifier("spiffe://example.com/api")]),
+            (None, [x509.RFC822Name("api@example.com")]),
+        ],
+    )
+    def test_one_that_is_listed_will_do(
+        self, guarded: Guarded, version: ssl.TLSVersion, name: str | None, alternatives: list[x509.GeneralName]
+    ) -> None:
+        with guarded.serving() as served:
+            trust = guarded.identity(name, *alternatives).present(served.trust(), version)
+            assert statuses(answer(served, trust)) == [200]
+        assert guarded.clients.refused == 0
+
+    @VERSIONS
+    @pytest.mark.parametrize(
+        ("name", "alternatives", "told"),
+        [
+            ("Kube-APIserver", [], "'Kube-APIserver'"),
+            ("bob", [x509.DNSName("*.example.com"), x509.DNSName("bob")], "'bob', '*.example.com'"),
+            ("a\nb", [], r"'a\nb'"),
+            (None, [x509.IPAddress(IPv4Address("10.0.0.1"))], "no name"),
+            ("bob", [x509.DNSName(f"n{number}.example.com") for number in range(99)], "'n9.example.com'"),
+        ],
+    )
+    def test_any_other_is_a_403_that_tells_it(  # noqa: PLR0917 - a table
+        self,
+        guarded: Guarded,
+        version: ssl.TLSVersion,
+        name: str | None,
+        alternatives: list[x509.GeneralName],
+        told: str,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        with guarded.serving() as served:
+            trust = guarded.identity(name, *alternatives).present(served.trust(), version)
+            with connect(served, trust) as connection:
+                connection.sendall(post("Content-Length: 200000\r\n", b"x" * 100_000) + GET)
+                received = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert statuses(received) == [403]
+        body = received.partition(b"\r\n\r\n")[2].decode()
+        assert body.startswith("Forbidden: the client certificate has ")
+        assert told in body
+        assert len(body) < 500
+        assert any(
+            message.startswith("refused the client at ('127.0.0.1', ") and told in message
+            for message in caplog.messages
+        )
+        assert guarded.clients.refused == 1
+
+    def test_a_resumed_session_is_asked_for_them_again(self, guarded: Guarded) -> None:
+        with guarded.serving() as served:
+            trust = guarded.identity("bob").present(served.trust(), ssl.TLSVersion.TLSv1_2)
+            with connect(served, trust) as first:
+                session = first.session
+            with connect(served, trust, session) as second:
+                assert second.session_reused
+                second.sendall(GET)
+                assert statuses(answered(second)) == [403]
+
+
+class TestRotation:
+    @VERSIONS
+    def test_a_removed_authority_lets_nobody_in_any_more(self, guarded: Guarded, version: ssl.TLSVersion) -> None:
+        successor = authority()
+        old = guarded.identity()
+        new = identity(guarded.directory / "new.pem", successor)
+        with guarded.serving() as served:
+            trusts = [client.present(served.trust(), version) for client in (old, new)]
+
+            def answers() -> list[list[int]]:
+                return [statuses(answer(served, trust)) for trust in trusts]
+
+            assert answers() == [[200], []]
+            with connect(served, trusts[0]) as before:
+                guarded.trust(guarded.signer, successor)
+                assert eventually(lambda: answers() == [[200], [200]])
+                guarded.trust(successor)
+                assert eventually(lambda: answers() == [[], [200]])
+                before.sendall(GET)
+                assert statuses(answered(before)) == [200]
+        assert guarded.certificate.renewals == 2
+
+    def test_a_session_does_not_outlive_the_trust_in_its_client(self, guarded: Guarded) -> None:
+        with guarded.serving() as served:
+            trust = guarded.identity().present(served.trust(), ssl.TLSVersion.TLSv1_2)
+            with connect(served, trust) as first:
+                session = first.session
+            with connect(served, trust, session) as second:
+                assert second.session_reused
+            guarded.trust(authority())
+            guarded.certificate.follow()
+            with pytest.raises(OSError, match=r"alert unknown ca|reset|closed|EOF"):
+                connect(served, trust, session).close()
+
+    def test_sessions_of_tls_1_3_are_not_resumed(self, guarded: Guarded) -> None:
+        with guarded.serving() as served:
+            trust = guarded.identity().present(served.trust())
+            with connect(served, trust) as first:
+                first.sendall(GET)
+                answered(first)  # a ticket would come before it
+                assert first.session
+                assert not first.session.has_ticket
+
+    def test_a_file_that_kubelet_swaps_is_followed(self, guarded: Guarded) -> None:
+        mount, successor = guarded.directory / "mount", authority()
+        for name, signer in (("..first", guarded.signer), ("..second", successor)):
+            (guarded.directory / name).mkdir()
+            (guarded.directory / name / "ca.crt").write_bytes(issuing.pem(signer.certificate))
+        mount.mkdir()
+        (mount / "..data").symlink_to(guarded.directory / "..first")
+        (mount / "ca.crt").symlink_to("..data/ca.crt")
+        guarded.clients = Clients(mount / "ca.crt")
+        pair = certs.ephemeral(["localhost"])
+        guarded.ca = pair.ca.decode()
+        guarded.certificate = Certificate(pair.certificate, pair.key, clients=guarded.clients)
+        with guarded.serving() as served:
+            trust = guarded.identity().present(served.trust())
+            assert statuses(answer(served, trust)) == [200]
+            (mount / "..data_tmp").symlink_to(guarded.directory / "..second")
+            (mount / "..data_tmp").rename(mount / "..data")
+            guarded.certificate.follow()
+            assert answer(served, trust) == b""
+
+    def test_a_broken_file_is_refused_once_and_the_old_one_kept(
+        self, guarded: Guarded, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with guarded.serving() as served:
+            trust = guarded.identity().present(served.trust())
+            for number, broken in enumerate((b"", b"-----BEGIN CERTIFICATE-----\nMIIB\n", None), 1):
+                caplog.clear()
+                if broken is None:
+                    guarded.authorities.unlink()
+                else:
+                    guarded.authorities.write_bytes(broken)
+                assert eventually(lambda: "the new authorities of clients is refused" in caplog.text)
+                guarded.certificate.follow()
+                assert guarded.certificate.refusals == number
+                assert caplog.text.count("is refused") == 1
+                assert f"{guarded.authorities}" in caplog.text
+                assert statuses(answer(served, trust)) == [200]
+            guarded.trust(authority())
+            assert eventually(lambda: answer(served, trust) == b"")
+
+
+class TestBoundedLog:
+    def test_it_leaves_out_what_is_too_much_and_tells_how_many(self, caplog: pytest.LogCaptureFixture) -> None:
+        now = 0.0
+        log = BoundedLog(logging.getLogger("test"), lambda: now)
+        for number in range(50):
+            log.warning("line %d", number)
+        assert caplog.messages == [f"line {number}" for number in range(10)]
+        now = 1.5
+        log.warning("line %d", 50)
+        log.warning("line %d", 51)
+        now = 3600
+        for number in range(52, 70):
+            log.warning("line %d", number)
+        assert caplog.messages[10:] == [
+            "line 50 (40 such lines before it were left out)",
+            "line 52 (1 such lines before it were left out)",
+            *(f"line {number}" for number in range(53, 62)),
+        ]
