@@ -6,6 +6,8 @@ checker/cost_test.go establish for the same operations.
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from tests.cel import EXTENSIONS, cost_of
 from webhook.cel import (
     CostLimitExceededError,
+    DeadlineExceededError,
     Environment,
     EvaluationError,
     Function,
@@ -222,12 +225,16 @@ LOOPS = (
 )
 
 
+def looping(text: str, *, specialised: bool = True) -> Program:
+    environment = FOLDING.extend(variables={"big": list_of(INT)})
+    compiler = Compiler(environment, is_checked=True, specialised=specialised)
+    return Program(compiler.compile(environment.check(text).root), compiler.variables, compiler.slots)
+
+
 @pytest.mark.parametrize("text", LOOPS)
 @pytest.mark.parametrize("specialised", [True, False])
 def test_a_loop_is_stopped_within_a_step_of_its_limit(text: str, *, specialised: bool) -> None:
-    environment = FOLDING.extend(variables={"big": list_of(INT)})
-    compiler = Compiler(environment, is_checked=True, specialised=specialised)
-    program = Program(compiler.compile(environment.check(text).root), compiler.variables, compiler.slots)
+    program = looping(text, specialised=specialised)
     meter = Meter(1000)
     with pytest.raises(CostLimitExceededError):
         program.evaluate({"big": list(range(5000))}, meter=meter)
@@ -242,6 +249,56 @@ def test_a_costly_call_exceeds_the_limit_by_itself_alone(text: str) -> None:
     with pytest.raises(CostLimitExceededError):
         FOLDING.compile(text).evaluate(BINDINGS, meter=meter)
     assert meter.cost > 5
+
+
+def test_a_meter_limits_each_evaluation_and_counts_them_together() -> None:
+    program = FOLDING.compile("numbers.all(x, x > 0)")
+    once = Meter()
+    program.evaluate(BINDINGS, meter=once)
+    meter = Meter(once.cost)
+    program.evaluate(BINDINGS, meter=meter)
+    program.evaluate(BINDINGS, meter=meter)
+    assert meter.cost == 2 * once.cost
+
+
+# -- deadlines
+
+
+def test_nothing_is_evaluated_after_the_deadline() -> None:
+    meter = Meter(deadline=time.monotonic())
+    with pytest.raises(DeadlineExceededError, match=r"^operation cancelled: the deadline has passed$"):
+        FOLDING.compile("numbers.all(x, x > 0)").evaluate(BINDINGS, meter=meter)
+    assert meter.cost == 0
+
+
+@pytest.mark.parametrize("text", LOOPS)
+@pytest.mark.parametrize("specialised", [True, False])
+def test_a_loop_is_stopped_when_its_deadline_passes(text: str, *, specialised: bool) -> None:
+    program = looping(text, specialised=specialised)
+    with pytest.raises(DeadlineExceededError):
+        program.evaluate({"big": list(range(200_000))}, meter=Meter(deadline=time.monotonic() + 0.005))
+
+
+@pytest.mark.parametrize("text", ["numbers.all(x, x > 0)", "[1, 2].map(x, text.matches('a*b*'))", "d.nope"])
+def test_a_deadline_that_does_not_pass_changes_neither_limit_nor_cost(text: str) -> None:
+    program = FOLDING.compile(text)
+    costs = []
+    for deadline in (None, time.monotonic() + 60):
+        meter = Meter(deadline=deadline)
+        with suppress(EvaluationError):
+            program.evaluate(BINDINGS, meter=meter)
+        costs.append(meter.cost)
+    assert costs[0] == costs[1] > 0
+
+
+@pytest.mark.parametrize("text", LOOPS)
+def test_a_loop_is_stopped_at_its_limit_with_a_deadline_too(text: str) -> None:
+    program = looping(text)
+    meters = [Meter(12_345), Meter(12_345, deadline=time.monotonic() + 60)]
+    for meter in meters:
+        with pytest.raises(CostLimitExceededError):
+            program.evaluate({"big": list(range(50_000))}, meter=meter)
+    assert meters[0].cost == meters[1].cost > 12_345
 
 
 # -- the loops made for each macro against the fold by its parts

@@ -1,0 +1,82 @@
+"""Policies that may be about a request are found once for each place; what is found is the same each time."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from tests.policy.examples import POD, PODS, binding, policy
+from webhook.policy.evaluate import validate
+from webhook.policy.kinds import Kind, Resource
+from webhook.policy.load import load
+from webhook.policy.request import Request
+
+if TYPE_CHECKING:
+    from webhook.policy.load import PolicySet
+
+CLAIMS: dict[str, Any] = PODS | {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims", "resourceclaims/*"]}
+MATCHES: dict[str, dict[str, Any]] = {
+    "all": {"resourceRules": [PODS | {"apiGroups": ["*"], "resources": ["*/*"]}]},
+    "created": {"resourceRules": [CLAIMS | {"operations": ["CREATE"]}]},
+    "exact": {"resourceRules": [CLAIMS], "matchPolicy": "Exact"},
+    "cluster": {"resourceRules": [CLAIMS | {"scope": "Cluster"}]},
+    "named": {"resourceRules": [CLAIMS | {"resourceNames": ["a"]}]},
+    "not-named": {"resourceRules": [CLAIMS], "excludeResourceRules": [CLAIMS | {"resourceNames": ["a"]}]},
+    "status": {"resourceRules": [CLAIMS | {"resources": ["resourceclaims/status"]}]},
+    "labelled": {"resourceRules": [CLAIMS], "objectSelector": {"matchLabels": {"app": "a"}}},
+    "placed": {
+        "resourceRules": [CLAIMS],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
+    },
+    "pods": {"resourceRules": [PODS]},
+}
+REQUESTS = [
+    Request(
+        operation=operation,
+        kind=Kind("resource.k8s.io", version, "ResourceClaim"),
+        resource=Resource("resource.k8s.io", version, "resourceclaims"),
+        subresource=subresource,
+        name=name,
+        namespace=namespace,
+        object={
+            "apiVersion": f"resource.k8s.io/{version}",
+            "kind": "ResourceClaim",
+            "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
+        },
+    )
+    for operation, version, subresource, name, namespace in product(
+        ("CREATE", "DELETE"), ("v1", "v1beta1"), ("", "status"), ("a", "b"), ("", "default", "other")
+    )
+]
+
+
+def all_matches() -> PolicySet:
+    return load(
+        each
+        for name, match in MATCHES.items()
+        for each in (policy(name, validations=[{"expression": "false"}], matchConstraints=match), binding(name))
+    )
+
+
+def asked(request: Request, policies: PolicySet) -> list[str]:
+    return [decision.policy.name for decision in validate(request, policies).decisions]
+
+
+def test_a_set_that_has_seen_other_requests_answers_as_a_new_one_does() -> None:
+    used = all_matches()
+    expected = [asked(request, all_matches()) for request in REQUESTS]
+    assert [asked(request, used) for request in REQUESTS] == expected
+    assert [asked(request, used) for request in reversed(REQUESTS)] == expected[::-1]
+    assert {name for answer in expected for name in answer} == MATCHES.keys() - {"pods"}
+
+
+def test_places_that_somebody_makes_up_do_not_fill_the_memory() -> None:
+    policies = load([policy(validations=[{"expression": "true"}]), binding()])
+    places = policies.indexes["ValidatingAdmissionPolicy"]
+    request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", object=POD)
+    found = places.find(request)
+    assert places.find(request) is found
+    for number in range(1000):
+        assert places.find(request._replace(subresource=str(number))) == ()
+    assert places.find(request) is not found
+    assert places.find(request) == found
