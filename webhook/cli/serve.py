@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server asks from outside
 LOCAL = "localhost"
 
+_log = logging.getLogger(__name__)
+
 
 def run(arguments: Namespace) -> int:
     """Serve until a signal comes."""
@@ -33,18 +35,30 @@ def run(arguments: Namespace) -> int:
     )
     host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
     try:
-        certificate = _made_on_the_fly(host) if arguments.dev else _given(arguments)
+        clients = _clients(arguments)
+        certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
         server.serve(app, host, arguments.port, certificate, 0 if arguments.dev else server.SHUTDOWN_DELAY)
     except server.ServerError as error:
         raise UsageError(str(error)) from error
     return 0
 
 
-def _given(arguments: Namespace) -> server.Certificate:
-    return server.Certificate.of_files(Path(arguments.tls_cert), Path(arguments.tls_key))
+def _clients(arguments: Namespace) -> server.Clients | None:
+    if arguments.client_ca is None:
+        if arguments.client_name:
+            message = "--client-name: give --client-ca, too: a name means nothing unless somebody vouches for it"
+            raise UsageError(message)
+        return None
+    if getattr(arguments, "monitoring_port", None) is None:
+        _log.warning("kubelet has no certificate for --client-ca: give --monitoring-port, and let it send probes there")
+    return server.Clients(Path(arguments.client_ca), arguments.client_name)
 
 
-def _made_on_the_fly(host: str) -> server.Certificate:
+def _given(arguments: Namespace, clients: server.Clients | None) -> server.Certificate:
+    return server.Certificate.of_files(Path(arguments.tls_cert), Path(arguments.tls_key), clients=clients)
+
+
+def _made_on_the_fly(host: str, clients: server.Clients | None) -> server.Certificate:
     from webhook import certs  # noqa: PLC0415 - cryptography is loaded only to make certificates
 
     try:
@@ -53,4 +67,4 @@ def _made_on_the_fly(host: str) -> server.Certificate:
         raise UsageError(str(error)) from error
     print("caBundle of the certificate that was made on the fly:", file=sys.stderr)
     print(base64.b64encode(pair.ca).decode(), flush=True)
-    return server.Certificate(pair.certificate, pair.key)
+    return server.Certificate(pair.certificate, pair.key, clients=clients)

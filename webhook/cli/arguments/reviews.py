@@ -112,7 +112,25 @@ def serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--body-limit", type=int, metavar="BYTES", help="the longest request that is read (default: 6 MiB)"
     )
+    _clients(parser)
     _answers(parser)
+
+
+def _clients(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("who may ask")
+    group.add_argument(
+        "--client-ca",
+        metavar="FILE",
+        help="only clients with a certificate that an authority in this file has signed, PEM (default: everybody)",
+    )
+    group.add_argument(
+        "--client-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only clients whose certificate has this common name, or this DNS name, URI or email address; can be "
+        "repeated (default: any)",
+    )
 
 
 def certs(parser: argparse.ArgumentParser) -> None:
