@@ -1,0 +1,218 @@
+"""What the server writes to its log: lines of JSON, or text for people at a terminal.
+
+Whatever a client sends, it makes no line of its own, and none is longer than what a pipe takes as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+import zlib
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from webhook.admission.enforcement import DENY
+from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED
+from webhook.server.lines import LONGEST, Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.admission import Record
+    from webhook.admission.record import Decided, Found
+
+Format = Literal["auto", "json", "text"]
+FORMATS: Final[tuple[Format, ...]] = ("auto", "json", "text")
+LEVELS: Final = ("debug", "info", "warning", "error")
+SHARE: Final = 0.01
+"""Of the plainly allowed reviews, how many are logged: some to see what is asked, while metrics count all of them."""
+
+_LOGGER = "webhook.decisions"
+_LEVELS: Mapping[Decided, int] = {
+    ALLOWED: logging.INFO,
+    EXEMPT: logging.INFO,
+    DENIED: logging.INFO,
+    MALFORMED: logging.WARNING,
+    FAILED: logging.ERROR,
+}
+_COLOURS: Mapping[str, str] = {
+    ALLOWED: "32",
+    DENIED: "31",
+    EXEMPT: "36",
+    FAILED: "1;31",
+    MALFORMED: "33",
+    "WARNING": "33",
+    "ERROR": "1;31",
+    "CRITICAL": "1;31",
+}
+_FOUND = 20
+_BOUNDS = (1000, 250, 60, 20)
+"""Characters of a text; the smaller ones are for lines that would be too long with the larger ones."""
+
+
+def configure(style: Format = "auto", level: str = "info") -> None:
+    """Log to standard error from now on.
+
+    Args:
+        style: How lines are written; ``auto`` is text if standard error is a terminal, else JSON.
+        level: Below which level nothing is written, such as ``"info"``.
+    """
+    terminal = sys.stderr.isatty()
+    lines = Lines()
+    if style == "json" or (style == "auto" and not terminal):
+        lines.setFormatter(JsonFormatter())
+    else:
+        lines.setFormatter(TextFormatter(coloured=terminal and not os.environ.get("NO_COLOR")))
+    logging.basicConfig(level=level.upper(), handlers=[lines])
+
+
+class DecisionLog:
+    """Logs what is decided: whatever is out of the ordinary, and a share of what is plainly allowed.
+
+    Args:
+        share: Of the plainly allowed reviews and of those that draguard is told to leave alone, how many are logged: 1
+            for all, 0 for none. Which ones depends on their uid alone.
+    """
+
+    def __init__(self, share: float = SHARE) -> None:
+        self._bound = round(share * (1 << 32))
+        self._log = logging.getLogger(_LOGGER)
+
+    def reviewed(self, record: Record, seconds: float) -> None:
+        """Log an answered review, if it is to be.
+
+        Args:
+            record: What is told of it.
+            seconds: How long it took.
+        """
+        plain = record.decision in {ALLOWED, EXEMPT} and not (record.found or record.patched or record.warnings)
+        if plain and zlib.crc32(record.uid.encode(errors="replace")) >= self._bound:
+            return
+        level = _LEVELS[record.decision]
+        if self._log.isEnabledFor(level):
+            self._log.log(level, "%s", record.message or record.decision, extra={"decided": fields(record, seconds)})
+
+
+def fields(record: Record, seconds: float) -> dict[str, Any]:
+    """Say what is logged of a review: who asked for what, what was decided, and why; what is empty is left out.
+
+    Args:
+        record: What is told of it.
+        seconds: How long it took.
+    """
+    kind, group, version = record.kind
+    found = list(dict.fromkeys(record.found))
+    told = {
+        "decision": record.decision,
+        "endpoint": record.endpoint,
+        "uid": record.uid,
+        "operation": record.operation,
+        "apiVersion": f"{group}/{version}" if group else version,
+        "kind": kind,
+        "resource": record.resource,
+        "namespace": record.namespace,
+        "name": record.name,
+        "user": record.user,
+        "dryRun": record.dry_run,
+        "found": [_found(each) for each in found[:_FOUND]],
+        "foundMore": len(found[_FOUND:]),
+        "patched": record.patched,
+        "warnings": record.warnings,
+        "cost": record.cost,
+        "message": record.message,
+    }
+    return {name: value for name, value in told.items() if value} | {"durationMs": round(seconds * 1000, 3)}
+
+
+def _found(found: Found) -> dict[str, Any]:
+    name = {"policy": found.policy} if found.policy else {"rule": found.rule}
+    return {**name, "mode": found.mode} | ({"error": True} if found.is_error else {})
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes a line of JSON, in ASCII: nothing in it ends a line or moves a terminal's cursor."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a line."""
+        told = {
+            "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{record.msecs:03.0f}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            **(getattr(record, "decided", None) or {"message": record.getMessage()}),
+        }
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        for bound in _BOUNDS:
+            shown = _cut(told, bound)
+            if trace:
+                shown["exception"] = trace[-3 * bound :]  # its end says what it was
+            line = json.dumps(shown, separators=(",", ":"))
+            if len(line) < LONGEST:
+                break
+        return line
+
+
+class TextFormatter(logging.Formatter):
+    """Writes a line for a person to read.
+
+    Args:
+        coloured: Whether decisions and levels are told apart by colour.
+    """
+
+    def __init__(self, *, coloured: bool = False) -> None:
+        super().__init__()
+        self._coloured = coloured
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a line, and further ones, indented, for an exception."""
+        decided = getattr(record, "decided", None)
+        head = decided["decision"] if decided else record.levelname
+        text = _decision(_cut(decided, _BOUNDS[0])) if decided else f"{record.name}: {record.getMessage()}"
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
+        lines = [f"{clock} {self._colour(head)} {_cut(_visible(text), LONGEST // 5)}"]
+        if record.exc_info:
+            lines += [f"  {_visible(line)}" for line in self.formatException(record.exc_info).splitlines()]
+        return "\n".join(lines)
+
+    def _colour(self, head: str) -> str:
+        padded = f"{head.lower():<9}"
+        colour = _COLOURS.get(head) if self._coloured else None
+        return f"\x1b[{colour}m{padded}\x1b[0m" if colour else padded
+
+
+def _decision(told: Mapping[str, Any]) -> str:
+    where = "/".join(_word(told[part]) for part in ("namespace", "name") if part in told)
+    what = [told["endpoint"].ljust(8), *(_word(told[part]) for part in ("operation", "kind") if part in told), where]
+    by = f"by {_word(told['user'])}" if "user" in told else ""
+    remarks = [f"{told['durationMs']:.1f} ms"]
+    remarks += [word for name, word in (("dryRun", "dry run"), ("patched", "patched")) if name in told]
+    why = [", ".join(map(_reason, told.get("found", ()))), told.get("message", "")]
+    return ": ".join(filter(None, [" ".join(filter(None, [*what, by, f"({', '.join(remarks)})"])), *why]))
+
+
+def _reason(found: Mapping[str, Any]) -> str:
+    name = found.get("rule") or f"policy {found['policy']}"
+    led_to = "" if found["mode"] == DENY else f" ({found['mode']})"
+    return name + (" failed" if "error" in found else "") + led_to
+
+
+def _word(text: str) -> str:
+    """Write a text that a client chose as one word, so that it reads like nothing else."""
+    return text if text.isprintable() and not set(text) & set(' "\\') else json.dumps(text)
+
+
+def _visible(text: str) -> str:
+    """Escape what would end the line or move a terminal's cursor."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def _cut(value: Any, bound: int) -> Any:
+    """Shorten the texts in a value."""
+    if isinstance(value, str):
+        return value if len(value) <= bound else f"{value[: bound - 1]}\u2026"
+    if isinstance(value, dict):
+        return {name: _cut(each, bound) for name, each in value.items()}
+    return [_cut(each, bound) for each in value] if isinstance(value, list) else value
