@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import socket
 import ssl
@@ -16,8 +17,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from tests.command import draguard
 from tests.identities import Identity, authority, identity
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
+from tests.test_cli_serve import running
 from webhook import certs, issuing
 from webhook.server import Certificate, Clients, ServerError, create_app
 from webhook.server.bounded import BoundedLog
@@ -352,3 +355,24 @@ class TestBoundedLog:
             "line 52 (1 such lines before it were left out)",
             *(f"line {number}" for number in range(53, 62)),
         ]
+
+
+class TestCommand:
+    def test_it_lets_named_clients_of_an_authority_in(self, guarded: Guarded) -> None:
+        options = ("--client-ca", str(guarded.authorities), "--client-name", "kube-apiserver")
+        with running("--dev", *options) as (port, ca_bundle):
+            trust = ssl.create_default_context(cadata=base64.b64decode(ca_bundle).decode())
+            for name, status in (("kube-apiserver", [200]), ("bob", [403])):
+                guarded.identity(name).present(trust)
+                plain = socket.create_connection(("localhost", port), SOON)
+                with trust.wrap_socket(plain, server_hostname="localhost") as connection:
+                    connection.sendall(GET)
+                    assert statuses(answered(connection)) == status
+
+    def test_wrong_use_is_told(self, tmp_path: Path) -> None:
+        result = draguard("serve", "--client-name", "kube-apiserver")
+        assert result.code == 2
+        assert "--client-name: give --client-ca, too: a name means nothing" in result.err
+        result = draguard("serve", "--dev", "--client-ca", tmp_path / "none")
+        assert result.code == 2
+        assert f"cannot read {tmp_path / 'none'}: No such file or directory: give --client-ca the" in result.err

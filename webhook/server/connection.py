@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from webhook.server.bounded import BoundedLog
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
     from webhook.server.clients import Clients
 
-_log = logging.getLogger(__name__)
+_crowds, _malformed = (BoundedLog(logging.getLogger(__name__)) for _ in range(2))
+_errors = logging.getLogger(f"{__name__}.uvicorn")
+_errors.setLevel(logging.ERROR)  # it would warn of each bad request, without end and without saying whose it was
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ class Connection(HttpToolsProtocol):
         clients: Clients | None = None,
     ) -> None:
         super().__init__(config=config, server_state=server_state, app_state={})
+        self.logger = _errors
         self._limits = limits
         self._request_bytes = request_bytes
         self._clients = clients
@@ -94,7 +99,7 @@ class Connection(HttpToolsProtocol):
         """Begin to wait for a request."""
         super().connection_made(transport)
         if len(self.connections) > self._limits.connections:
-            _log.warning("refused a connection of %s: %d are open", self.client, self._limits.connections)
+            _crowds.warning("refused a connection of %s: %d are open", self.client, self._limits.connections)
             transport.abort()
             return
         if self._clients is not None:
@@ -157,6 +162,11 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
         self._stage = _Stage.IDLE
         self._requests += 1
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP request."""
+        _malformed.warning("refused a request of %s, which is not HTTP/1.1 as it should be", self.client)
+        super().send_400_response(msg)
 
     def pause_writing(self) -> None:
         """Wait for the client to read, but not for ever."""
