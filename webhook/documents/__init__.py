@@ -7,8 +7,8 @@ every object and an :class:`Unreadable` for what cannot be read. :func:`dump` wr
 from __future__ import annotations
 
 from webhook.documents.dump import dump
-from webhook.documents.files import read
+from webhook.documents.files import find, read
 from webhook.documents.source import Position, Unreadable
 from webhook.documents.stream import Document, parse
 
-__all__ = ["Document", "Position", "Unreadable", "dump", "parse", "read"]
+__all__ = ["Document", "Position", "Unreadable", "dump", "find", "parse", "read"]

@@ -32,6 +32,22 @@ def read(paths: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[Docume
     Yields:
         The documents, and in the place of what cannot be read, why.
     """
+    for found in find(paths):
+        if isinstance(found, Unreadable):
+            yield found
+        else:
+            yield from _read(found, stdin)
+
+
+def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
+    """Find the files that :func:`read` reads.
+
+    Args:
+        paths: As for :func:`read`.
+
+    Yields:
+        Their names, and in the place of what cannot be found, why.
+    """
     seen: set[str] = set()
     for path in paths:
         for found in _expand(path):
@@ -39,7 +55,7 @@ def read(paths: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[Docume
                 yield found
             elif (real := found if found == _STDIN else os.path.realpath(found)) not in seen:
                 seen.add(real)
-                yield from _read(found, stdin)
+                yield found
 
 
 def _read(path: str, stdin: BinaryIO | None) -> Iterator[Document | Unreadable]:
