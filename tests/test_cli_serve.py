@@ -98,7 +98,7 @@ class TestServe:
         certs.issue(tmp_path / "certs")
         monkeypatch.chdir(tmp_path)
         hosts = []
-        monkeypatch.setattr(server, "serve", lambda _app, host, *_: hosts.append(host))
+        monkeypatch.setattr(server, "serve", lambda _app, host, *_, **__: hosts.append(host))
         assert draguard("serve", *options).code == 0
         assert hosts == [host]
 

@@ -11,10 +11,15 @@ from webhook.cli.release import feature_gates, kubernetes
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable
 
 
-def options(arguments: Namespace) -> admission.Options:
+def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> admission.Options:
     """Read the options.
+
+    Args:
+        arguments: The command's arguments.
+        tell: Takes the lines that say what is wrong with policies; None for standard error.
 
     Raises:
         UsageError: A release, a feature gate or a rule is not known, or something is wrong with the policies.
@@ -32,6 +37,6 @@ def options(arguments: Namespace) -> admission.Options:
         return answering
     from webhook.cli.policies import sound_policies  # noqa: PLC0415 - only who has policies pays for the engine
 
-    policies = sound_policies(arguments, stated)
+    policies = sound_policies(arguments, stated, tell)
     check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
     return replace(answering, policies=policies.set, authorizer=policies.authorizer)

@@ -96,15 +96,23 @@ def load_policies(arguments: Namespace, stated: str | None) -> Policies:
     return Policies(given, policies, _authorizer(arguments.authorizer), findings)
 
 
-def sound_policies(arguments: Namespace, stated: str | None) -> Policies:
-    """Load policies for a command that must not work with half of them; show what is wrong on standard error.
+def sound_policies(arguments: Namespace, stated: str | None, tell: Callable[[str], None] | None = None) -> Policies:
+    """Load policies for a command that must not work with half of them.
+
+    Args:
+        arguments: The command's arguments.
+        stated: The Kubernetes release.
+        tell: Takes the lines that say what is wrong; None for standard error.
 
     Raises:
         UsageError: Something is wrong with one of them.
     """
     policies = load_policies(arguments, stated)
     for line in as_text(policies.findings):
-        print(line, file=sys.stderr)
+        if tell:
+            tell(line)
+        else:
+            print(line, file=sys.stderr)
     errors = sum(finding.problem.level == ERROR for finding in policies.findings)
     if errors:
         message = f"--policies: {counted(errors, 'error')}, as shown above; `draguard policy check` tells more"

@@ -9,37 +9,54 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook import admission, server
-from webhook.cli.answers import options
 from webhook.cli.arguments import UsageError
+from webhook.cli.following import faults, followed
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server asks from outside
 LOCAL = "localhost"
+INTERNAL = 3
+_LONGEST_DELAY = 3600
 
 _log = logging.getLogger(__name__)
 
 
 def run(arguments: Namespace) -> int:
     """Serve until a signal comes."""
-    answering = options(arguments)
     if arguments.body_limit is not None and arguments.body_limit <= 0:
         message = f"--body-limit: {arguments.body_limit} bytes hold no review; give at least some thousand"
         raise UsageError(message)
+    if arguments.workers < 1:
+        message = f"--workers: {arguments.workers} processes answer nothing; give at least 1"
+        raise UsageError(message)
+    delay = arguments.shutdown_delay
+    if delay is None:
+        delay = 0.0 if arguments.dev else server.SHUTDOWN_DELAY
+    if not 0 <= delay <= _LONGEST_DELAY:
+        message = f"--shutdown-delay: {delay:g} is not between 0 and {_LONGEST_DELAY} seconds"
+        raise UsageError(message)
+    answering = followed(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     app = server.create_app(
-        lambda body, call: admission.answer(body, call, answering),
+        lambda body, call: admission.answer(body, call, answering.value),
+        unready=(lambda: faults(answering)) if arguments.on_broken_policies == "unready" else tuple,
         body_limit=arguments.body_limit or server.BODY_LIMIT,
     )
     host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
     try:
         clients = _clients(arguments)
         certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
-        server.serve(app, host, arguments.port, certificate, 0 if arguments.dev else server.SHUTDOWN_DELAY)
+        server.serve(
+            app, host, arguments.port, certificate, delay, workers=arguments.workers, chores=[answering.follow]
+        )
     except server.ServerError as error:
         raise UsageError(str(error)) from error
+    except server.WorkersError as error:
+        print(f"draguard serve: error: {error}", file=sys.stderr)
+        return INTERNAL
     return 0
 
 

@@ -3,9 +3,10 @@
 :func:`create_app` makes an application of a review function, :func:`serve` serves it until a signal comes.
 Needs uvicorn, uvloop, httptools and Flask, so import this package only where something is served.
 
-A request goes from :mod:`~webhook.server.running` (the process) through :mod:`~webhook.server.tls` and
-:mod:`~webhook.server.connection` (deadlines, bounds) to :mod:`~webhook.server.adapter`, which answers reviews itself
-and leaves the rest to :mod:`~webhook.server.probes`.
+A request goes from :mod:`~webhook.server.running` (the process, of which :mod:`~webhook.server.supervision` can look
+after several) through :mod:`~webhook.server.tls` and :mod:`~webhook.server.connection` (deadlines, bounds) to
+:mod:`~webhook.server.adapter`, which answers reviews itself, has :mod:`~webhook.server.heavy` answer heavy ones in a
+thread, and leaves the rest to :mod:`~webhook.server.probes`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from webhook.server.adapter import BODY_LIMIT, Adapter
 from webhook.server.clients import Clients
 from webhook.server.errors import ServerError
 from webhook.server.probes import make_pages
-from webhook.server.running import SHUTDOWN_DELAY, serve
+from webhook.server.reloading import Reloaded, UnusableError
+from webhook.server.running import SHUTDOWN_DELAY, Plain, serve
+from webhook.server.supervision import WorkersError
 from webhook.server.tls import Certificate
 
 if TYPE_CHECKING:
@@ -24,7 +27,20 @@ if TYPE_CHECKING:
 
     from webhook.admission import Answer, Call, Record
 
-__all__ = ["BODY_LIMIT", "SHUTDOWN_DELAY", "Adapter", "Certificate", "Clients", "ServerError", "create_app", "serve"]
+__all__ = [
+    "BODY_LIMIT",
+    "SHUTDOWN_DELAY",
+    "Adapter",
+    "Certificate",
+    "Clients",
+    "Plain",
+    "Reloaded",
+    "ServerError",
+    "UnusableError",
+    "WorkersError",
+    "create_app",
+    "serve",
+]
 
 _BODIES_LIMIT = 64 << 20
 
@@ -41,14 +57,15 @@ def create_app(
     ``/validate/fail`` and ``/validate/ignore`` state what is answered if answering fails, as does ``/mutate/…``.
 
     Args:
-        review: Answers the body of a request, given how the webhook was called.
+        review: Answers the body of a request, given how the webhook was called. Heavy ones are answered in a thread;
+            after the call's deadline it must answer by the failure policy at once.
         observe: Told of each answered review, and how many seconds that took, waiting included.
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
         body_limit: The longest body that is read, in bytes.
     """
 
     def reasons() -> Iterator[str]:
-        if app.closing:
+        if app.stopping:
             yield "it is shutting down"
         yield from unready()
 

@@ -1,4 +1,4 @@
-"""Runs the webhook in this process: from listening to the last answer after a signal to stop."""
+"""Runs the webhook: from listening to the last answer after a signal to stop, in this process or in workers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ import logging
 import os
 import signal
 import socket
+import threading
 import time
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 import uvicorn
+from uvicorn.server import ServerState
 
 from webhook.server.connection import Connection, Limits
 from webhook.server.errors import ServerError
+from webhook.server.pages import Pages
+from webhook.server.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, Supervisor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import FrameType
+
+    from _typeshed.wsgi import WSGIApplication
 
     from webhook.server.adapter import Adapter
     from webhook.server.tls import Certificate
@@ -53,6 +60,20 @@ def listen(host: str, port: int) -> socket.socket:
         raise ServerError(message) from error
 
 
+class Plain(NamedTuple):
+    """A second port, without TLS.
+
+    Args:
+        host: The name or address to listen on.
+        port: The port; 0 takes a free one.
+        pages: Answers there, called on the event loop.
+    """
+
+    host: str
+    port: int
+    pages: WSGIApplication
+
+
 def serve(
     app: Adapter,
     host: str,
@@ -60,6 +81,12 @@ def serve(
     certificate: Certificate,
     shutdown_delay: float = SHUTDOWN_DELAY,
     *,
+    workers: int = 1,
+    plain: Plain | None = None,
+    chores: Sequence[Callable[[], None]] = (),
+    tick: Callable[[int], None] = lambda _connections: None,
+    began: Callable[[int], None] = lambda _number: None,
+    lost: Callable[[int], None] = lambda _number: None,
     ready: Callable[[str], object] = lambda _url: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish the requests in flight; a second signal ends the process at once.
@@ -71,13 +98,62 @@ def serve(
         certificate: What to serve with; followed each second if it is of files.
         shutdown_delay: Seconds of accepting connections after SIGTERM, not ready any more, each answer the last of its
             connection; SIGINT comes from a person and waits for nobody.
+        workers: How many processes answer. Of several this process only looks after them, and replaces them one after
+            the other on SIGHUP.
+        plain: A second port.
+        chores: Called each second, in a thread beside the event loop, and in the process that looks after workers.
+        tick: Called each second on the event loop, with the number of open connections.
+        began: Called with its number, from 0, in each process that answers, before it accepts connections.
+        lost: Called with a worker's number in the process that looks after them, when it has ended.
         ready: Called once connections are accepted, with the URL.
 
     Raises:
-        ServerError: The address cannot be listened on.
+        ServerError: An address cannot be listened on.
+        WorkersError: Workers die as soon as they are started.
     """
-    with listen(host, port) as listener:
-        Server(app, listener, certificate, shutdown_delay=shutdown_delay, ready=ready).run()
+    with ExitStack() as stack:
+        listener = stack.enter_context(listen(host, port))
+        beside = (Pages(plain.pages), stack.enter_context(listen(plain.host, plain.port))) if plain else None
+
+        def announce() -> None:
+            if beside:
+                _log.info("plain pages on %s", url_of(beside[1], "http"))
+            url = url_of(listener)
+            _log.info("listening on %s", url)
+            ready(url)
+
+        def work(number: int, lifeline: socket.socket | None = None) -> None:
+            began(number)
+            Server(
+                app,
+                listener,
+                certificate,
+                shutdown_delay=shutdown_delay,
+                beside=beside,
+                chores=chores,
+                tick=tick,
+                lifeline=lifeline,
+                ready=(lambda _url: None) if lifeline else lambda _url: announce(),
+            ).run()
+
+        if workers == 1:
+            work(0)
+            return
+        limits = Limits()
+        Supervisor(
+            work,
+            workers,
+            end_seconds=shutdown_delay + limits.grace_seconds + limits.handshake_seconds + limits.closing_seconds,
+            each_second=(certificate.follow, *chores),
+            ready=announce,
+            lost=lost,
+        ).run()
+
+
+def url_of(listener: socket.socket, scheme: str = "https") -> str:
+    """Return the URL of a listening socket, without a path."""
+    address, port = listener.getsockname()[:2]
+    return f"{scheme}://[{address}]:{port}" if ":" in address else f"{scheme}://{address}:{port}"
 
 
 class Server(uvicorn.Server):
@@ -89,6 +165,10 @@ class Server(uvicorn.Server):
         certificate: What to serve with.
         shutdown_delay: Seconds of accepting connections after it is told to stop.
         limits: What a connection may take.
+        beside: What answers without TLS, and a listening socket for that, which the server closes.
+        chores: Called each second in a thread.
+        tick: Called each second, with the number of open connections.
+        lifeline: What a supervisor holds the other end of.
         ready: Called once connections are accepted, with the URL.
     """
 
@@ -100,38 +180,36 @@ class Server(uvicorn.Server):
         *,
         shutdown_delay: float = SHUTDOWN_DELAY,
         limits: Limits = Limits(),  # noqa: B008 - immutable
+        beside: tuple[Pages, socket.socket] | None = None,
+        chores: Sequence[Callable[[], None]] = (),
+        tick: Callable[[int], None] = lambda _connections: None,
+        lifeline: socket.socket | None = None,
         ready: Callable[[str], object] = lambda _url: None,
     ) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=Connection,
-                loop="uvloop",
-                ws="none",
-                lifespan="off",
-                interface="asgi3",
-                log_config=None,
-                log_level="warning",
-                access_log=False,
-                proxy_headers=False,
-                headers=[("server", "draguard")],
-                timeout_keep_alive=limits.idle_seconds,
-                timeout_graceful_shutdown=limits.grace_seconds,
-            )
-        )
-        address, port = listener.getsockname()[:2]
-        self.url = f"https://[{address}]:{port}" if ":" in address else f"https://{address}:{port}"
+        super().__init__(_config(app, limits))
+        self.url = url_of(listener)
         self._app = app
         self._listener = listener
         self._certificate = certificate
         self._shutdown_delay = shutdown_delay
         self._limits = limits
+        self._beside = beside
+        self._beside_state = ServerState()
+        """Of its own, so that whoever fills up one port leaves the other open."""
+        self._chores = tuple(chores)
+        self._ended = threading.Event()
+        self._tick = tick
+        self._lifeline = lifeline
         self._ready = ready
         self._end: float | None = None
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until :meth:`stop` is called or a signal comes."""
-        super().run(sockets or [self._listener])
+        beside = [self._beside[1]] if self._beside else []
+        try:
+            super().run(sockets or [self._listener, *beside])
+        finally:
+            self._ended.set()
 
     def stop(self, delay: float) -> None:
         """Begin to stop; may be called from any thread or signal handler.
@@ -139,10 +217,21 @@ class Server(uvicorn.Server):
         Args:
             delay: Seconds for which connections are still accepted.
         """
+        self._app.stopping = True
+        self.retire(delay)
+
+    def retire(self, delay: float) -> None:
+        """Begin to stop while others go on, so that the webhook stays ready.
+
+        Args:
+            delay: As for :meth:`stop`.
+        """
         self._app.closing = True
+        if self._beside:
+            self._beside[0].closing = True
         self._end = time.monotonic() + delay
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - they are known
         """Accept connections, as uvicorn does but with deadlines for the beginning and the end of TLS."""
         request_bytes = 2 * self._app.body_limit + self._limits.header_bytes  # chunks of some bytes double a body
 
@@ -153,33 +242,73 @@ class Server(uvicorn.Server):
         self.servers = [
             await loop.create_server(
                 connection,
-                sock=listener,
+                sock=self._listener,
                 ssl=self._certificate.context,
                 backlog=self.config.backlog,
                 ssl_handshake_timeout=self._limits.handshake_seconds,
                 ssl_shutdown_timeout=self._limits.closing_seconds,
             )
-            for listener in sockets or []
         ]
+        if self._beside:
+            await self._startup_beside(*self._beside)
+        if self._chores:
+            threading.Thread(target=self._do_chores, name="chores", daemon=True).start()
+        if self._lifeline:
+            loop.add_reader(self._lifeline, self._told)
         self.started = True
-        _log.info("listening on %s", self.url)
         self._ready(self.url)
+
+    async def _startup_beside(self, pages: Pages, listener: socket.socket) -> None:
+        config = _config(pages, self._limits)
+        config.load()
+
+        def connection() -> Connection:
+            return Connection(config, self._beside_state, self._limits, pages.body_limit + self._limits.header_bytes)
+
+        loop = asyncio.get_running_loop()
+        self.servers.append(await loop.create_server(connection, sock=listener, backlog=config.backlog))
+
+    def _do_chores(self) -> None:
+        while not self._ended.wait(1):
+            for chore in self._chores:
+                chore()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting connections, and see every one of them to its end, those in their handshake included."""
         closed = [asyncio.ensure_future(server.wait_closed()) for server in self.servers]
         await asyncio.sleep(0)  # uvloop waits for those only who wait before the server closes
+        for connection in tuple(self._beside_state.connections):
+            connection.shutdown()
         await super().shutdown(sockets)
-        for connection in tuple(self.server_state.connections):
+        for connection in (*self.server_state.connections, *self._beside_state.connections):
             connection.transport.abort()
         await asyncio.wait(closed, timeout=self._limits.handshake_seconds)
 
     async def on_tick(self, counter: int) -> bool:
         """Look after the certificate each second; return whether it is time to end."""
-        if counter % _TICKS_A_SECOND == 0:
-            self._certificate.follow()
         ended = await super().on_tick(counter)
+        if counter % _TICKS_A_SECOND == 0:
+            self._beside_state.default_headers = self.server_state.default_headers
+            self._certificate.follow()
+            self._tick(len(self.server_state.connections))
+            self._tell(ALIVE)
         return ended or (self._end is not None and time.monotonic() >= self._end)
+
+    def _tell(self, beat: bytes) -> None:
+        if self._lifeline:
+            with suppress(OSError):  # there is no supervisor any more, or it is busy
+                self._lifeline.send(beat)
+
+    def _told(self) -> None:
+        """Do what the supervisor says; if it is no more, there is nobody to go on."""
+        assert self._lifeline  # noqa: S101 - that is what was read
+        told = self._lifeline.recv(16)
+        if not told:
+            asyncio.get_running_loop().remove_reader(self._lifeline)
+        if told == RETIRE:
+            self.retire(self._shutdown_delay)
+        else:
+            self.stop(0.0 if INTERRUPT in told else self._shutdown_delay)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - a signal handler
         """Stop on the first signal, end the process at once on the second."""
@@ -187,6 +316,29 @@ class Server(uvicorn.Server):
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
             os._exit(128 + sig)  # the first process of a container is not killed by its own signals
+        if self._lifeline:
+            _log.info("told to stop by %s: another worker takes over", signal.Signals(sig).name)
+            self.retire(self._shutdown_delay)
+            self._tell(LEAVING)
+            return
         delay = 0.0 if sig == signal.SIGINT else self._shutdown_delay
         _log.info("told to stop by %s: not ready, accepting connections for %g s", signal.Signals(sig).name, delay)
         self.stop(delay)
+
+
+def _config(app: Pages, limits: Limits) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        loop="uvloop",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        headers=[("server", "draguard")],
+        timeout_keep_alive=limits.idle_seconds,
+        timeout_graceful_shutdown=limits.grace_seconds,
+    )

@@ -28,7 +28,8 @@ examples:
   draguard serve --kubernetes-version 1.30 --tls-cert /tls/tls.crt --tls-key /tls/tls.key
 
 POST /validate and POST /mutate answer AdmissionReviews; GET /healthz and GET /readyz answer probes.
-SIGTERM and SIGINT end it once the requests in flight are answered.
+SIGTERM and SIGINT end it once the requests in flight are answered; SIGHUP replaces workers one by one.
+Certificates and policies are taken up when their files change.
 """
 
 
@@ -112,8 +113,33 @@ def serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--body-limit", type=int, metavar="BYTES", help="the longest request that is read (default: 6 MiB)"
     )
+    _process(parser)
     _clients(parser)
     _answers(parser)
+
+
+def _process(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the process")
+    group.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many processes answer; more than one are looked after by another (default: %(default)s)",
+    )
+    group.add_argument(
+        "--shutdown-delay",
+        type=float,
+        metavar="SECONDS",
+        help="for how long SIGTERM leaves connections open to requests, not ready any more (default: 5, with --dev 0)",
+    )
+    group.add_argument(
+        "--on-broken-policies",
+        choices=["keep", "unready"],
+        default="keep",
+        help="if files of policies change and cannot be used, keep those from before (default), or keep them and be "
+        "unready, too",
+    )
 
 
 def _clients(parser: argparse.ArgumentParser) -> None:

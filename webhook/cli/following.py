@@ -1,0 +1,51 @@
+"""The options by which ``draguard serve`` answers, made anew when the files of policies change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cli.answers import options
+from webhook.cli.arguments import UsageError
+from webhook.server import Reloaded, UnusableError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from webhook.admission import Options
+
+_STANDARD_INPUT = "-"
+
+
+def followed(arguments: Namespace) -> Reloaded[Options]:
+    """Read the options, with policies that follow what ``--policies`` and ``--authorizer`` name.
+
+    Standard input can be read but once: policies that come from there stay as they are.
+
+    Raises:
+        UsageError: As :func:`webhook.cli.answers.options` does.
+    """
+    named = [*arguments.policies, *filter(None, [arguments.authorizer])]
+    if not arguments.policies or _STANDARD_INPUT in named:
+        named = []
+
+    def files() -> Iterator[str]:
+        if named:
+            from webhook.documents import find  # noqa: PLC0415 - only who has policies pays for reading them
+
+            yield from (path for path in find(named) if isinstance(path, str))
+
+    def anew() -> Options:
+        lines: list[str] = []
+        try:
+            return options(arguments, lines.append)
+        except UsageError as error:
+            raise UnusableError("\n".join([*lines, str(error)])) from error
+
+    return Reloaded("policies", files, anew, lambda: options(arguments))
+
+
+def faults(answering: Reloaded[Options]) -> Iterator[str]:
+    """Say why policies are not those of their files, for readiness."""
+    if answering.fault:
+        yield f"the policies in the files cannot be used: {answering.fault.splitlines()[0]}"
