@@ -59,6 +59,8 @@ LENGTHS = (64, 254, 4096, 100_000)
 DEPTHS = (5, 60, 300, 2000, 4900)
 DEEP = 100
 """Reviews that are nested more deeply may be refused for it."""
+MOST_BYTES = 1 << 18
+"""Longer ones are sent as they were recorded: the memory that single ones take would hide what is kept of each."""
 
 _NESTED = re.compile(r'"nested in (lists|fields) (\d+)"')
 _KEY = re.compile(r'(?<!\\)"\w+": ')
@@ -71,7 +73,7 @@ class Sent(NamedTuple):
         path: Where it is sent to.
         body: What is sent.
         uid: The review's uid, as it stands in the body; None if the body is no review, which is answered by 400.
-        is_deep: Whether it may be answered by 400, nevertheless.
+        is_deep: Whether it may be refused for its depth, nevertheless.
     """
 
     path: str
@@ -94,8 +96,8 @@ class Reviews:
     def __getitem__(self, index: int) -> Sent:
         """Make a review."""
         chance = random.Random(f"{self._seed} {index}")  # noqa: S311 - to be repeated, not to be secret
-        path, text = chance.choice(self._recorded)
-        review = json.loads(text)
+        path, recorded_text = chance.choice(self._recorded)
+        review = json.loads(recorded_text)
         review["request"]["uid"] = f"soak-{index}"
         if chance.random() >= AS_RECORDED:
             for _ in range(chance.randint(1, MOST_MUTATIONS)):
@@ -106,6 +108,8 @@ class Reviews:
         body = text.encode("utf-8", "surrogatepass")
         if chance.random() < BROKEN:
             body = chance.choice((cut_off, scribbled_over))(body, chance)
+        if len(body) > MOST_BYTES:
+            body = recorded_text.encode()
         return Sent(path, body, uid_in(body), b"[" * DEEP in body or b'{"a": ' * DEEP in body)
 
 

@@ -37,6 +37,8 @@ WARM_UP = 0.2
 """The share of the requests after which memory must be flat."""
 FLAT = 0.05
 """How far it may be from its median then."""
+GIVEN_UP = "draguard could not answer"
+"""How a decision begins that the failure policy has made."""
 DEPTH = 20_000
 """How deep Python may recurse here, so that what the server can read can be read here, too."""
 SHOWN = 10
@@ -96,7 +98,7 @@ def fault(sent: Sent, status: int, answer: bytes) -> str:
         return f"{status}, not {expected}: {answer[:200]!r}"
     try:
         review = json.loads(answer, parse_constant=_refuse)
-        found = list(_faults(review, sent.uid))
+        found = list(_faults(review, sent))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         found = [repr(error)]
     return f"{'; '.join(found)}: {answer[:300]!r}" if found else ""
@@ -106,17 +108,17 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _faults(review: Any, uid: str | None) -> Iterable[str]:
+def _faults(review: Any, sent: Sent) -> Iterable[str]:
     """Look at an AdmissionReview as an API server does (apiserver ``webhook/request/admissionreview.go``)."""
     if (review["apiVersion"], review["kind"]) != ("admission.k8s.io/v1", "AdmissionReview"):
         yield "no AdmissionReview"
     response = review["response"]
-    if response["uid"] != uid:
-        yield f"the uid is not {uid!r}"
+    if response["uid"] != sent.uid:
+        yield f"the uid is not {sent.uid!r}"
     if not isinstance(response["allowed"], bool):
         yield "allowed is neither true nor false"
     if not response["allowed"]:
-        yield from _faults_of_refusal(response["status"])
+        yield from _faults_of_refusal(response["status"], sent)
     if ("patch" in response) != (response.get("patchType") == "JSONPatch"):
         yield "patch and patchType do not go together"
     if "patch" in response and not all(
@@ -130,10 +132,10 @@ def _faults(review: Any, uid: str | None) -> Iterable[str]:
         yield "an audit annotation is no text"
 
 
-def _faults_of_refusal(status: Any) -> Iterable[str]:
+def _faults_of_refusal(status: Any, sent: Sent) -> Iterable[str]:
     if not (isinstance(status["code"], int) and isinstance(status["message"], str) and status["message"]):
         yield "a refusal without code and message"
-    elif status["code"] >= http.client.INTERNAL_SERVER_ERROR:
+    elif status["message"].startswith(GIVEN_UP) and not sent.is_deep:
         yield "the review could not be answered"
 
 

@@ -154,7 +154,10 @@ def test_a_good_answer_has_no_fault(response: dict[str, Any]) -> None:
         ({"allowed": 1}, "allowed is neither true nor false"),
         ({"allowed": False}, "KeyError"),
         ({"allowed": False, "status": {"code": 422, "message": ""}}, "a refusal without code and message"),
-        ({"allowed": False, "status": {"code": 500, "message": "see the log"}}, "the review could not be answered"),
+        (
+            {"allowed": False, "status": {"code": 500, "message": "draguard could not answer"}},
+            "the review could not be answered",
+        ),
         ({"patch": patch()}, "patch and patchType do not go together"),
         ({"patchType": "JSONPatch", "patch": patch({"op": "remove"})}, "the patch is no JSON Patch"),
         ({"patchType": "JSONPatch", "patch": "&"}, "Error"),
@@ -173,6 +176,11 @@ def test_only_what_is_no_review_or_too_deep_may_be_called_malformed() -> None:
     assert soak.fault(SENT._replace(uid=None), 400, b"no\n") == ""
     assert soak.fault(SENT._replace(uid=None), 400, b"\n") == "400 without a reason"
     assert soak.fault(SENT._replace(uid=None), 200, answer()).startswith("200, not 400")
+
+
+def test_what_is_too_deep_may_be_left_to_the_failure_policy() -> None:
+    given_up = answer(allowed=False, status={"code": 500, "message": "draguard could not answer: it is too deep"})
+    assert soak.fault(SENT._replace(is_deep=True), 200, given_up) == ""
 
 
 def test_memory_may_grow_until_it_is_warm_only() -> None:
