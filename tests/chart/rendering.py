@@ -53,8 +53,42 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
         }
     },
     "a given Secret": {"certificates": SECRET},
-    "autoscaled": {"autoscaling": {"enabled": True, "minReplicas": 3}, "certificates": SECRET},
-    "one replica": {"replicas": 1, "priorityClassName": "", "certificates": SECRET},
+    "autoscaled": {"autoscaling": {"enabled": True, "minReplicas": 3}},
+    "one replica": {"replicas": 1, "priorityClassName": ""},
+    "modes": {
+        "enforce": {
+            "mode": "audit",
+            "workloads": "deny",
+            "rules": {"attribute-values": "warn", "admin-access": "deny"},
+            "policies": {"named.example.com": "warn"},
+        },
+        "exempt": {
+            "namespaces": ["team-*", "*"],
+            "users": ["system:serviceaccount:kube-system:*"],
+            "groups": ["system:nodes"],
+        },
+    },
+    "monitored": {
+        "monitoring": {
+            "port": 9090,
+            "serviceMonitor": {"enabled": True, "interval": "1m", "labels": {"release": "stack"}},
+            "prometheusRule": {"enabled": True, "labels": {"release": "stack"}},
+            "dashboard": {"enabled": True, "annotations": {"grafana_folder": "DRA"}},
+        },
+        "logging": {"format": "text", "level": "debug", "allowed": "1/50"},
+        "networkPolicy": {"monitoringFrom": [{"ipBlock": {"cidr": "10.1.0.0/16"}}]},
+    },
+    "not monitored": {"monitoring": {"enabled": False, "serviceMonitor": {"enabled": True}}},
+    "known clients": {
+        "serve": {"clientCA": {"name": "api-servers"}, "clientNames": ["kube-apiserver", "system:apiserver"]},
+        "networkPolicy": {
+            "apiServer": {"to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}], "ports": [7443]},
+        },
+    },
+    "known clients by a Secret": {
+        "serve": {"clientCA": {"kind": "Secret", "name": "api-servers", "key": "clients.pem"}},
+        "certificates": SECRET,
+    },
     "policies": {
         "policies": {"named.yaml": POLICY, "other.json": "{}"},
         "authorizer": [
@@ -72,7 +106,9 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
         "serve": {
             "host": "::",
             "port": 9443,
-            "failurePolicy": "ignore",
+            "workers": 2,
+            "shutdownDelay": 20,
+            "onBrokenPolicies": "unready",
             "selectNodeBy": "name",
             "pods": "all",
             "bodyLimit": 3145728,
@@ -80,6 +116,7 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
         "certificates": SECRET,
         "webhooks": {
             "exemptNamespaces": [],
+            "exemptNamespaceLabel": "",
             "namespaceMatchExpressions": [{"key": "guarded", "operator": "In", "values": ["yes"]}],
             "matchPolicy": "Exact",
             "timeoutSeconds": 10,
@@ -101,6 +138,7 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
     },
     "little": {
         "certificates": SECRET,
+        "monitoring": {"enabled": False},
         "serviceAccount": {"create": False},
         "networkPolicy": {"enabled": False},
         "podDisruptionBudget": {"enabled": False},
@@ -149,11 +187,30 @@ class Rendered:
         return container
 
     @property
+    def volumes(self) -> dict[str, Manifest]:
+        """The pod's volumes, by name."""
+        return {volume["name"]: volume for volume in self.pod["spec"]["volumes"]}
+
+    @property
+    def mounts(self) -> dict[str, Manifest]:
+        """Where they are mounted, by name."""
+        return {mount["name"]: mount for mount in self.container["volumeMounts"]}
+
+    @property
     def options(self) -> dict[str, str]:
-        """The options of ``draguard serve``, by name."""
+        """The options of ``draguard serve``, by name; those that can be repeated are there with the last."""
+        return dict(self._options())
+
+    def repeated(self, name: str) -> list[str]:
+        """What an option of ``draguard serve`` states that can be repeated."""
+        return [value for option, value in self._options() if option == name]
+
+    def _options(self) -> Iterator[tuple[str, str]]:
         command, *options = self.container["args"]
         assert command == "serve"
-        return dict(option.removeprefix("--").split("=", 1) for option in options)
+        for option in options:
+            name, _, value = option.removeprefix("--").partition("=")
+            yield name, value
 
     @property
     def webhooks(self) -> dict[str, Manifest]:
@@ -178,5 +235,5 @@ def rendered(values: str = "defaults", kubernetes: str = "1.36") -> Rendered:
 
 
 def with_values(kubernetes: str = "1.36", **values: Any) -> Rendered:
-    """Render other values, without making a certificate."""
-    return Rendered(render({"certificates": SECRET, **values}, namespace=NAMESPACE, kubernetes=kubernetes))
+    """Render other values."""
+    return Rendered(render(values, namespace=NAMESPACE, kubernetes=kubernetes))

@@ -1,4 +1,7 @@
-"""What Helm makes of the chart in a cluster: the real Helm, and a small HTTP server that keeps objects for it."""
+"""What Helm makes of the chart in a cluster: the real Helm, and a small HTTP server that keeps objects for it.
+
+Beside Helm there is draguard, which fills its Secret and writes ``caBundle``: no upgrade may take that away.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import base64
 import json
 import threading
 from contextlib import contextmanager
+from copy import deepcopy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,19 +18,24 @@ import pytest
 import yaml
 
 from charts.render import CHART
-from tests.chart.rendering import NAMESPACE, Manifest
+from tests.chart.rendering import CA, NAMESPACE, Manifest
+from tests.chart.rendering import SECRET as GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SERVED = {
-    "v1": ["Secret", "Service", "ServiceAccount", "ResourceQuota"],
+    "v1": ["ConfigMap", "Secret", "Service", "ServiceAccount", "ResourceQuota"],
     "apps/v1": ["Deployment"],
+    "coordination.k8s.io/v1": ["Lease"],
     "networking.k8s.io/v1": ["NetworkPolicy"],
+    "rbac.authorization.k8s.io/v1": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
     "policy/v1": ["PodDisruptionBudget"],
     "admissionregistration.k8s.io/v1": ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"],
 }
-SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/draguard-tls"
+SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/draguard-certificate"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/draguard-certificate"
+DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/draguard"
 
 
 def plural(kind: str) -> str:
@@ -43,13 +52,16 @@ def resources(version: str) -> Manifest:
                 "name": plural(kind.lower()),
                 "singularName": kind.lower(),
                 "kind": kind,
-                "namespaced": not kind.endswith("WebhookConfiguration"),
+                "namespaced": not kind.startswith("Cluster") and not kind.endswith("WebhookConfiguration"),
                 "verbs": ["get", "create", "patch", "delete"],
             }
             for kind in SERVED[version]
         ],
     }
 
+
+DATA = {"ca.crt": "YXV0aG9yaXR5", "tls.crt": "c2VydmluZw==", "tls.key": "a2V5"}
+"""What draguard keeps, in base64."""
 
 DISCOVERY: dict[str, Manifest] = {
     "/version": {"major": "1", "minor": "34+", "gitVersion": "v1.34.1-gke.7"},
@@ -68,10 +80,29 @@ DISCOVERY: dict[str, Manifest] = {
 }
 
 
+def apply(live: Any, before: Any, now: Any) -> Any:
+    """Apply as API servers do (structured-merge-diff): only what was applied before and no longer is is taken away.
+
+    Args:
+        live: What is there, whoever wrote it.
+        before: What was applied before; None if nothing was.
+        now: What is applied.
+    """
+    if isinstance(live, dict) and isinstance(now, dict):
+        before = before or {}
+        kept = {key: value for key, value in live.items() if key in now or key not in before}
+        return kept | {key: apply(live.get(key), before.get(key), value) for key, value in now.items()}
+    if isinstance(live, list) and all(isinstance(item, dict) and "name" in item for item in [*live, *now]):
+        merged = apply(*({item["name"]: item for item in items or ()} for items in (live, before, now)))
+        return list(merged.values())
+    return now
+
+
 class Handler(BaseHTTPRequestHandler):
-    """Keeps objects by path; an apply puts the object in place."""
+    """Keeps objects by path, and what was applied last."""
 
     objects: ClassVar[dict[str, Manifest]] = {}
+    applied: ClassVar[dict[str, Manifest]] = {}
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
@@ -85,18 +116,30 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.body()
         path = f"{self.path.partition('?')[0]}/{body['metadata']['name']}"
-        self.objects[path] = body
-        self.answer(201, json.dumps(body).encode())
+        self.put(path, body)
+        self.answer(201, json.dumps(self.objects[path]).encode())
 
     def do_PATCH(self) -> None:
         path = self.path.partition("?")[0]
         assert self.headers["Content-Type"] == "application/apply-patch+yaml"
-        self.objects[path] = self.body()
+        self.put(path, self.body())
         self.answer(200, json.dumps(self.objects[path]).encode())
+
+    def put(self, path: str, body: Manifest) -> None:
+        # What is deleted is applied anew: its owners are forgotten with it.
+        before = self.applied.get(path) if path in self.objects else None
+        self.objects[path] = apply(self.objects.get(path), before, body)
+        self.applied[path] = deepcopy(body)
 
     def body(self) -> Manifest:
         read: Manifest = yaml.safe_load(self.rfile.read(int(self.headers["Content-Length"])))
         return read
+
+    def do_DELETE(self) -> None:
+        if self.objects.pop(self.path.partition("?")[0], None):
+            self.answer(200, b'{"kind": "Status", "apiVersion": "v1", "status": "Success"}')
+        else:
+            self.not_found()
 
     def not_found(self) -> None:
         status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
@@ -126,20 +169,32 @@ class Cluster:
     def upgrade(self, **values: Any) -> None:
         self.helm.upgrade(str(CHART), "draguard", values, namespace=NAMESPACE)
 
-    def ca_bundles(self) -> set[str]:
+    def lead(self) -> None:
+        """Do what the leader of draguard's replicas does: fill the Secret, take the Lease, announce the authority."""
+        self.objects[SECRET]["data"] = dict(DATA)
+        self.objects[LEASE]["spec"] = {"holderIdentity": "draguard-1"}
+        for client_config in self.client_configs():
+            client_config["caBundle"] = DATA["ca.crt"]
+
+    def client_configs(self) -> list[Manifest]:
+        """Return how each webhook is reached, by which authority's word."""
         webhooks = [webhook for each in self.objects.values() for webhook in each.get("webhooks", [])]
         assert webhooks
-        return {webhook["clientConfig"]["caBundle"] for webhook in webhooks}
+        return [webhook["clientConfig"] for webhook in webhooks]
+
+    def pod(self) -> Manifest:
+        """Return what the Deployment makes pods of."""
+        template: Manifest = self.objects[DEPLOYMENT]["spec"]["template"]
+        return template
 
     def arguments(self) -> list[str]:
-        deployment = self.objects[f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/draguard"]
-        return list(deployment["spec"]["template"]["spec"]["containers"][0]["args"])
+        return list(self.pod()["spec"]["containers"][0]["args"])
 
 
 @contextmanager
 def serving() -> Iterator[tuple[str, dict[str, Manifest]]]:
     objects: dict[str, Manifest] = {}
-    handler = type("Own", (Handler,), {"objects": objects})
+    handler = type("Own", (Handler,), {"objects": objects, "applied": {}})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -171,25 +226,43 @@ class TestInstalling:
     def test_one_command_installs_everything_for_the_cluster_s_release(self, cluster: Cluster) -> None:
         cluster.install()
         kinds = sorted(each["kind"] for each in cluster.objects.values())
-        assert kinds == sorted(kind for served in SERVED.values() for kind in served)
+        assert kinds == sorted(kind for served in SERVED.values() for kind in served if kind != "ConfigMap")
         assert "--kubernetes-version=1.34" in cluster.arguments()
 
-    def test_an_upgrade_keeps_the_certificate_and_takes_new_values(self, cluster: Cluster) -> None:
+    def test_an_upgrade_keeps_what_draguard_has_written_and_takes_new_values(self, cluster: Cluster) -> None:
         cluster.install()
-        before, bundles = dict(cluster.objects[SECRET]["data"]), cluster.ca_bundles()
-        cluster.upgrade(serve={"selectNodeBy": "name"})
+        assert "data" not in cluster.objects[SECRET]
+        cluster.lead()
+        cluster.upgrade(serve={"selectNodeBy": "name"}, webhooks={"timeoutSeconds": 7, "mutation": {"enabled": True}})
         assert "--select-node-by=name" in cluster.arguments()
-        assert cluster.objects[SECRET]["data"] == before
-        assert cluster.ca_bundles() == bundles == {before["ca.crt"]}
+        assert cluster.objects[SECRET]["data"] == DATA
+        assert cluster.objects[LEASE]["spec"] == {"holderIdentity": "draguard-1"}
+        authorities = [client_config.get("caBundle") for client_config in cluster.client_configs()]
+        assert sorted(map(str, authorities)) == ["None", *[DATA["ca.crt"]] * 5]  # draguard will tell the new webhook
 
-    def test_an_upgrade_makes_a_new_certificate_if_the_old_one_is_gone(self, cluster: Cluster) -> None:
+    def test_an_upgrade_makes_an_empty_secret_if_it_is_gone(self, cluster: Cluster) -> None:
         cluster.install()
-        before = cluster.objects.pop(SECRET)["data"]
+        cluster.lead()
+        del cluster.objects[SECRET]
         cluster.upgrade()
-        after = cluster.objects[SECRET]["data"]
-        assert all(after[key] != before[key] for key in ("ca.crt", "tls.crt", "tls.key"))
-        assert cluster.ca_bundles() == {after["ca.crt"]}
-        assert base64.b64decode(after["ca.crt"]).startswith(b"-----BEGIN CERTIFICATE-----")
+        assert "data" not in cluster.objects[SECRET]
+
+    def test_another_source_leaves_nothing_of_the_old_one_behind(self, cluster: Cluster) -> None:
+        cluster.install()
+        cluster.lead()
+        cluster.upgrade(certificates=GIVEN)
+        kinds = {each["kind"] for each in cluster.objects.values()}
+        assert kinds.isdisjoint({"Secret", "Lease", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
+        authority = base64.b64encode(CA.encode()).decode()
+        assert {client_config["caBundle"] for client_config in cluster.client_configs()} == {authority}
+
+    def test_other_policies_make_no_other_pods(self, cluster: Cluster) -> None:
+        path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/draguard-policies"
+        cluster.install(policies={"a.yaml": "a: 1"})
+        before = cluster.pod()
+        cluster.upgrade(policies={"a.yaml": "a: 2"})
+        assert cluster.pod() == before
+        assert cluster.objects[path]["data"] == {"a.yaml": "a: 2"}
 
     def test_an_upgrade_puts_back_what_was_deleted_in_an_emergency(self, cluster: Cluster) -> None:
         cluster.install()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-import ssl
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +12,14 @@ import helm_python
 import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml
-from cryptography import x509
 
 import webhook
 from charts.render import CHART, main, render
-from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, rendered, with_values
+from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
+from webhook.admission import Enforcement
 from webhook.api.versions import NEWEST
 from webhook.cli.arguments import make_parser
+from webhook.cli.enforcement import enforcement
 from webhook.cli.release import feature_gates
 
 if TYPE_CHECKING:
@@ -31,6 +31,12 @@ RELEASES = ("1.28", f"1.{NEWEST}")
 @pytest.fixture(params=VALUES)
 def values(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@cache  # most manifests are the same for many sets of values
+def check(manifest: str, kubernetes: str) -> None:
+    """Check a manifest against the schemas of a release."""
+    kubernetes_validate.validate(json.loads(manifest), kubernetes, strict=True)
 
 
 def labels_of(manifest: Manifest) -> dict[str, str]:
@@ -49,6 +55,22 @@ def selectors(manifest: object) -> Iterator[dict[str, str]]:
             yield from selectors(each)
 
 
+def written(values: Any, path: str = "") -> Iterator[str]:
+    """Find every value that is written, by its path."""
+    for key, value in values.items():
+        yield f"{path}{key}"
+        if isinstance(value, dict):
+            yield from written(value, f"{path}{key}.")
+
+
+def defined(schema: Any, root: Any, path: str = "") -> Iterator[str]:
+    """Find every value that a schema defines by its name."""
+    definition = root["definitions"][schema["$ref"].rsplit("/", 1)[1]] if "$ref" in schema else schema
+    for key, value in definition.get("properties", {}).items():
+        yield f"{path}{key}"
+        yield from defined(value, root, f"{path}{key}.")
+
+
 class TestManifests:
     def test_helm_finds_nothing_wrong_with_the_chart(self, values: str) -> None:
         report = helm_python.lint(str(CHART), dict(VALUES[values]), strict=True, kube_version="v1.36.0")
@@ -58,8 +80,8 @@ class TestManifests:
     @pytest.mark.parametrize("kubernetes", RELEASES)
     def test_manifests_fit_the_schemas_of_kubernetes(self, values: str, kubernetes: str) -> None:
         for manifest in rendered(values, kubernetes).manifests:
-            if not manifest["apiVersion"].startswith("cert-manager.io/"):
-                kubernetes_validate.validate(manifest, kubernetes, strict=True)
+            if not manifest["apiVersion"].startswith(("cert-manager.io/", "monitoring.coreos.com/")):
+                check(json.dumps(manifest), kubernetes)
 
     def test_draguard_finds_nothing_wrong_with_them(self, values: str) -> None:
         for manifest in rendered(values).manifests:
@@ -68,9 +90,10 @@ class TestManifests:
     def test_each_object_is_named_once_and_is_in_the_release_s_namespace(self, values: str) -> None:
         manifests = rendered(values).manifests
         names = [(each["kind"], each["metadata"]["name"]) for each in manifests]
+        assert {name.partition("-")[0] for _, name in names} <= {"draguard", "guard", "guardian"}
         assert len(set(names)) == len(names)
         for manifest in manifests:
-            of_cluster = manifest["kind"].endswith("WebhookConfiguration")
+            of_cluster = manifest["kind"].startswith("Cluster") or manifest["kind"].endswith("WebhookConfiguration")
             assert manifest["metadata"].get("namespace") == (None if of_cluster else NAMESPACE)
 
     def test_every_object_says_whose_it_is(self, values: str) -> None:
@@ -93,20 +116,23 @@ class TestManifests:
     ) -> None:
         (tmp_path / "ca.crt").write_text(CA, encoding="utf-8")
         (tmp_path / "values.yaml").write_text("certificates: {source: secret, secret: {name: given}}", encoding="utf-8")
-        code = main(
-            [
-                f"--values={tmp_path / 'values.yaml'}",
-                f"--set-file=certificates.secret.caBundle={tmp_path / 'ca.crt'}",
-                "--set=autoscaling.enabled=true,autoscaling.minReplicas=3",
-            ]
-        )
-        namespace, *manifests = yaml.safe_load_all(capsys.readouterr().out)
-        assert code == 0
-        kubernetes_validate.validate(namespace, "1.36", strict=True)
-        assert (namespace["kind"], namespace["metadata"]["name"]) == ("Namespace", NAMESPACE)
-        assert sorted(map(json.dumps, manifests)) == sorted(map(json.dumps, rendered("autoscaled").manifests))
-        kinds = [manifest["kind"] for manifest in manifests]
-        assert kinds[-2:] == ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
+        given = [
+            f"--values={tmp_path / 'values.yaml'}",
+            f"--set-file=certificates.secret.caBundle={tmp_path / 'ca.crt'}",
+        ]
+        scaled = ["--set=autoscaling.enabled=true,autoscaling.minReplicas=3"]
+        for values, options in (("defaults", []), ("a given Secret", given), ("autoscaled", scaled)):
+            assert main(options) == 0
+            namespace, *manifests = yaml.safe_load_all(capsys.readouterr().out)
+            check(json.dumps(namespace), "1.36")
+            assert (namespace["kind"], namespace["metadata"]["name"]) == ("Namespace", NAMESPACE)
+            assert sorted(map(json.dumps, manifests)) == sorted(map(json.dumps, rendered(values).manifests))
+            kinds = [manifest["kind"] for manifest in manifests]
+            assert kinds[-2:] == ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
+
+    def test_each_rendering_is_the_same(self, values: str) -> None:
+        release = rendered(values)
+        assert Rendered(render(VALUES[values], namespace=NAMESPACE)).manifests == release.manifests
 
     def test_their_namespace_lets_the_pods_in(self, capsys: pytest.CaptureFixture[str]) -> None:
         for option, standard in (("hostNetwork=false", "restricted"), ("hostNetwork=true", "privileged")):
@@ -150,15 +176,36 @@ class TestServing:
         assert options == {
             "host": "::",
             "port": "9443",
+            "workers": "2",
+            "shutdown-delay": "20",
             "tls-cert": "/etc/draguard/tls/tls.crt",
             "tls-key": "/etc/draguard/tls/tls.key",
+            "monitoring-port": "8080",
+            "log-format": "json",
+            "log-level": "info",
             "feature-gates": "AllBeta=false,DRAListTypeAttributes=true",
-            "failure-policy": "ignore",
+            "enforce": "deny",
             "select-node-by": "name",
             "pods": "all",
             "body-limit": "3145728",
         }
         assert with_values(serve={"extraArgs": ["--a=b c: d"]}).container["args"][-1] == "--a=b c: d"
+
+    def test_modes_and_exemptions_are_those_that_draguard_takes(self) -> None:
+        stated = enforcement(make_parser().parse_args(rendered("modes").container["args"]))
+        assert stated == Enforcement(
+            mode="audit",
+            workloads="deny",
+            rules={"attribute-values": "warn", "admin-access": "deny"},
+            policies={"named.example.com": "warn"},
+            exempt_namespaces=["team-*", "*"],
+            exempt_users=["system:serviceaccount:kube-system:*"],
+            exempt_groups=["system:nodes"],
+        )
+
+    def test_nothing_is_milder_by_default_than_draguard_itself(self) -> None:
+        stated = enforcement(make_parser().parse_args(rendered().container["args"]))
+        assert stated == Enforcement(exempt_namespaces=[], exempt_users=[], exempt_groups=[])
 
     def test_feature_gates_are_those_that_draguard_takes(self) -> None:
         release = rendered("everything differs")
@@ -168,31 +215,33 @@ class TestServing:
 
     def test_ports_agree(self, values: str) -> None:
         release = rendered(values)
-        (port,) = release.container["ports"]
-        (served,) = release.one("Service")["spec"]["ports"]
-        assert str(port["containerPort"]) == release.options["port"]
-        assert served["targetPort"] == port["name"]
-        probes = [value for key, value in release.container.items() if key.endswith("Probe")]
-        assert [(probe["httpGet"]["port"], probe["httpGet"]["scheme"]) for probe in probes] == [("https", "HTTPS")] * 3
+        ports = {port["name"]: port["containerPort"] for port in release.container["ports"]}
+        served = {port["name"]: port for port in release.one("Service")["spec"]["ports"]}
+        assert {name: port["targetPort"] for name, port in served.items()} == {name: name for name in ports}
+        assert str(ports["https"]) == release.options["port"]
         for policy in release.all("NetworkPolicy"):
-            assert [each["port"] for rule in policy["spec"]["ingress"] for each in rule["ports"]] == [
-                port["containerPort"]
-            ]
+            admitted = [each["port"] for rule in policy["spec"]["ingress"] for each in rule["ports"]]
+            assert admitted == list(ports.values())
         for each in release.webhooks.values():
             service = each["clientConfig"]["service"]
             assert (service["name"], service["namespace"], service["port"]) == (
                 release.one("Service")["metadata"]["name"],
                 NAMESPACE,
-                served["port"],
+                served["https"]["port"],
             )
 
-    def test_the_certificate_is_where_draguard_looks(self, values: str) -> None:
-        release = rendered(values)
-        mount, volume = release.container["volumeMounts"][0], release.pod["spec"]["volumes"][0]
-        paths = {f"{mount['mountPath']}/{item['path']}" for item in volume["secret"]["items"]}
-        assert mount["name"] == volume["name"]
-        assert mount["readOnly"]
-        assert paths == {release.options["tls-cert"], release.options["tls-key"]}
+    def test_authorities_of_clients_are_where_draguard_looks(self) -> None:
+        for values, (kind, key), name in (
+            ("known clients", ("configMap", "name"), "ca.crt"),
+            ("known clients by a Secret", ("secret", "secretName"), "clients.pem"),
+        ):
+            release = rendered(values)
+            volume = release.volumes["clients"]
+            assert volume[kind][key] == "api-servers"
+            assert volume[kind]["items"] == [{"key": name, "path": name}]
+            assert release.options["client-ca"] == f"{release.mounts['clients']['mountPath']}/{name}"
+        assert rendered("known clients").repeated("client-name") == ["kube-apiserver", "system:apiserver"]
+        assert "client-ca" not in rendered().options
 
 
 class TestPods:
@@ -208,7 +257,7 @@ class TestPods:
             "capabilities": {"drop": ["ALL"]},
         }
         assert pod.get("hostNetwork", False) == VALUES[values].get("hostNetwork", False)
-        assert {key for volume in pod["volumes"] for key in volume} <= {"name", "secret", "configMap"}
+        assert {key for volume in pod["volumes"] for key in volume} <= {"name", "secret", "configMap", "emptyDir"}
 
     def test_who_a_pod_runs_as_can_be_left_to_the_cluster(self) -> None:
         left = with_values(podSecurityContext=dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup")))
@@ -216,15 +265,6 @@ class TestPods:
             "runAsNonRoot": True,
             "seccompProfile": {"type": "RuntimeDefault"},
         }
-
-    def test_pods_can_read_their_key_and_nothing_of_the_api_server(self, values: str) -> None:
-        release = rendered(values)
-        pod = release.pod["spec"]
-        assert pod["securityContext"]["fsGroup"]
-        assert pod["volumes"][0]["secret"]["defaultMode"] == 0o440
-        assert pod["automountServiceAccountToken"] is False
-        assert all(each["automountServiceAccountToken"] is False for each in release.all("ServiceAccount"))
-        assert not any("Role" in manifest["kind"] for manifest in release.manifests)
 
     def test_the_service_account_exists_or_is_the_namespace_s(self, values: str) -> None:
         release = rendered(values)
@@ -239,9 +279,11 @@ class TestPods:
         from webhook.server import SHUTDOWN_DELAY  # noqa: PLC0415 - what serves is only needed here
         from webhook.server.connection import Limits  # noqa: PLC0415
 
-        limits = Limits()
-        needed = SHUTDOWN_DELAY + limits.grace_seconds + limits.closing_seconds
-        assert rendered().pod["spec"]["terminationGracePeriodSeconds"] > needed
+        assert rendered().options["shutdown-delay"] == f"{SHUTDOWN_DELAY:g}"
+        for values in ("defaults", "everything differs"):
+            release, limits = rendered(values), Limits()
+            needed = int(release.options["shutdown-delay"]) + limits.grace_seconds + limits.closing_seconds
+            assert release.pod["spec"]["terminationGracePeriodSeconds"] > needed
 
     def test_replicas_are_apart(self, values: str) -> None:
         pod = rendered(values).pod["spec"]
@@ -267,19 +309,24 @@ class TestPolicies:
     def test_policies_are_where_draguard_looks(self) -> None:
         release = rendered("policies")
         configs = {config["metadata"]["name"]: config["data"] for config in release.all("ConfigMap")}
-        volumes = {volume["name"]: volume["configMap"] for volume in release.pod["spec"]["volumes"][1:]}
         mounted = {
-            mount["mountPath"]: configs[volumes[mount["name"]]["name"]]
-            for mount in release.container["volumeMounts"][1:]
-            if mount["readOnly"]
+            mount["mountPath"]: configs[release.volumes[name]["configMap"]["name"]]
+            for name, mount in release.mounts.items()
+            if name != "tls" and mount["readOnly"]
         }
         directory, name = release.options["authorizer"].rsplit("/", 1)
         assert mounted[release.options["policies"]] == VALUES["policies"]["policies"]
         assert yaml.safe_load(mounted[directory][name]) == {"rules": VALUES["policies"]["authorizer"]}
 
-    def test_other_policies_make_other_pods(self) -> None:
-        pods = [with_values(policies={"a.yaml": text}).pod["metadata"]["annotations"] for text in ("a: 1", "a: 2")]
-        assert pods[0] != pods[1]
+    def test_pods_run_on_when_policies_change(self) -> None:
+        one, other = (with_values(policies={"a.yaml": text}, authorizer=[{"verbs": [text]}]) for text in "ab")
+        assert one.pod == other.pod
+        assert one.all("ConfigMap") != other.all("ConfigMap")
+
+    def test_what_happens_when_they_cannot_be_used_can_be_chosen(self) -> None:
+        assert rendered("policies").options["on-broken-policies"] == "keep"
+        broken = with_values(policies={"a.yaml": "a: 1"}, serve={"onBrokenPolicies": "unready"})
+        assert broken.options["on-broken-policies"] == "unready"
 
     def test_without_policies_none_are_read(self) -> None:
         assert "policies" not in rendered().options
@@ -310,10 +357,6 @@ class TestSwitches:
         assert scope["values"] == [rendered().pod["spec"]["priorityClassName"]]
         assert rendered("one replica").all("ResourceQuota") == []
 
-    def test_nothing_goes_out(self) -> None:
-        spec = rendered().one("NetworkPolicy")["spec"]
-        assert (spec["policyTypes"], spec["egress"]) == (["Ingress", "Egress"], [])
-
     def test_what_is_switched_off_is_not_there(self) -> None:
         release = rendered("little")
         kinds = {manifest["kind"] for manifest in release.manifests}
@@ -329,6 +372,21 @@ class TestSwitches:
             ({"featureGates": {"DRADeviceTaints": "on"}}, "/featureGates/DRADeviceTaints"),
             ({"featureGates": {"A=b,C": True}}, "propertyName 'A=b,C'"),
             ({"serve": {"pods": "none"}}, "/serve/pods"),
+            ({"serve": {"failurePolicy": "ignore"}}, "failurePolicy"),  # that of each webhook counts
+            ({"serve": {"workers": 0}}, "/serve/workers"),
+            ({"serve": {"clientCA": {"kind": "File"}}}, "/serve/clientCA/kind"),
+            ({"serve": {"clientCA": {"name": "a"}}, "monitoring": {"enabled": False}}, "monitoring.enabled: kubelet"),
+            ({"enforce": {"mode": "Deny"}}, "/enforce/mode"),
+            ({"enforce": {"rules": {"attribute-values": "off"}}}, "/enforce/rules/attribute-values"),
+            ({"exempt": {"users": [""]}}, "/exempt/users/0"),
+            ({"logging": {"allowed": 2}}, "/logging/allowed"),
+            ({"logging": {"allowed": "2/1"}}, "/logging/allowed"),
+            ({"monitoring": {"port": 8443}}, "monitoring.port: "),
+            ({"monitoring": {"port": 443}}, "monitoring.port: "),
+            ({"networkPolicy": {"apiServer": {"ports": []}}}, "/networkPolicy/apiServer/ports"),
+            ({"webhooks": {"exemptNamespaceLabel": "a/b/c"}}, "/webhooks/exemptNamespaceLabel"),
+            ({"certificates": {"source": "generated"}}, "'self-managed', 'cert-manager', 'secret'"),
+            ({"serviceAccount": {"create": False}}, "serviceAccount.name: "),
             ({"webhooks": {"pods": {"failurePolicy": "fail"}}}, "/webhooks/pods/failurePolicy"),
             ({"webhooks": {"timeoutSeconds": 31}}, "/webhooks/timeoutSeconds"),
             ({"certificates": {"secret": {"caBundle": "bWlpYg=="}}}, "/certificates/secret/caBundle"),
@@ -341,55 +399,16 @@ class TestSwitches:
         with pytest.raises(helm_python.HelmError, match=re.escape(complaint)):
             render(wrong)
 
-    def test_the_schema_knows_every_value(self) -> None:
+    def test_every_value_that_the_schema_names_is_explained(self) -> None:
         defaults = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
         schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
-        assert schema["properties"].keys() - {"global"} == defaults.keys()
+        unwritten = set(defined(schema, schema)) - set(written(defaults))
+        issuer = {f"certificates.certManager.issuerRef.{part}" for part in ("group", "kind", "name")}
+        assert unwritten == {"global", "resources.claims", *issuer}
 
     def test_the_chart_is_of_this_release(self) -> None:
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
         assert chart["appVersion"] == webhook_version()
-
-
-class TestCertificates:
-    def test_a_generated_certificate_is_that_of_the_service_and_trusted_by_all_webhooks(self) -> None:
-        release = rendered()
-        data = {key: base64.b64decode(value) for key, value in release.one("Secret")["data"].items()}
-        serving = x509.load_pem_x509_certificate(data["tls.crt"])
-        authority = x509.load_pem_x509_certificate(data["ca.crt"])
-        names = serving.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        serving.verify_directly_issued_by(authority)
-        assert f"draguard.{NAMESPACE}.svc" in names.get_values_for_type(x509.DNSName)
-        assert release.ca_bundles() == {data["ca.crt"].decode()}
-        ssl.create_default_context(cadata=data["ca.crt"].decode())
-
-    def test_each_rendering_makes_its_own(self) -> None:
-        assert rendered("defaults", "1.28").ca_bundles() != rendered("defaults", "1.36").ca_bundles()
-
-    def test_a_given_secret_is_mounted_and_its_authority_trusted(self) -> None:
-        release = rendered("a given Secret")
-        assert release.all("Secret") == []
-        assert release.pod["spec"]["volumes"][0]["secret"]["secretName"] == "given"
-        assert release.ca_bundles() == {CA}
-
-    def test_cert_manager_makes_the_secret_and_announces_the_authority(self) -> None:
-        release = rendered("cert-manager")
-        by_name = {each["metadata"]["name"]: each["spec"] for each in release.all("Certificate")}
-        issuers = {each["metadata"]["name"]: each["spec"] for each in release.all("Issuer")}
-        serving, authority = by_name["draguard"], by_name["draguard-ca"]
-        assert release.pod["spec"]["volumes"][0]["secret"]["secretName"] == serving["secretName"]
-        assert f"draguard.{NAMESPACE}.svc" in serving["dnsNames"]
-        assert issuers[serving["issuerRef"]["name"]] == {"ca": {"secretName": authority["secretName"]}}
-        assert issuers[authority["issuerRef"]["name"]] == {"selfSigned": {}}
-        assert release.ca_bundles() == {""}
-        for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
-            announced = release.one(kind)["metadata"]["annotations"]["cert-manager.io/inject-ca-from"]
-            assert announced == f"{NAMESPACE}/draguard"
-
-    def test_an_issuer_of_one_s_own_is_all_that_is_used(self) -> None:
-        release = rendered("cert-manager with an issuer of one's own")
-        assert release.all("Issuer") == []
-        assert release.one("Certificate")["spec"]["issuerRef"]["name"] == "internal"
 
 
 def webhook_version() -> str:

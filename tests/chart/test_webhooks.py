@@ -143,11 +143,16 @@ class TestRules:
     def test_api_servers_take_rules_selectors_and_conditions(self, values: str, release: int) -> None:
         assert [finding.problem for finding in policies(values, release).errors] == []
 
-    def test_names_are_qualified_and_paths_are_served(self) -> None:
-        for name, webhook in rendered("policies").webhooks.items():
+    @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+    def test_names_are_qualified_and_paths_say_what_a_failure_leads_to(self, policy: str) -> None:
+        names = rendered("policies").webhooks
+        for name, webhook in with_values(
+            webhooks={name: {"enabled": True, "failurePolicy": policy} for name in names}
+        ).webhooks.items():
             assert webhook["name"].count(".") >= 2
-            endpoint = "/mutate" if name in {"prescheduled", "mutation"} else "/validate"
-            assert webhook["clientConfig"]["service"]["path"] == endpoint
+            assert webhook["failurePolicy"] == policy
+            endpoint = "mutate" if name in {"prescheduled", "mutation"} else "validate"
+            assert webhook["clientConfig"]["service"]["path"] == f"/{endpoint}/{policy.lower()}"
 
     def test_answers_have_no_side_effects_and_come_in_time(self) -> None:
         for webhook in rendered().webhooks.values():
@@ -261,6 +266,16 @@ class TestReach:
         mine = pod(nodeName="a", **CLAIMS)
         mine["metadata"]["namespace"] = namespace
         assert ask(mine) == ({"pods", "prescheduled"} if reaches else set())
+
+    @pytest.mark.parametrize("labels", [{"draguard.github.io/exempt": value} for value in ("", "true", "no")])
+    def test_nor_do_namespaces_with_the_label_that_exempts(self, labels: dict[str, str]) -> None:
+        labels = {"kubernetes.io/metadata.name": "default", **labels}
+        for values, is_exempt in (("defaults", True), ("everything differs", False)):
+            webhook = rendered(values).webhooks["pods"]
+            (hook,) = as_policies({"pods": webhook | {"matchConditions": []}}, NEWEST).validating
+            request = request_of(pod(**CLAIMS), kinds=Kinds(NEWEST))
+            found = match(hook.policy.match, request, Kinds(NEWEST), lambda _name: {"guarded": "yes", **labels})
+            assert (found is None) == is_exempt
 
     def test_objects_of_the_cluster_do(self) -> None:
         device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "a"}}

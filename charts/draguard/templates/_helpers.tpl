@@ -26,6 +26,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (ternary (include "draguard.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name -}}
 {{- end -}}
 
+{{- /* A probe: by plain HTTP if there is a port for it, since kubelet has no client certificate. Takes: root, path. */ -}}
+{{- define "draguard.probe" -}}
+{{- $isPlain := (first .).Values.monitoring.enabled -}}
+httpGet:
+  path: {{ last . }}
+  port: {{ ternary "monitoring" "https" $isPlain }}
+  scheme: {{ ternary "HTTP" "HTTPS" $isPlain }}
+{{- end -}}
+
 {{- define "draguard.image" -}}
 {{- with .Values.image -}}
 {{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{ with .digest }}@{{ . }}{{ end }}

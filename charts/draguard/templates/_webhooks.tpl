@@ -14,6 +14,7 @@ annotations:
 
 {{- /*
 What every webhook has. Its name is fully qualified; the audit log's annotations begin with it.
+Its path says what draguard answers when it fails, so that a failure is one to the API server, too.
 Takes: root, name (below `webhooks` in the values), path, conditions (a list, before those of the values).
 */ -}}
 {{- define "draguard.webhook" -}}
@@ -27,7 +28,7 @@ clientConfig:
     name: {{ include "draguard.fullname" .root }}
     namespace: {{ .root.Release.Namespace }}
     port: {{ .root.Values.service.port }}
-    path: {{ .path }}
+    path: {{ .path }}/{{ lower $own.failurePolicy }}
   {{- with include "draguard.caBundle" .root }}
   caBundle: {{ . }}
   {{- end }}
@@ -40,6 +41,10 @@ namespaceSelector:
     operator: NotIn
     values:
     {{- append $webhooks.exemptNamespaces .root.Release.Namespace | uniq | toYaml | nindent 4 }}
+  {{- with $webhooks.exemptNamespaceLabel }}
+  - key: {{ . }}
+    operator: DoesNotExist
+  {{- end }}
   {{- with $webhooks.namespaceMatchExpressions }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
