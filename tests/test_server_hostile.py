@@ -119,8 +119,11 @@ def test_an_ordinary_client_is_answered_among_hostile_ones(caplog: pytest.LogCap
     found: dict[str, Counter[tuple[int, ...]]] = {attack.__name__: Counter() for attack in ANSWERS}
     ended = threading.Event()
 
+    def all_met() -> bool:
+        return all(tuple(expected) in found[attack.__name__] for attack, expected in ANSWERS.items())
+
     def repeat(attack: Callable[[Served], list[int]]) -> None:
-        while not ended.is_set():
+        while not ended.wait(0.01):
             found[attack.__name__][tuple(attack(served))] += 1
 
     asked = json.dumps(review("a")).encode()
@@ -133,7 +136,7 @@ def test_an_ordinary_client_is_answered_among_hostile_ones(caplog: pytest.LogCap
         deadline = time.monotonic() + 60
         try:
             connection = served.connect()
-            while (sum(answers.values()) < REQUESTS or not all(found.values())) and time.monotonic() < deadline:
+            while (sum(answers.values()) < REQUESTS or not all_met()) and time.monotonic() < deadline:
                 connection.request("POST", "/validate?timeout=10s", asked, JSON)
                 response = connection.getresponse()
                 answers[response.status, b'"allowed":' in response.read()] += 1
@@ -146,9 +149,9 @@ def test_an_ordinary_client_is_answered_among_hostile_ones(caplog: pytest.LogCap
         assert served.get("/healthz") == (200, b"ok\n")
     assert set(answers) == {(200, True)}
     assert answers.total() >= REQUESTS
-    assert {name: set(told) for name, told in found.items()} == {
-        attack.__name__: {tuple(expected)} for attack, expected in ANSWERS.items()
-    }
+    assert all_met(), found
+    for attack, expected in ANSWERS.items():  # whoever is too slow to read it may miss an answer
+        assert set(found[attack.__name__]) <= {tuple(expected), ()}, attack
     assert "Traceback" not in caplog.text
     refused = [message for message in caplog.messages if message.startswith("refused a request of ('127.0.0.1', ")]
     assert refused
