@@ -127,6 +127,8 @@ class Metrics(Monitor):
             multiprocess_mode="max",
         ).labels(**build, kubernetes=kubernetes or f"up to 1.{NEWEST}").set(1)
 
+        self._certificate_good.set(1)
+        self._policies_good.set(1)
         # A series that begins with its first event hides that event from rate() and increase().
         for endpoint in get_args(Endpoint):
             self._failures(endpoint)
