@@ -171,17 +171,18 @@ class _Handshake(ssl.SSLObject):
 
     failed: Callable[[ssl.SSLError], None]
     outgoing: ssl.MemoryBIO
-    _error: ssl.SSLError | None = None
+    _has_failed = False
 
     def do_handshake(self) -> None:
-        if self._error is not None:
-            raise self._error
+        if self._has_failed:
+            message = "the handshake has failed before"
+            raise ssl.SSLError(message)
         try:
             super().do_handshake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError):
             raise
         except ssl.SSLError as error:
-            self._error = error
+            self._has_failed = True
             self.failed(error)
             if self.outgoing.pending:  # an alert: the loop would drop it, but sends it if the handshake goes on
                 raise ssl.SSLWantReadError from error
