@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, rendered
+from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, rendered, with_values
 
-MANAGED = "draguard-certificate"
+MANAGED = "draguard-certificates"
 GIVEN = [name for name, values in VALUES.items() if "certificates" in values]
 SELF_MANAGED = [name for name in VALUES if name not in GIVEN]
 CONFIGURATIONS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
@@ -109,7 +109,10 @@ class TestSelfManaged:
         assert probe["periodSeconds"] * probe["failureThreshold"] > OBTAIN_SECONDS
 
     def test_the_notes_say_what_happens_until_the_api_server_trusts_it(self) -> None:
-        assert "caBundle" in rendered().notes
+        assert "fail closed (resources, prescheduled)" in rendered().notes
+        ignoring = with_values(webhooks={name: {"failurePolicy": "Ignore"} for name in ("resources", "prescheduled")})
+        assert "fail closed" not in ignoring.notes
+        assert "caBundle" in ignoring.notes
         assert "caBundle" not in rendered("a given Secret").notes
 
 

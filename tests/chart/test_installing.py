@@ -33,8 +33,8 @@ SERVED = {
     "policy/v1": ["PodDisruptionBudget"],
     "admissionregistration.k8s.io/v1": ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"],
 }
-SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/draguard-certificate"
-LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/draguard-certificate"
+SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/draguard-certificates"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/draguard-certificates"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/draguard"
 
 

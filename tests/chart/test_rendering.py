@@ -171,6 +171,10 @@ class TestServing:
         assert "WARNING: this cluster" in with_values(f"1.{NEWEST + 1}").notes
         assert "WARNING" not in with_values(f"1.{NEWEST}").notes
 
+    def test_the_notes_tell_if_nothing_is_refused(self) -> None:
+        assert "It refuses nothing (enforce.mode=audit)" in rendered("modes").notes
+        assert "It refuses nothing" not in rendered().notes
+
     def test_values_become_options(self) -> None:
         options = rendered("everything differs").options
         assert options == {
@@ -282,7 +286,8 @@ class TestPods:
         assert rendered().options["shutdown-delay"] == f"{SHUTDOWN_DELAY:g}"
         for values in ("defaults", "everything differs"):
             release, limits = rendered(values), Limits()
-            needed = int(release.options["shutdown-delay"]) + limits.grace_seconds + limits.closing_seconds
+            needed = int(release.options["shutdown-delay"]) + limits.grace_seconds
+            needed += limits.handshake_seconds + limits.closing_seconds
             assert release.pod["spec"]["terminationGracePeriodSeconds"] > needed
 
     def test_replicas_are_apart(self, values: str) -> None:

@@ -12,7 +12,7 @@ The Secret and the Lease of a self-managed certificate. Not called as cert-manag
 source changes, and is of a type that cannot be changed.
 */ -}}
 {{- define "draguard.managed" -}}
-{{ include "draguard.fullname" . }}-certificate
+{{ include "draguard.fullname" . }}-certificates
 {{- end -}}
 
 {{- define "draguard.dnsNames" -}}
