@@ -17,7 +17,7 @@ from webhook.server.heavy import Beside, FullError, Weights
 from webhook.server.pages import CLOSE, Incoming, Page, Pages, RefusedError, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from _typeshed.wsgi import WSGIApplication
 
@@ -57,6 +57,8 @@ class Adapter(Pages):
         review: Answers the body of a review, given how the webhook was called. It may be called in a thread, too, and
             after the call's deadline must answer by the failure policy at once.
         observe: Told of each answered review on the event loop, and how many seconds that took, waiting included.
+        refused: Told of each request that is refused before it is reviewed, and the answer's status.
+        unready: Returns the reasons why reviews cannot be answered now, none if they can.
         pages: Answers everything that is no review.
         body_limit: The longest body that is read, in bytes.
         bodies_limit: How many bytes all bodies that are coming in may take together; small ones are taken anyway.
@@ -69,13 +71,16 @@ class Adapter(Pages):
         pages: WSGIApplication,
         *,
         observe: Callable[[Record, float], None] = lambda _record, _seconds: None,
+        refused: Callable[[int], None] = lambda _status: None,
+        unready: Callable[[], Iterable[str]] = tuple,
         body_limit: int,
         bodies_limit: int,
         heavy_limit: int = HEAVY_LIMIT,
     ) -> None:
-        super().__init__(pages, body_limit=body_limit)
+        super().__init__(pages, body_limit=body_limit, refused=refused)
         self._review = review
         self._observe = observe
+        self._unready = unready
         self._bodies_limit = bodies_limit
         self._weights = Weights()
         self._beside = Beside(review, heavy_limit)
@@ -84,6 +89,17 @@ class Adapter(Pages):
         self.held = 0
         """How many bytes the bodies have that are coming in."""
         self._told_at = float("-inf")
+
+    @property
+    def waiting(self) -> int:
+        """How many heavy reviews wait for their answer."""
+        return self._beside.waiting
+
+    def reasons(self) -> Iterator[str]:
+        """Say why requests should go elsewhere, if they should."""
+        if self.stopping:
+            yield "it is shutting down"
+        yield from self._unready()
 
     async def answer(self, scope: Scope, incoming: Incoming) -> Page:
         """Answer a request.
@@ -102,14 +118,14 @@ class Adapter(Pages):
         body = await self.read(incoming)
         timeout, arrived = _timeout(scope), scope["state"]["arrived"]
         if (waited := time.monotonic() - arrived) > PATIENCE * timeout:
-            return self._overloaded(f"the review has waited for {waited:.1f} s")
+            raise self._overloaded(f"the review has waited for {waited:.1f} s")
         deadline = arrived + LENIENCE * timeout
         call = Call(*asked, deadline)
         if self._weights.is_heavy(len(body)):
             try:
                 answer = await self._beside.answer(body, call, deadline)
-            except FullError:
-                return self._overloaded("too many heavy reviews are waiting")
+            except FullError as error:
+                raise self._overloaded("too many heavy reviews are waiting") from error
         else:
             answer = self._review(body, call)
         if answer.record is not None:
@@ -133,13 +149,13 @@ class Adapter(Pages):
                 if len(body) > self.body_limit:
                     raise self.too_large()
                 if self.held > self._bodies_limit and len(body) > _SMALL:
-                    raise RefusedError(self._overloaded(f"bodies of {self.held} bytes are coming in"))
+                    raise self._overloaded(f"bodies of {self.held} bytes are coming in")
             return bytes(body)
         finally:
             self.held -= len(body)
 
-    def _overloaded(self, reason: str) -> Page:
-        """Make the answer to what is too much at the moment.
+    def _overloaded(self, reason: str) -> RefusedError:
+        """Make the refusal of what is too much at the moment.
 
         On it an API server asks again within the webhook's timeout (client-go ``rest/with_retry.go``), over a new
         connection and so perhaps another replica; after that its ``failurePolicy`` decides.
@@ -148,7 +164,7 @@ class Adapter(Pages):
         if now - self._told_at > 1:  # once a second: a log line for each would add to the load
             self._told_at = now
             _log.warning("overloaded, answering 503: %s", reason)
-        return refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, CLOSE)
+        return RefusedError(refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, CLOSE))
 
 
 def _timeout(scope: Scope) -> float:

@@ -60,14 +60,20 @@ class Beside:
 
     Args:
         review: Answers a review. Called after the call's deadline, it must answer by the failure policy at once.
-        limit: How many may wait.
+        limit: How many may wait, the one that is being answered included.
     """
 
     def __init__(self, review: Callable[[bytes, Call], Answer], limit: int) -> None:
         self._review = review
         self._limit = limit
         self._thread = ThreadPoolExecutor(1, "heavy-reviews")
-        self._waiting: list[Future[Answer]] = []
+        self._unanswered: list[Future[Answer]] = []
+
+    @property
+    def waiting(self) -> int:
+        """How many reviews wait, the one that is being answered included."""
+        self._unanswered = [each for each in self._unanswered if not each.done()]
+        return len(self._unanswered)
 
     async def answer(self, body: bytes, call: Call, deadline: float) -> Answer:
         """Answer a review, by the failure policy if that takes too long.
@@ -80,12 +86,11 @@ class Beside:
         Raises:
             FullError: Too many wait.
         """
-        self._waiting = [each for each in self._waiting if not each.done()]
-        if len(self._waiting) >= self._limit:
+        if self.waiting >= self._limit:
             raise FullError
         future = self._thread.submit(self._review, body, call)
-        self._waiting.append(future)
+        self._unanswered.append(future)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), deadline - time.monotonic())
-        except TimeoutError:
-            return self._review(body, call)
+        except TimeoutError:  # of the event loop, whose timers may be a little early
+            return self._review(body, call._replace(deadline=min(deadline, time.monotonic())))

@@ -1,0 +1,95 @@
+"""Reviews that take long are answered beside the others, and in time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.serving import SOON, eventually, serving
+from webhook.admission import Answer, Call
+from webhook.admission.record import Record
+from webhook.server import Adapter, create_app
+from webhook.server.heavy import Weights
+from webhook.server.probes import make_pages
+
+HEAVY = b"x" * 200_000
+LIGHT = b"{}"
+
+
+class Review:
+    """Answers heavy reviews once it is let, all others and those that are late at once.
+
+    Args:
+        cost: What policies cost.
+    """
+
+    def __init__(self, cost: int = 0) -> None:
+        self.let = threading.Event()
+        self.begun = threading.Semaphore(0)
+        self.threads: list[int] = []
+        self._cost = cost
+
+    def __call__(self, body: bytes, call: Call) -> Answer:
+        late = call.deadline is not None and time.monotonic() >= call.deadline
+        self.threads.append(threading.get_ident())
+        if body == HEAVY and not late:
+            self.begun.release()
+            assert self.let.wait(SOON)
+        record = Record(call.endpoint, cost=self._cost)
+        return Answer(200, b"late" if late else b"in time", "text/plain", record)
+
+
+def test_others_are_answered_while_a_heavy_one_is() -> None:
+    review = Review()
+    with serving(create_app(review)) as served, ThreadPoolExecutor(1) as client:
+        heavy = client.submit(served.post, "/validate", HEAVY)
+        assert review.begun.acquire(timeout=SOON)
+        assert served.post("/validate", LIGHT) == (200, b"in time")
+        assert served.get("/healthz")[0] == 200
+        review.let.set()
+        assert heavy.result() == (200, b"in time")
+
+
+def test_the_failure_policy_answers_in_time_what_is_not_answered_yet() -> None:
+    review = Review()
+    observed = []
+    app = create_app(review, observe=lambda record, seconds: observed.append((record.endpoint, seconds < 1)))
+    with serving(app) as served:
+        assert served.post("/mutate?timeout=1s", HEAVY) == (200, b"late")
+        review.let.set()
+        assert served.post("/mutate?timeout=10s", HEAVY) == (200, b"in time")
+    assert observed[0] == ("mutate", True)
+
+
+def test_what_would_wait_for_long_goes_elsewhere() -> None:
+    review = Review()
+    app = Adapter(review, make_pages(tuple), body_limit=1 << 20, bodies_limit=1 << 20, heavy_limit=2)
+    with serving(app) as served, ThreadPoolExecutor(2) as clients:
+        waiting = [clients.submit(served.post, "/validate", HEAVY) for _ in range(2)]
+        assert eventually(lambda: app.waiting == 2)
+        assert served.post("/validate", HEAVY)[0] == 503
+        assert served.post("/validate", LIGHT)[0] == 200
+        review.let.set()
+        assert [each.result() for each in waiting] == [(200, b"in time")] * 2
+        assert served.post("/validate", HEAVY)[0] == 200
+
+
+def test_small_reviews_are_heavy_after_some_that_cost_policies_much() -> None:
+    review = Review(cost=1_000_000)
+    with serving(create_app(review)) as served:
+        for _ in range(2):
+            assert served.post("/validate", LIGHT)[0] == 200
+    assert len(set(review.threads)) == 2
+
+
+def test_how_heavy_others_were_is_forgotten() -> None:
+    weights = Weights()
+    assert not weights.is_heavy(10_000)
+    weights.learn(10_000, 1_000_000)
+    assert weights.is_heavy(10_000)
+    assert weights.is_heavy(2_000)
+    for _ in range(1_000):
+        weights.learn(10_000, 100)
+    assert not weights.is_heavy(10_000)
+    assert weights.is_heavy(1_000_000)

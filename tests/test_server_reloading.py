@@ -1,0 +1,118 @@
+"""What is made of files follows them, and never becomes something that is half of each."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from webhook.server import Reloaded, UnusableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "a").write_text("1", encoding="utf-8")
+    (tmp_path / "b").write_text("2", encoding="utf-8")
+    return tmp_path
+
+
+def reloaded(directory: Path, made: Callable[[], None] = lambda: None) -> Reloaded[str]:
+    def files() -> Iterator[str]:
+        yield from sorted(map(str, directory.iterdir()))
+
+    def make() -> str:
+        texts = [path.read_text(encoding="utf-8") for path in sorted(directory.iterdir())]
+        made()
+        if "bad" in texts:
+            message = "b: is bad"
+            raise UnusableError(message)
+        return "".join(texts)
+
+    return Reloaded("numbers", files, make)
+
+
+class TestFollowing:
+    def test_a_change_is_taken_up(self, directory: Path) -> None:
+        followed = reloaded(directory)
+        first = followed.loaded_at
+        (directory / "b").write_text("3", encoding="utf-8")
+        followed.follow()
+        assert (followed.value, followed.generation, followed.fault) == ("13", 2, "")
+        assert followed.loaded_at >= first
+
+    def test_so_are_files_that_come_and_go(self, directory: Path) -> None:
+        followed = reloaded(directory)
+        (directory / "a").rename(directory / "c")
+        followed.follow()
+        assert followed.value == "21"
+
+    def test_nothing_is_made_anew_without_a_change(self, directory: Path) -> None:
+        made = []
+        followed = reloaded(directory, lambda: made.append(1))
+        (directory / "a").write_text("1", encoding="utf-8")
+        for _ in range(3):
+            followed.follow()
+        assert (len(made), followed.generation) == (1, 1)
+
+    def test_files_that_have_settled_are_not_read_again(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.server.reloading._UNSETTLED_SECONDS", -1)
+        followed = reloaded(directory)
+        monkeypatch.setattr("webhook.server.reloading._digest", lambda _path: pytest.fail("it was read"))
+        followed.follow()
+
+    def test_what_cannot_be_used_leaves_the_old_in_place_and_is_told_once(
+        self, directory: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        followed = reloaded(directory)
+        (directory / "b").write_text("bad", encoding="utf-8")
+        for _ in range(3):
+            followed.follow()
+        assert (followed.value, followed.generation, followed.failures) == ("12", 1, 1)
+        assert followed.fault == "b: is bad"
+        assert [record.levelno for record in caplog.records] == [logging.ERROR]
+        assert "the new numbers are not used, the old ones kept: b: is bad" in caplog.text
+
+    def test_what_was_in_use_before_may_come_back(self, directory: Path) -> None:
+        followed = reloaded(directory)
+        for text in ("bad", "2"):
+            (directory / "b").write_text(text, encoding="utf-8")
+            followed.follow()
+        assert (followed.value, followed.failures, followed.fault) == ("12", 1, "")
+
+    def test_a_failure_of_its_own_is_no_end(self, directory: Path, caplog: pytest.LogCaptureFixture) -> None:
+        followed = reloaded(directory)
+        (directory / "b").write_bytes(b"\xff")
+        followed.follow()
+        assert followed.value == "12"
+        assert followed.fault.startswith("draguard itself failed to load them: UnicodeDecodeError")
+        assert "Traceback" in caplog.text
+
+    def test_what_changes_while_it_is_read_is_read_again(self, directory: Path) -> None:
+        changes = iter(["", "4", ""])
+
+        def change() -> None:
+            if text := next(changes, ""):
+                (directory / "a").write_text(text, encoding="utf-8")
+
+        followed = reloaded(directory, change)
+        (directory / "b").write_text("3", encoding="utf-8")
+        followed.follow()
+        assert (followed.value, followed.generation) == ("12", 1)
+        followed.follow()
+        assert (followed.value, followed.generation) == ("43", 2)
+
+    def test_what_is_no_file_is_not_waited_for(self, directory: Path) -> None:
+        def files() -> Iterator[str]:
+            yield from (str(directory / name) for name in ("a", "fifo", "gone"))
+
+        os.mkfifo(directory / "fifo")
+        followed = Reloaded("numbers", files, lambda: (directory / "a").read_text(encoding="utf-8"))
+        (directory / "a").write_text("5", encoding="utf-8")
+        followed.follow()
+        assert followed.value == "5"

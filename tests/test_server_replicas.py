@@ -1,0 +1,26 @@
+"""A rolling restart of replicas loses no review: each of them is counted."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from tests.processes import certificate, loading, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_two_are_restarted_one_after_the_other(tmp_path: Path) -> None:
+    trust = certificate(tmp_path)
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(ExitStack()) for _ in range(2))
+        ports = [each.enter_context(serving(tmp_path)).port for each in (first, second)]
+        with loading(ports, trust) as load:
+            for replica, port in zip((first, second), ports, strict=True):
+                replica.close()
+                assert load.goes_on()
+                replica.enter_context(serving(tmp_path, port=port))
+                assert load.goes_on()
+    assert load.failures == []
+    assert set(load.answers) == {(200, True)}
