@@ -69,7 +69,8 @@ class ApiServer:
         """Change an object, by somebody who may do anything."""
         self.put(path, jsonpatch.apply_patch(self.objects[path], json.dumps(operations)))
 
-    def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Json]:
+    def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Json | bytes]:
+        """Return a status and an object; bytes are for what no API server would say."""
         verb = _VERBS[method]
         with self._lock:
             self.requests.append((verb, path))
@@ -148,7 +149,7 @@ def running(account: Path, roles: Iterable[Json]) -> Iterator[ApiServer]:
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             status, answer = api.answer(self.command, self.path, dict(self.headers.items()), body)
-            content = json.dumps(answer).encode()
+            content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response_only(status)
             self.send_header("Date", format_datetime(api.now, usegmt=True))
             self.send_header("Content-Type", "application/json")

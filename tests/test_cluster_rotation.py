@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -229,6 +231,15 @@ def test_what_a_clock_far_ahead_has_made_is_replaced() -> None:
     found = following(ahead)
     assert found.kind == "recover"
     assert is_trusted(serving(found.data), found.data["ca.crt"], START)
+
+
+def test_a_key_of_a_kind_that_is_not_used_is_as_none(fresh: Data) -> None:
+    key = ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    assert following({**fresh, "tls.key": key}).kind == "renew"
+
+
+def test_a_serving_certificate_without_names_is_replaced(fresh: Data) -> None:
+    assert following({**fresh, "tls.crt": fresh["ca.crt"], "tls.key": fresh["ca.key"]}).kind == "renew"
 
 
 def test_certificates_of_a_bundle_that_are_no_authorities_are_dropped(fresh: Data) -> None:

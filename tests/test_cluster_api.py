@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import apiserver
+from tests.apiserver import ApiServer, Refusal
+from webhook import certs
+from webhook.cluster import ClusterError, Lifetimes, Options, api, deciding
+from webhook.cluster.api import Api, Ref
+from webhook.cluster.election import Election
+from webhook.cluster.errors import Conflict
+from webhook.cluster.files import Pair
+from webhook.cluster.rotation import step
+from webhook.cluster.secret import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+LEASE = Ref("Lease a/b", "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "make it")
+ROLE = {
+    "kind": "Role",
+    "metadata": {"namespace": "a"},
+    "rules": [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "patch"]}],
+}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServer]:
+    account = tmp_path / "account"
+    account.mkdir()
+    with apiserver.running(account, [ROLE]) as running:
+        running.put(LEASE.path, {"metadata": {"name": "b"}})
+        yield running
+
+
+@pytest.fixture
+def client(server: ApiServer) -> Api:
+    return Api(server.account, server.address)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def holder(server: ApiServer) -> object:
+    return server.objects[LEASE.path]["spec"].get("holderIdentity")
+
+
+def test_the_address_is_that_of_every_pod(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _, port = server.address.partition(":")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    assert Api(server.account).get(LEASE)["metadata"]["name"] == "b"
+
+
+def test_out_of_a_cluster_is_said_so(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(ClusterError, match="works in a pod only"):
+        Api(server.account).get(LEASE)
+
+
+def test_no_secret_goes_to_a_server_of_another_authority(server: ApiServer, client: Api) -> None:
+    (server.account / "ca.crt").write_bytes(certs.ephemeral().ca)
+    with pytest.raises(ClusterError, match="certificate verify failed"):
+        client.get(LEASE)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("token", None, "cannot read .*token"),
+        ("token", "", "holds no token"),
+        ("token", "a\nb: c", "holds no token"),
+        ("token", "ä", "cannot read .*token"),
+        ("ca.crt", None, "cannot read the cluster's authority"),
+        ("ca.crt", "garbage", "cannot read the cluster's authority"),
+    ],
+)
+def test_an_account_that_cannot_be_read_is_told(
+    server: ApiServer,
+    client: Api,
+    name: str,
+    content: str | None,
+    fault: str,
+) -> None:
+    path = server.account / name
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ClusterError, match=fault):
+        client.get(LEASE)
+
+
+def test_what_is_not_granted_is_told(server: ApiServer, client: Api) -> None:
+    server.roles = []
+    with pytest.raises(
+        ClusterError, match=r"cannot get Lease a/b: 403 Forbidden, .*: grant get and patch on it by name"
+    ):
+        client.get(LEASE)
+
+
+def test_an_object_changed_by_somebody_else_is_a_conflict(server: ApiServer, client: Api) -> None:
+    seen = client.get(LEASE)
+    server.put(LEASE.path, {"metadata": {"name": "b"}, "spec": {}})
+    with pytest.raises(Conflict, match="409 Conflict, the object has been modified"):
+        client.patch(LEASE, seen, [{"op": "add", "path": "/spec", "value": {"leaseTransitions": 1}}])
+
+
+def test_a_server_that_hangs_is_given_up(
+    server: ApiServer,
+    client: Api,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = threading.Event()
+    server.before = lambda _verb, _path: ended.wait(10)
+    monkeypatch.setattr(api, "TIMEOUT", 0.2)
+    try:
+        with pytest.raises(ClusterError, match=r"cannot get Lease a/b: the API server cannot be asked: .*timed out"):
+            client.get(LEASE)
+    finally:
+        ended.set()
+
+
+@pytest.mark.parametrize("answer", [b'["a", "list"]', b"<html>a proxy", b"\xff"])
+def test_an_answer_that_is_no_object_is_an_error(
+    server: ApiServer,
+    client: Api,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: bytes,
+) -> None:
+    monkeypatch.setattr(server, "answer", lambda *_request: (200, answer))
+    with pytest.raises(ClusterError, match=r"cannot get Lease a/b: 200 OK$"):
+        client.get(LEASE)
+
+
+def test_without_a_date_the_time_is_that_of_this_machine(client: Api) -> None:
+    before = datetime.now(UTC)
+    assert before <= api._time("")  # noqa: SLF001 - every API server sends one
+    assert abs((client.now - before).total_seconds()) < 60
+
+
+def test_one_candidate_leads_until_it_no_longer_renews(server: ApiServer, client: Api) -> None:
+    clock = Clock()
+    first, second = (Election(client, LEASE, name, clock) for name in ("first", "second"))
+    first.campaign()
+    second.campaign()
+    assert (first.leading, second.leading) == (True, False)
+    for seconds in range(2, 20, 2):
+        clock.seconds = seconds
+        first.campaign()
+        second.campaign()
+        assert (first.leading, second.leading) == (True, False)
+    for seconds in range(20, 33, 2):
+        clock.seconds = seconds
+        second.campaign()
+        assert not second.leading
+    assert not first.leading, "it has stopped before the other may begin"
+    clock.seconds = 34
+    second.campaign()
+    assert second.leading
+    assert server.objects[LEASE.path]["spec"]["leaseTransitions"] == 2
+    first.campaign()
+    assert not first.leading
+
+
+def test_a_leader_that_is_replaced_leads_no_more(server: ApiServer, client: Api) -> None:
+    election = Election(client, LEASE, "first", Clock())
+    election.campaign()
+    server.put(LEASE.path, {"metadata": {}, "spec": {"holderIdentity": "other", "leaseDurationSeconds": None}})
+    election.campaign()
+    assert not election.leading
+    election.release()
+    assert holder(server) == "other"
+
+
+def test_only_one_of_two_that_try_at_once_leads(server: ApiServer, client: Api) -> None:
+    clock = Clock()
+    first, second = (Election(client, LEASE, name, clock) for name in ("first", "second"))
+
+    def hurry(verb: str, _path: str) -> None:
+        if verb == "patch":
+            server.before = lambda _verb, _path: None
+            second.campaign()
+
+    server.before = hurry
+    with pytest.raises(Conflict):
+        first.campaign()
+    assert (first.leading, second.leading) == (False, True)
+
+
+def test_a_released_lease_is_taken_at_once(server: ApiServer, client: Api) -> None:
+    clock = Clock()
+    first, second = (Election(client, LEASE, name, clock) for name in ("first", "second"))
+    first.campaign()
+    server.change(LEASE.path, {"op": "add", "path": "/spec/strategy", "value": "kept"})
+    first.release()
+    assert not first.leading
+    second.campaign()
+    assert second.leading
+    assert server.objects[LEASE.path]["spec"]["strategy"] == "kept"
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_release_that_fails_does_no_harm(server: ApiServer, client: Api, *, taken: bool) -> None:
+    election = Election(client, LEASE, "first", Clock())
+    election.campaign()
+    if taken:
+        server.put(LEASE.path, {"spec": {"holderIdentity": "other"}})
+    else:
+
+        def fail(_verb: str, _path: str) -> None:
+            raise Refusal(500)
+
+        server.before = fail
+    election.release()
+    assert not election.leading
+    assert holder(server) == ("other" if taken else "first")
+
+
+def test_another_process_decides_the_same() -> None:
+    lifetimes = Lifetimes()
+    found = deciding.decide({}, NOW, ["a.svc"], lifetimes, None)
+    assert found
+    assert found.kind == "recover"
+    assert step(found.data, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]]) is None
+    assert deciding.decide(found.data, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]]) is None
+    broken = {**found.data, "ca.key": b"\xff"}
+    announced = deciding.decide(broken, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]])
+    assert announced
+    assert announced.kind == "announce"
+
+
+def test_what_another_process_cannot_decide_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ClusterError, match="'a_b' is neither an IP address nor a DNS name"):
+        deciding.decide({}, NOW, ["a_b"], Lifetimes(), None)
+    monkeypatch.setattr(sys, "executable", "/nowhere")
+    with pytest.raises(ClusterError, match="cannot be looked at: FileNotFoundError"):
+        deciding.decide({}, NOW, ["a.svc"], Lifetimes(), None)
+
+
+def test_questions_are_answered_in_json() -> None:
+    question: dict[str, Any] = {
+        "data": {},
+        "now": NOW.isoformat(),
+        "names": ["a.svc"],
+        "lifetimes": [7776000, 3600, 60],
+        "trusted": None,
+    }
+    found = deciding.answer(question)
+    assert found
+    assert found["kind"] == "recover"
+    again = deciding.answer({**question, "data": found["data"], "trusted": [found["data"]["ca.crt"]]})
+    assert again is None
+    assert "neither an IP address" in (deciding.answer({**question, "names": ["a_b"]}) or {})["fault"]
+
+
+def test_a_process_that_serves_does_not_load_cryptography() -> None:
+    script = "import sys, json, webhook.cluster; print(json.dumps([m for m in sys.modules if 'cryptography' in m]))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+def test_a_pair_is_replaced_as_a_whole_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    pair = Pair(tmp_path / "pair")
+    assert not pair.is_usable()
+    for _ in range(3):
+        (pair.directory / "..remains of a crash").mkdir(parents=True)
+        (pair.directory / "..new").write_text("remains, too")
+        data = step({}, NOW, ["a.svc"], Lifetimes(), None)
+        assert data
+        pair.put(data.data["tls.crt"], data.data["tls.key"])
+        assert (pair.directory / "tls.key").read_bytes() == data.data["tls.key"]
+        assert (pair.directory / "tls.key").resolve().parent == (pair.directory / "tls.crt").resolve().parent
+        assert pair.is_usable()
+        assert len(list(pair.directory.iterdir())) == 4
+
+
+def test_a_pair_that_does_not_belong_together_is_refused(tmp_path: Path) -> None:
+    one, other = (step({}, NOW, ["a.svc"], Lifetimes(), None) for _ in range(2))
+    assert one
+    assert other
+    pair = Pair(tmp_path)
+    pair.put(one.data["tls.crt"], one.data["tls.key"])
+    with pytest.raises(ClusterError, match=r"refused, the one in use kept: KEY_VALUES_MISMATCH"):
+        pair.put(other.data["tls.crt"], one.data["tls.key"])
+    assert (tmp_path / "tls.crt").read_bytes() == one.data["tls.crt"]
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ClusterError, match=r"cannot write to .*: Not a directory"):
+        Pair(tmp_path / "file/pair").put(b"", b"")
+
+
+def test_base64_that_is_none_is_nothing() -> None:
+    assert decode("a") == b""
+    assert decode(3) == b""
+
+
+def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    options = Options(namespace="a", secret="b", lease="c", names=("d",), directory=tmp_path)  # noqa: S106 - its name
+    assert options.identity != replace(options, identity="other").identity
+    with pytest.raises(ClusterError, match="no DNS names are given"):
+        replace(options, names=())
+    with pytest.raises(ClusterError, match=r"'\.\./x' cannot be the name of an object"):
+        replace(options, validating=("../x",))

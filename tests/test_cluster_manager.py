@@ -1,0 +1,593 @@
+from __future__ import annotations
+
+import base64
+import logging
+import re
+import ssl
+import stat
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from cryptography import x509
+
+from tests import apiserver
+from tests.apiserver import ApiServer, Refusal
+from webhook.cluster import ClusterError, Lifetimes, Manager, Options, manager
+from webhook.cluster.rotation import step
+from webhook.cluster.secret import encode_all
+from webhook.server import Certificate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.cluster.api import Json
+    from webhook.cluster.secret import Step
+
+DOCUMENTED = Path(__file__).parent.parent / "docs/certificates.md"
+SECRET = "/api/v1/namespaces/draguard-system/secrets/draguard-certificates"  # noqa: S105 - where it is
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-certificates"
+VALIDATING, MUTATING = (
+    f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/draguard" for kind in ("validating", "mutating")
+)
+NAME = "draguard.draguard-system.svc"
+DAY = timedelta(days=1)
+
+
+def documented_roles() -> list[Json]:
+    """Return what docs/certificates.md says is to be granted."""
+    text = DOCUMENTED.read_text()
+    roles = [role for block in re.findall(r"```yaml\n(.+?)```", text, re.DOTALL) for role in yaml.safe_load_all(block)]
+    assert [role["kind"] for role in roles] == ["Role", "ClusterRole"]
+    return roles
+
+
+def configuration(webhooks: int = 2) -> Json:
+    return {
+        "metadata": {"name": "draguard"},
+        "webhooks": [
+            {"name": f"{place}.draguard", "clientConfig": {"service": {"name": "draguard"}}, "timeoutSeconds": 5}
+            for place in range(webhooks)
+        ],
+    }
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[ApiServer]:
+    """Run an API server with what the chart makes: everything empty, and no more rights than documented."""
+    account = tmp_path / "account"
+    account.mkdir()
+    with apiserver.running(account, documented_roles()) as server:
+        server.put(SECRET, {"type": "Opaque"})
+        server.put(LEASE, {"spec": {}})
+        server.put(VALIDATING, configuration())
+        server.put(MUTATING, configuration(1))
+        yield server
+        assert not server.refused, "the documented roles suffice"
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Replica(Manager):
+    """A manager in time of its own, with a server that follows its files."""
+
+    def __init__(self, api: ApiServer, directory: Path, **options: Any) -> None:
+        self.time = Clock()
+        self.directory = directory
+        given = options_of(api, directory)
+        super().__init__(replace(given, **options), decide=step, clock=self.time)
+        self.certificate: Certificate | None = None
+
+    def round(self, seconds: float = 40.0) -> None:
+        """Let all that is due be done, the Lease being renewed meanwhile."""
+        for _ in range(int(seconds / 5)):
+            self.time.seconds += 5
+            self.tick()
+
+    def fingerprint(self) -> bytes:
+        return ssl.PEM_cert_to_DER_cert((self.directory / "tls.crt").read_text())
+
+    def handshake(self, bundle: bytes) -> bytes:
+        """Shake hands as a client that trusts a bundle alone, and return the certificate that it saw."""
+        if self.certificate is None:
+            self.certificate = Certificate.of_files(self.directory / "tls.crt", self.directory / "tls.key")
+        self.certificate.follow()
+        trusting = ssl.create_default_context(cadata=bundle.decode())
+        trusting.verify_flags |= ssl.VERIFY_X509_STRICT
+        there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = trusting.wrap_bio(back, there, server_hostname=NAME)
+        server = self.certificate.context.wrap_bio(there, back, server_side=True)
+        for side in (client, server, client, server):
+            with suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+        return client.getpeercert(binary_form=True) or b""
+
+
+def options_of(api: ApiServer, directory: Path) -> Options:
+    return Options(
+        namespace="draguard-system",
+        secret="draguard-certificates",  # noqa: S106 - its name
+        lease="draguard-certificates",
+        names=(NAME, f"{NAME}.cluster.local"),
+        directory=directory,
+        validating=("draguard",),
+        mutating=("draguard",),
+        account=api.account,
+        server=api.address,
+    )
+
+
+def age(api: ApiServer) -> None:
+    """Let the certificates be as old as they are when the authority becomes due.
+
+    It is three hours earlier then, so that real clients take for valid what is made in the hours to come.
+    """
+    api.wait(timedelta(hours=-3))
+    data: dict[str, bytes] = {}
+    for days in (243.5, 183.4, 123.3, 63.2, 3.1):
+        found = step(data, api.now - timedelta(days=days), options_of(api, Path()).names, Lifetimes(), None)
+        assert found
+        data = found.data
+    api.put(SECRET, {"data": encode_all(data)})
+
+
+def bundles(api: ApiServer) -> list[bytes]:
+    """Return what the webhooks of all configurations trust."""
+    return [
+        base64.b64decode(webhook["clientConfig"].get("caBundle", ""))
+        for path in (VALIDATING, MUTATING)
+        if path in api.objects
+        for webhook in api.objects[path]["webhooks"]
+    ]
+
+
+def held(api: ApiServer) -> dict[str, bytes]:
+    return {name: base64.b64decode(text) for name, text in api.objects[SECRET].get("data", {}).items()}
+
+
+def holder(api: ApiServer) -> object:
+    return api.objects[LEASE]["spec"].get("holderIdentity")
+
+
+def all_trust(api: ApiServer, *replicas: Replica) -> None:
+    """Shake hands with every replica as every webhook's client."""
+    for replica in replicas:
+        for bundle in bundles(api):
+            assert replica.handshake(bundle) == replica.fingerprint()
+
+
+def trusted_if_published(api: ApiServer, *replicas: Replica) -> None:
+    """Shake hands as the clients of those webhooks that have been told of any authority yet."""
+    for replica in replicas:
+        for bundle in filter(None, bundles(api)):
+            assert replica.handshake(bundle) == replica.fingerprint()
+
+
+def test_three_replicas_that_start_at_once_serve_one_certificate(
+    api: ApiServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(manager, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(manager, "RETRY_SECONDS", 0.1)
+    replicas = [Manager(replace(options_of(api, tmp_path / f"{n}"), identity=f"pod-{n}")) for n in range(3)]
+    starting = [threading.Thread(target=replica.start) for replica in replicas]
+    for thread in starting:
+        thread.start()
+    for thread in starting:
+        thread.join()
+    try:
+        assert len({(tmp_path / f"{n}/tls.crt").read_bytes() for n in range(3)}) == 1
+        assert [replica.leading for replica in replicas].count(True) == 1
+        assert sum(replica.rotations["recover"] for replica in replicas) == 1
+        assert not [reason for replica in replicas for reason in replica.unready()]
+    finally:
+        for replica in replicas:
+            replica.stop()
+    assert holder(api) is None, "the lead is free at once"
+
+
+def test_the_files_can_be_read_by_their_owner_only(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    for name in ("tls.crt", "tls.key"):
+        assert stat.S_IMODE((replica.directory / name).stat().st_mode) == 0o600
+        assert (replica.directory / name).read_bytes() == held(api)[name]
+
+
+def test_nothing_but_ca_bundle_is_changed_in_configurations(api: ApiServer, tmp_path: Path) -> None:
+    Replica(api, tmp_path / "pair").tick()
+    assert set(bundles(api)) == {held(api)["ca.crt"]}
+    for path, webhooks in ((VALIDATING, 2), (MUTATING, 1)):
+        stored = api.objects[path]
+        for webhook in stored["webhooks"]:
+            del webhook["clientConfig"]["caBundle"]
+        assert stored["webhooks"] == configuration(webhooks)["webhooks"]
+
+
+def test_every_step_of_a_rotation_is_trusted_by_real_clients(api: ApiServer, tmp_path: Path) -> None:
+    age(api)
+    today, old = api.now, held(api)["ca.crt"]
+    leader, other = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+    leader.tick()
+    other.tick()
+    all_trust(api, leader, other)
+
+    seen = []
+    for minutes in range(0, 90, 10):
+        api.now = today + timedelta(minutes=minutes)
+        leader.round(10)
+        seen.append(leader.handshake(bundles(api)[0]))
+        all_trust(api, leader, other)
+        other.round(10)
+        all_trust(api, leader, other)
+    assert leader.rotations == {"announce": 1, "await": 1, "switch": 1}
+    assert len(set(seen)) == 2
+    with pytest.raises(ssl.SSLCertVerificationError):
+        leader.handshake(old)
+
+    for days in (85, 122):
+        api.now = today + days * DAY
+        leader.round(20)
+    assert leader.rotations == {"announce": 1, "await": 1, "switch": 1, "renew": 1, "retire": 1}
+    assert set(bundles(api)) == {held(api)["ca.crt"]}
+    assert len(x509.load_pem_x509_certificates(held(api)["ca.crt"])) == 1
+
+
+@pytest.mark.parametrize("writes", range(6))
+def test_another_leader_goes_on_where_one_has_died(api: ApiServer, tmp_path: Path, writes: int) -> None:
+    age(api)
+    today = api.now
+    first, second = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+    left = writes
+
+    def die(verb: str, path: str) -> None:
+        nonlocal left
+        if verb == "patch" and path != LEASE:
+            left -= 1
+            if left < 0:
+                raise Refusal(503)
+
+    api.before = die
+    for minutes in (0, 5, 70):
+        api.now = today + timedelta(minutes=minutes)
+        first.round(10)
+        second.tick()
+        trusted_if_published(api, first, second)
+    api.before = lambda _verb, _path: None
+
+    second.round()
+    assert second.leading
+    for minutes in (75, 85, 150):
+        api.now = today + timedelta(minutes=minutes)
+        second.round(10)
+        all_trust(api, first, second)
+    assert first.rotations["switch"] + second.rotations["switch"] == 1
+
+
+def test_a_leader_that_was_paused_writes_nothing_over_what_is_newer(api: ApiServer, tmp_path: Path) -> None:
+    first, second = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+    first.tick()
+    second.round(10)
+    api.change(VALIDATING, {"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"})
+
+    def pause(verb: str, path: str) -> None:
+        if (verb, path) == ("patch", VALIDATING):
+            api.before = lambda _verb, _path: None
+            api.now += 61 * DAY
+            first.time.seconds += 40
+            second.round(40)
+
+    api.before = pause
+    first.round(10)
+    assert second.rotations == {"renew": 1}
+    assert (first.leading, second.leading) == (False, True)
+    assert set(bundles(api)) == {held(api)["ca.crt"]}
+    assert first.errors == 0, "a conflict is no error"
+
+
+def test_a_leader_whose_time_is_over_writes_no_secret(api: ApiServer, tmp_path: Path) -> None:
+    clock = Clock()
+
+    def pause(*question: Any) -> Step | None:
+        clock.seconds += 11
+        return step(*question)
+
+    replica = Manager(options_of(api, tmp_path / "pair"), decide=pause, clock=clock)
+    replica.tick()
+    assert not replica.leading
+    assert held(api) == {}
+    assert ("patch", SECRET) not in api.requests
+
+
+def test_a_secret_written_by_somebody_else_in_between_is_read_again(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+
+    def interfere(verb: str, path: str) -> None:
+        if (verb, path) == ("patch", SECRET):
+            api.before = lambda _verb, _path: None
+            api.change(SECRET, {"op": "add", "path": "/data", "value": {"note": "eA=="}})
+
+    api.before = interfere
+    replica.tick()
+    assert held(api) == {"note": b"x"}
+    replica.round(10)
+    assert held(api)["note"] == b"x"
+    all_trust(api, replica)
+
+
+def test_a_secret_that_is_deleted_is_reported_while_serving_goes_on(
+    api: ApiServer,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    served = replica.fingerprint()
+    del api.objects[SECRET]
+    replica.round()
+    assert "kubectl create secret generic draguard-certificates --namespace draguard-system" in replica.last_error
+    assert caplog.text.count("cannot get Secret draguard-system/draguard-certificates: 404") == 1
+    assert list(replica.unready()) == []
+    assert replica.fingerprint() == served
+    assert not [request for request in api.requests if request[0] not in {"get", "patch"}]
+
+    api.put(SECRET, {})
+    replica.round()
+    assert replica.last_error == ""
+    assert replica.fingerprint() != served
+    all_trust(api, replica)
+
+
+@pytest.mark.parametrize(("path", "name"), [(SECRET, "Secret"), (LEASE, "Lease")])
+def test_a_replica_that_starts_without_its_objects_says_what_is_missing(
+    api: ApiServer,
+    tmp_path: Path,
+    path: str,
+    name: str,
+) -> None:
+    del api.objects[path]
+    replica = Replica(api, tmp_path / "pair")
+    with pytest.raises(ClusterError, match=rf"no serving certificate yet: cannot get {name} .*make it anew.*given up"):
+        replica.start(0)
+
+
+def test_a_replica_that_starts_waits_for_the_leader(api: ApiServer, tmp_path: Path) -> None:
+    api.put(LEASE, {"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 15, "renewTime": "now"}})
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    assert "; ".join(replica.unready()) == (
+        "there is no serving certificate yet: "
+        "waiting for the leader to fill Secret draguard-system/draguard-certificates"
+    )
+
+
+def test_ca_bundles_that_others_change_are_written_again(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    api.put(VALIDATING, configuration(3))
+    api.change(MUTATING, {"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": "b3RoZXI="})
+    replica.round(10)
+    assert bundles(api) == [held(api)["ca.crt"]] * 4
+
+
+def test_a_configuration_that_is_missing_is_waited_for(
+    api: ApiServer,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    missing = api.objects.pop(MUTATING)
+    replica = Replica(api, tmp_path / "pair")
+    replica.round()
+    assert bundles(api) == [held(api)["ca.crt"]] * 2
+    assert caplog.text.count("MutatingWebhookConfiguration draguard: 404") == 1
+    api.put(MUTATING, missing)
+    replica.round(10)
+    assert bundles(api) == [held(api)["ca.crt"]] * 3
+
+
+def test_a_configuration_out_of_reach_does_not_keep_the_others_from_trusting(api: ApiServer, tmp_path: Path) -> None:
+    def fail(_verb: str, path: str) -> None:
+        if path == VALIDATING:
+            raise Refusal(500, "it is broken")
+
+    api.before = fail
+    replica = Replica(api, tmp_path / "pair")
+    replica.round()
+    assert bundles(api) == [b"", b"", held(api)["ca.crt"]]
+    assert replica.last_error.endswith(
+        "ValidatingWebhookConfiguration draguard: 500 Internal Server Error, it is broken"
+    )
+
+
+def test_all_configurations_out_of_reach_are_told(api: ApiServer, tmp_path: Path) -> None:
+    def fail(_verb: str, path: str) -> None:
+        if path in {VALIDATING, MUTATING}:
+            raise Refusal(500)
+
+    api.before = fail
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    assert replica.last_error.count("500 Internal Server Error") == 2
+    assert replica.rotations == {"recover": 1}
+
+
+def test_an_api_server_that_is_away_for_a_day_does_no_harm(api: ApiServer, tmp_path: Path) -> None:
+    def fail(_verb: str, _path: str) -> None:
+        raise Refusal(503, "away")
+
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    served, before = replica.fingerprint(), len(api.requests)
+    api.before = fail
+    replica.round(1800)
+    asked = len(api.requests) - before
+    assert 1800 / 30 < asked < 2 * 1800 / 20, "it asks on, but not all the time"
+    assert not replica.leading
+    assert list(replica.unready()) == []
+    assert 0 < replica.errors <= asked
+
+    api.before = lambda _verb, _path: None
+    api.wait(DAY)
+    replica.round(80)
+    assert replica.leading
+    assert replica.fingerprint() == served
+    all_trust(api, replica)
+
+
+def test_a_restarted_container_serves_with_what_is_on_disk_if_the_api_server_is_away(
+    api: ApiServer,
+    tmp_path: Path,
+) -> None:
+    Replica(api, tmp_path / "pair").tick()
+    again = Replica(api, tmp_path / "pair", server="localhost:1")
+    again.obtain(0)
+    assert "Connection refused" in again.last_error
+    assert list(again.unready()) == []
+
+
+def test_a_renewed_token_is_used(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    api.set_token("second")
+    replica.round(10)
+    assert replica.errors == 0
+
+
+def test_a_token_that_is_not_accepted_is_reported(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    (api.account / "token").write_text("wrong")
+    replica.tick()
+    assert "401 Unauthorized, Unauthorized: the service account's token is not accepted" in replica.last_error
+
+
+def test_a_clock_far_ahead_and_back_ends_in_what_is_trusted(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    now = api.now
+    replica.tick()
+    api.now = now + 4000 * DAY
+    replica.round()
+    api.now = now
+    replica.round()
+    assert replica.rotations["recover"] == 3
+    all_trust(api, replica)
+
+
+def test_the_time_is_that_of_the_api_server(api: ApiServer, tmp_path: Path) -> None:
+    api.now = datetime(2040, 1, 1, tzinfo=UTC)
+    Replica(api, tmp_path / "pair").tick()
+    assert x509.load_pem_x509_certificate(held(api)["tls.crt"]).not_valid_after_utc == api.now + 90 * DAY
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_broken_pair_in_the_secret_is_not_served(api: ApiServer, tmp_path: Path, leads: bool) -> None:  # noqa: FBT001
+    leader, other = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+    leader.tick()
+    other.tick()
+    served = other.fingerprint()
+    api.change(SECRET, {"op": "replace", "path": "/data/tls.key", "value": "Z2FyYmFnZQ=="})
+    if leads:
+        leader.round(10)
+        assert leader.refusals == 0
+        assert leader.rotations == {"recover": 1, "renew": 1}
+        all_trust(api, leader, other)
+    else:
+        other.round(10)
+        assert other.refusals == 1
+        assert "the pair in the Secret is refused, the one in use kept" in other.last_error
+        assert other.fingerprint() == served
+        assert (other.directory / "tls.key").read_bytes() != b"garbage"
+
+
+def test_keys_are_never_logged(api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    replica = Replica(api, tmp_path / "pair")
+    age(api)
+    for _ in range(4):
+        replica.round(10)
+        api.wait(timedelta(hours=1))
+    assert replica.rotations["switch"] == 1
+    assert "PRIVATE" not in caplog.text
+    keys = re.findall(r"[\w+/]{40,}", held(api)["tls.key"].decode())
+    assert not any(line in caplog.text for line in keys)
+
+
+def test_what_nobody_has_thought_of_ends_nothing(
+    api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    api.put(VALIDATING, {"webhooks": [{"name": "without a client"}]})
+    replica.tick()
+    assert replica.last_error == "an internal error: KeyError"
+    assert "Traceback" in caplog.text
+    api.put(VALIDATING, configuration())
+    replica.round()
+    assert replica.last_error == ""
+    all_trust(api, replica)
+
+
+def test_the_thread_follows_until_it_is_stopped(
+    api: ApiServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(manager, "LOOK_SECONDS", 0.02)
+    replica = Manager(options_of(api, tmp_path / "pair"), decide=step)
+    replica.start()
+    first = (tmp_path / "pair/tls.crt").read_bytes()
+    api.wait(61 * DAY)
+    deadline = time.monotonic() + 10
+    while (tmp_path / "pair/tls.crt").read_bytes() == first:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    replica.stop()
+    assert holder(api) is None
+
+
+def test_a_start_can_be_stopped(api: ApiServer, tmp_path: Path) -> None:
+    del api.objects[SECRET]
+    waiting = threading.Event()
+
+    def tell(_verb: str, path: str) -> None:
+        if path == SECRET:
+            waiting.set()
+
+    api.before = tell
+    replica = Manager(options_of(api, tmp_path / "pair"), decide=step)
+    faults = []
+
+    def start() -> None:
+        try:
+            replica.start()
+        except ClusterError as error:
+            faults.append(str(error))
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    assert waiting.wait(5)
+    replica.stop()
+    thread.join(10)
+    assert faults == ["told to stop before there was a serving certificate"]
+    assert holder(api) is None
+
+
+def test_a_manager_that_has_only_obtained_can_be_stopped(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.obtain()
+    assert holder(api)
+    replica.stop()
+    assert holder(api) is None
