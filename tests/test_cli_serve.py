@@ -32,7 +32,7 @@ def running(*arguments: str) -> Iterator[tuple[int, str]]:
         assert server.stderr
         try:
             for line in server.stderr:
-                if match := re.search(r"listening on https://\S+:(\d+)$", line):
+                if match := re.search(r"listening on https://\S+?:(\d+)\b", line):
                     yield int(match[1]), server.stdout.readline() if "--dev" in arguments else ""
                     break
         finally:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 import logging
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook import admission, server
 from webhook.cli.arguments import UsageError
 from webhook.cli.following import faults, followed
+from webhook.server.logs import SHARE, DecisionLog, configure
+from webhook.server.monitoring import Metered, Monitoring
+from webhook.server.probes import make_monitoring_pages
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,21 +41,44 @@ def run(arguments: Namespace) -> int:
     if not 0 <= delay <= _LONGEST_DELAY:
         message = f"--shutdown-delay: {delay:g} is not between 0 and {_LONGEST_DELAY} seconds"
         raise UsageError(message)
+    log = DecisionLog(_share(arguments))
     answering = followed(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure(arguments.log_format, arguments.log_level)
 
-    app = server.create_app(
-        lambda body, call: admission.answer(body, call, answering.value),
-        unready=(lambda: faults(answering)) if arguments.on_broken_policies == "unready" else tuple,
-        body_limit=arguments.body_limit or server.BODY_LIMIT,
-    )
     host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
     try:
         clients = _clients(arguments)
         certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
-        server.serve(
-            app, host, arguments.port, certificate, delay, workers=arguments.workers, chores=[answering.follow]
-        )
+        with ExitStack() as stack:
+            metered = None
+            if arguments.monitoring_port is not None:
+                several = Metered.among(arguments.workers, log, certificate, answering, arguments.kubernetes_version)
+                metered = stack.enter_context(several)
+            monitoring = metered or Monitoring(log)
+            app = server.create_app(
+                lambda body, call: admission.answer(body, call, answering.value),
+                observe=monitoring.reviewed,
+                refused=monitoring.refused,
+                unready=(lambda: faults(answering)) if arguments.on_broken_policies == "unready" else tuple,
+                body_limit=arguments.body_limit or server.BODY_LIMIT,
+            )
+            plain = None
+            if metered:
+                pages = make_monitoring_pages(app.reasons, metered.exposition)
+                plain = server.Plain(arguments.monitoring_host or host, arguments.monitoring_port, pages)
+            server.serve(
+                app,
+                host,
+                arguments.port,
+                certificate,
+                delay,
+                workers=arguments.workers,
+                plain=plain,
+                chores=[answering.follow],
+                tick=monitoring.tick,
+                began=monitoring.began,
+                lost=monitoring.lost,
+            )
     except server.ServerError as error:
         raise UsageError(str(error)) from error
     except server.WorkersError as error:
@@ -60,13 +87,28 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
+def _share(arguments: Namespace) -> float:
+    """Read ``--log-allowed``, such as ``0.01`` or ``1/100``."""
+    if arguments.log_allowed is None:
+        return 1 if arguments.dev else SHARE
+    part, _, whole = arguments.log_allowed.partition("/")
+    try:
+        share = float(part) / float(whole or 1)
+    except (ValueError, ZeroDivisionError):
+        share = -1
+    if not 0 <= share <= 1:
+        message = f"--log-allowed: {arguments.log_allowed!r} is no share: give a number from 0 to 1, or such as 1/100"
+        raise UsageError(message)
+    return share
+
+
 def _clients(arguments: Namespace) -> server.Clients | None:
     if arguments.client_ca is None:
         if arguments.client_name:
             message = "--client-name: give --client-ca, too: a name means nothing unless somebody vouches for it"
             raise UsageError(message)
         return None
-    if getattr(arguments, "monitoring_port", None) is None:
+    if arguments.monitoring_port is None:
         _log.warning("kubelet has no certificate for --client-ca: give --monitoring-port, and let it send probes there")
     return server.Clients(Path(arguments.client_ca), arguments.client_name)
 

@@ -23,7 +23,7 @@ from webhook.server.supervision import WorkersError
 from webhook.server.tls import Certificate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from webhook.admission import Answer, Call, Record
 
@@ -49,6 +49,7 @@ def create_app(
     review: Callable[[bytes, Call], Answer],
     *,
     observe: Callable[[Record, float], None] = lambda _record, _seconds: None,
+    refused: Callable[[int], None] = lambda _status: None,
     unready: Callable[[], Iterable[str]] = tuple,
     body_limit: int = BODY_LIMIT,
 ) -> Adapter:
@@ -60,15 +61,17 @@ def create_app(
         review: Answers the body of a request, given how the webhook was called. Heavy ones are answered in a thread;
             after the call's deadline it must answer by the failure policy at once.
         observe: Told of each answered review, and how many seconds that took, waiting included.
+        refused: Told of each request that is refused before it is reviewed, and the answer's status.
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
         body_limit: The longest body that is read, in bytes.
     """
-
-    def reasons() -> Iterator[str]:
-        if app.stopping:
-            yield "it is shutting down"
-        yield from unready()
-
-    bodies_limit = max(_BODIES_LIMIT, body_limit)
-    app = Adapter(review, make_pages(reasons), observe=observe, body_limit=body_limit, bodies_limit=bodies_limit)
+    app = Adapter(
+        review,
+        make_pages(lambda: app.reasons()),  # noqa: PLW0108 - there is no app yet
+        observe=observe,
+        refused=refused,
+        unready=unready,
+        body_limit=body_limit,
+        bodies_limit=max(_BODIES_LIMIT, body_limit),
+    )
     return app

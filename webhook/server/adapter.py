@@ -118,14 +118,14 @@ class Adapter(Pages):
         body = await self.read(incoming)
         timeout, arrived = _timeout(scope), scope["state"]["arrived"]
         if (waited := time.monotonic() - arrived) > PATIENCE * timeout:
-            raise self._overloaded(f"the review has waited for {waited:.1f} s")
+            raise RefusedError(self._overloaded(f"the review has waited for {waited:.1f} s"))
         deadline = arrived + LENIENCE * timeout
         call = Call(*asked, deadline)
         if self._weights.is_heavy(len(body)):
             try:
                 answer = await self._beside.answer(body, call, deadline)
             except FullError as error:
-                raise self._overloaded("too many heavy reviews are waiting") from error
+                raise RefusedError(self._overloaded("too many heavy reviews are waiting")) from error
         else:
             answer = self._review(body, call)
         if answer.record is not None:
@@ -149,13 +149,13 @@ class Adapter(Pages):
                 if len(body) > self.body_limit:
                     raise self.too_large()
                 if self.held > self._bodies_limit and len(body) > _SMALL:
-                    raise self._overloaded(f"bodies of {self.held} bytes are coming in")
+                    raise RefusedError(self._overloaded(f"bodies of {self.held} bytes are coming in"))
             return bytes(body)
         finally:
             self.held -= len(body)
 
-    def _overloaded(self, reason: str) -> RefusedError:
-        """Make the refusal of what is too much at the moment.
+    def _overloaded(self, reason: str) -> Page:
+        """Make the answer to what is too much at the moment.
 
         On it an API server asks again within the webhook's timeout (client-go ``rest/with_retry.go``), over a new
         connection and so perhaps another replica; after that its ``failurePolicy`` decides.
@@ -164,7 +164,7 @@ class Adapter(Pages):
         if now - self._told_at > 1:  # once a second: a log line for each would add to the load
             self._told_at = now
             _log.warning("overloaded, answering 503: %s", reason)
-        return RefusedError(refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, CLOSE))
+        return refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, CLOSE)
 
 
 def _timeout(scope: Scope) -> float:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from enum import Enum, auto
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
     from webhook.server.clients import Clients
+    from webhook.server.pages import Pages
 
 _crowds, _malformed = (BoundedLog(logging.getLogger(__name__)) for _ in range(2))
 _errors = logging.getLogger(f"{__name__}.uvicorn")
@@ -166,6 +167,7 @@ class Connection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP request."""
         _malformed.warning("refused a request of %s, which is not HTTP/1.1 as it should be", self.client)
+        self._tell(400)
         super().send_400_response(msg)
 
     def pause_writing(self) -> None:
@@ -214,8 +216,12 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, status: int, reason: str) -> None:
         """Close the connection, with an answer unless there is one under way."""
+        self._tell(status)
         if self.cycle is None or self.cycle.response_complete or not (self.cycle.response_started or self.pipeline):
             body = f"{HTTPStatus(status).phrase}: {reason}\n".encode()
             head = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
             self.transport.write(STATUS_LINE[status] + head % len(body) + body)
         self.transport.close()
+
+    def _tell(self, status: int) -> None:
+        cast("Pages", self.config.app).refused(status)

@@ -30,6 +30,8 @@ class Followed:
 
     def __init__(self, what: str, paths: Sequence[Path], mend: str, content: tuple[bytes, ...] | None = None) -> None:
         self.what = what
+        self.fault = ""
+        """Why what is in the files now is not used, if whoever looked at it could not."""
         self.paths = tuple(paths)
         self._mend = mend
         self.content = self._read() if content is None else content

@@ -27,16 +27,16 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import NEWEST, VERSIONS
-from webhook.server.monitoring import Monitor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from webhook.admission import Record
-    from webhook.server.monitoring import Shared
+    from webhook.admission import Options, Record
+    from webhook.server.reloading import Reloaded
+    from webhook.server.sharing import Shared
     from webhook.server.tls import Certificate
 
-REFUSALS: Final = (400, 405, 408, 413, 415, 431, 503)
+REFUSALS: Final = (400, 403, 405, 408, 413, 415, 431, 503)
 """The statuses of requests that are refused before anything of them is reviewed."""
 OTHER: Final = "other"
 """The kind of whatever draguard knows no rules of."""
@@ -49,16 +49,26 @@ _KINDS: Mapping[tuple[str, str], str] = {
 }
 
 
-class Metrics(Monitor):
+class Metrics:
     """Counts and measures what happens in this process.
 
     Args:
+        certificate: What is served with.
+        answering: The options that reviews are answered by, policies included.
         kubernetes: The release whose rules hold, such as ``"1.30"``; None for the newest that knows an object's fields.
         shared: Where worker processes keep their metrics together; None if there is but this process. Make the metrics
             in the worker itself: what any process has made counts, even if nothing ever happens there.
     """
 
-    def __init__(self, kubernetes: str | None = None, shared: Shared | None = None) -> None:
+    def __init__(
+        self,
+        certificate: Certificate,
+        answering: Reloaded[Options],
+        kubernetes: str | None = None,
+        shared: Shared | None = None,
+    ) -> None:
+        self._certificate = certificate
+        self._answering = answering
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each
         self._exposed = registry = CollectorRegistry()
         if shared is not None:
@@ -105,17 +115,19 @@ class Metrics(Monitor):
         self._certificate_good = gauge(
             "draguard_certificate_last_reload_successful", "Whether the newest files for TLS are in use."
         )
-        self._certificate_failures = counter(
-            "certificate_reload_failures_total", "New certificates, or authorities of clients, that were refused."
-        )
-        self._handshake_failures = counter("tls_handshake_failures_total", "TLS handshakes that failed.")
-        self._tls = -1, 0, 0  # renewals, refusals, failed handshakes: what is served first is news, too
-        self._policies = gauge("draguard_policies", "Policies that are asked.")
+        self._policies_asked = gauge("draguard_policies", "Policies that are asked.")
         self._generation = gauge("draguard_policy_set_generation", "How many times policies were loaded.")
         self._policies_good = gauge(
             "draguard_policies_last_reload_successful", "Whether the policies in the files are those asked."
         )
-        self._policy_failures = counter("policy_reload_failures_total", "New sets of policies that were refused.")
+        self._counters = (
+            counter(
+                "certificate_reload_failures_total", "New certificates or authorities of clients that were refused."
+            ),
+            counter("tls_handshake_failures_total", "TLS handshakes that failed."),
+            counter("policy_reload_failures_total", "New sets of policies that were refused."),
+        )
+        self._counted = self._counts()
         self._connections = gauge("draguard_open_connections", "Open connections for reviews.", "livesum")
         self._process = _Process(registry)
         build = {"version": version("draguard"), "python": platform.python_version()}
@@ -127,14 +139,13 @@ class Metrics(Monitor):
             multiprocess_mode="max",
         ).labels(**build, kubernetes=kubernetes or f"up to 1.{NEWEST}").set(1)
 
-        self._certificate_good.set(1)
-        self._policies_good.set(1)
         # A series that begins with its first event hides that event from rate() and increase().
         for endpoint in get_args(Endpoint):
             self._failures(endpoint)
             self._seconds(endpoint)
         for status in REFUSALS:
             self._refused(status)
+        self.tick(0)
 
     def reviewed(self, record: Record, seconds: float) -> None:
         """Count an answered review.
@@ -165,39 +176,30 @@ class Metrics(Monitor):
         """Count a request that is refused before it is reviewed."""
         self._refused(status).inc()
 
-    def policies_served(self, names: Iterable[str], generation: int) -> None:
-        """Note which policies are asked from now on."""
-        known = set(names)
-        for name in known:
-            self._policy_errors(name)
-        self._policies.set(len(known))
-        self._generation.set(generation)
-        self._policies_good.set(1)
-
-    def policies_refused(self) -> None:
-        """Count a new set of policies that cannot be asked."""
-        self._policy_failures.inc()
-        self._policies_good.set(0)
-
-    def tick(self, connections: int, certificate: Certificate) -> None:
-        """Measure what changes without being told.
+    def tick(self, connections: int) -> None:
+        """Measure what changes without being told, each second.
 
         Args:
             connections: How many connections are open.
-            certificate: What is served with.
         """
         self._connections.set(connections)
         self._process.measure()
-        renewed, refused, failed = certificate.renewals, certificate.refusals, certificate.failed_handshakes
-        before, self._tls = self._tls, (renewed, refused, failed)
-        self._handshake_failures.inc(failed - before[2])
-        self._certificate_failures.inc(refused - before[1])
-        if refused > before[1]:
-            self._certificate_good.set(0)
-        elif renewed > before[0]:
-            self._certificate_good.set(1)
-            end = certificate.not_after
-            self._expiration.set(end.timestamp() if end else nan)
+        end = self._certificate.not_after
+        self._expiration.set(end.timestamp() if end else nan)
+        self._certificate_good.set(not self._certificate.fault)
+        asked = self._answering.value.policies
+        hooks = (*asked.validating, *asked.mutating) if asked else ()
+        for hook in hooks:
+            self._policy_errors(hook.policy.name)
+        self._policies_asked.set(len({hook.policy.name for hook in hooks}))
+        self._generation.set(self._answering.generation)
+        self._policies_good.set(not self._answering.fault)
+        before, self._counted = self._counted, self._counts()
+        for counter, then, now in zip(self._counters, before, self._counted, strict=True):
+            counter.inc(now - then)
+
+    def _counts(self) -> tuple[int, int, int]:
+        return self._certificate.refusals, self._certificate.failed_handshakes, self._answering.failures
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Write everything as Prometheus reads it: in its text format, or in OpenMetrics if that is asked for.
@@ -233,7 +235,6 @@ class _Process:
                     registry=registry,
                     multiprocess_mode="livemin" if metric.name == "process_start_time_seconds" else "livesum",
                 )
-        self.measure()
 
     def measure(self) -> None:
         """Take them up."""

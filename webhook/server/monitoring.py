@@ -1,104 +1,154 @@
-"""What is told of a running server, whoever wants to know it.
-
-Whoever serves tells a :class:`Monitor`, which does nothing with it; :class:`~webhook.server.metrics.Metrics` does.
-"""
+"""Tells what happens in a running server: the log, and metrics if somebody is to fetch them."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from webhook.server.errors import ServerError
+from webhook.server.sharing import Shared, shared_directory, worker_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
+    from pathlib import Path
 
-    from webhook.admission import Record
+    from webhook.admission import Options, Record
+    from webhook.server.logs import DecisionLog
+    from webhook.server.metrics import Metrics
+    from webhook.server.reloading import Reloaded
     from webhook.server.tls import Certificate
 
-_IN_MEMORY = "/dev/shm"  # noqa: S108 - only a private directory is made there
 
+class Monitoring:
+    """Tells the log what is decided, and nobody anything else.
 
-class Monitor:
-    """Is told what happens, and keeps nothing of it."""
+    Args:
+        log: The log.
+    """
+
+    def __init__(self, log: DecisionLog) -> None:
+        self._log = log
+
+    def began(self, number: int) -> None:
+        """Begin in a process that is to answer.
+
+        Args:
+            number: Its number among the workers.
+        """
+
+    def lost(self, number: int) -> None:
+        """Forget a worker.
+
+        Args:
+            number: Its number.
+        """
 
     def reviewed(self, record: Record, seconds: float) -> None:
-        """A review is answered.
+        """Tell of an answered review.
 
         Args:
             record: What is told of it.
             seconds: How long it took, waiting included.
         """
+        self._log.reviewed(record, seconds)
 
     def refused(self, status: int) -> None:
-        """A request is refused before anything of it is reviewed.
+        """Tell of a request that is refused before anything of it is reviewed.
 
         Args:
             status: The answer's HTTP status.
         """
 
-    def policies_served(self, names: Iterable[str], generation: int) -> None:
-        """Policies are asked from now on.
-
-        Args:
-            names: Their names.
-            generation: How many times policies were loaded, this time included.
-        """
-
-    def policies_refused(self) -> None:
-        """New policies cannot be asked; those before them still are."""
-
-    def tick(self, connections: int, certificate: Certificate) -> None:
-        """A second has passed.
+    def tick(self, connections: int) -> None:
+        """Tell that a second has passed.
 
         Args:
             connections: How many connections are open.
-            certificate: What is served with.
         """
 
 
-class Shared(NamedTuple):
-    """Where worker processes keep their metrics together.
+class Metered(Monitoring):
+    """Tells metrics, too, in each process that answers.
 
     Args:
-        directory: What :func:`shared_directory` has made.
-        worker: The worker's number, from 0; a worker in place of one that has ended has the same and counts on.
+        log: The log.
+        certificate: What is served with.
+        answering: The options that reviews are answered by, policies included.
+        kubernetes: The release whose rules hold; None for the newest that knows an object's fields.
+        directory: Where several processes keep their metrics; None if there is but this one.
     """
 
-    directory: Path
-    worker: int
+    def __init__(
+        self,
+        log: DecisionLog,
+        certificate: Certificate,
+        answering: Reloaded[Options],
+        kubernetes: str | None = None,
+        directory: Path | None = None,
+    ) -> None:
+        super().__init__(log)
+        # Only who is metered pays for it; and before workers are forked, so that they share the code.
+        from webhook.server.metrics import Metrics  # noqa: PLC0415
 
+        self._make = Metrics
+        self._made_of = certificate, answering, kubernetes
+        self._directory = directory
+        self._metrics: Metrics
 
-@contextmanager
-def shared_directory() -> Iterator[Path]:
-    """Make the directory in which worker processes keep their metrics together; it goes when the block ends.
+    @classmethod
+    @contextmanager
+    def among(
+        cls,
+        workers: int,
+        log: DecisionLog,
+        certificate: Certificate,
+        answering: Reloaded[Options],
+        kubernetes: str | None = None,
+    ) -> Iterator[Metered]:
+        """Meter a number of processes, with a directory for their metrics that goes when the block ends.
 
-    It is in memory if possible, since each review writes to it, and elsewhere if TMPDIR says so.
+        Args:
+            workers: How many.
+            log: As for the class.
+            certificate: As for the class.
+            answering: As for the class.
+            kubernetes: As for the class.
 
-    Raises:
-        ServerError: There is no place for it.
-    """
-    in_memory = not os.environ.get("TMPDIR") and os.access(_IN_MEMORY, os.W_OK | os.X_OK)
-    try:
-        directory = tempfile.TemporaryDirectory(prefix="draguard-", dir=_IN_MEMORY if in_memory else None)
-    except OSError as error:
-        message = (
-            f"there is no place for the metrics of several workers ({error.strerror}): mount a volume at /tmp, such as "
-            "an emptyDir with medium Memory, or at what TMPDIR names; or give --workers 1"
-        )
-        raise ServerError(message) from error
-    with directory as path:
-        yield Path(path)
+        Raises:
+            ServerError: There is no place for the directory.
+        """
+        if workers == 1:
+            yield cls(log, certificate, answering, kubernetes)
+            return
+        with shared_directory() as directory:
+            yield cls(log, certificate, answering, kubernetes, directory)
 
+    def began(self, number: int) -> None:  # noqa: D102
+        self._metrics = self._make(*self._made_of, self._shared(number))
 
-def worker_ended(shared: Shared) -> None:
-    """Forget what only a living worker has, such as its open connections; what it has counted is kept.
+    def lost(self, number: int) -> None:  # noqa: D102
+        if shared := self._shared(number):
+            worker_ended(shared)
 
-    Args:
-        shared: The worker that has ended.
-    """
-    for file in shared.directory.glob(f"gauge_live*_{shared.worker}.db"):
-        file.unlink(missing_ok=True)
+    def reviewed(self, record: Record, seconds: float) -> None:  # noqa: D102
+        super().reviewed(record, seconds)
+        self._metrics.reviewed(record, seconds)
+
+    def refused(self, status: int) -> None:  # noqa: D102
+        self._metrics.refused(status)
+
+    def tick(self, connections: int) -> None:  # noqa: D102
+        self._metrics.tick(connections)
+
+    def exposition(self, accept: str) -> tuple[bytes, str]:
+        """Write the metrics of all processes, in the format that is asked for.
+
+        Args:
+            accept: The request's header ``Accept``.
+
+        Returns:
+            The text, and its content type.
+        """
+        return self._metrics.exposition(accept)
+
+    def _shared(self, number: int) -> Shared | None:
+        return Shared(self._directory, number) if self._directory else None

@@ -81,13 +81,21 @@ class Pages:
     Args:
         pages: The WSGI application, called on the event loop.
         body_limit: The longest body that is read, in bytes.
+        refused: Told of each refused request, and the answer's status.
     """
 
-    def __init__(self, pages: WSGIApplication, *, body_limit: int = 1 << 16) -> None:
+    def __init__(
+        self,
+        pages: WSGIApplication,
+        *,
+        body_limit: int = 1 << 16,
+        refused: Callable[[int], None] = lambda _status: None,
+    ) -> None:
         self.body_limit = body_limit
         self.closing = False
         """Whether each answer is the last of its connection."""
         self._pages = pages
+        self.refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request (ASGI)."""
@@ -97,6 +105,7 @@ class Pages:
                 page = await self.answer(scope, incoming)
             except RefusedError as refused:
                 page = refused.page
+                self.refused(page.status)
             headers = [*page.headers, (b"content-length", b"%d" % len(page.body))]
             if (self.closing or not incoming.whole) and CLOSE not in headers:
                 headers.append(CLOSE)

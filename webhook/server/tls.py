@@ -83,13 +83,18 @@ class Certificate:
         except ValueError:
             return None
 
+    @property
+    def fault(self) -> str:
+        """Why what is in the files now is not used; empty if it is."""
+        return next((followed.fault for followed in self._followed if followed.fault), "")
+
     def follow(self) -> None:
         """Take up what is in the files now, if it has changed and can be used; never raises."""
         for followed in self._followed:
             news = followed.news()
             if news is None:
                 continue
-            fault = news if isinstance(news, str) else self._renew(followed, news)
+            followed.fault = fault = news if isinstance(news, str) else self._renew(followed, news)
             if fault:
                 self.refusals += 1
                 _log.error("the new %s is refused, the old one kept: %s", followed.what, fault)

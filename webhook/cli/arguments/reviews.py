@@ -28,6 +28,7 @@ examples:
   draguard serve --kubernetes-version 1.30 --tls-cert /tls/tls.crt --tls-key /tls/tls.key
 
 POST /validate and POST /mutate answer AdmissionReviews; GET /healthz and GET /readyz answer probes.
+--monitoring-port adds a port for probes and GET /metrics. docs/observability.md tells of metrics and logs.
 SIGTERM and SIGINT end it once the requests in flight are answered; SIGHUP replaces workers one by one.
 Certificates and policies are taken up when their files change.
 """
@@ -115,6 +116,7 @@ def serve(parser: argparse.ArgumentParser) -> None:
     )
     _process(parser)
     _clients(parser)
+    _monitoring(parser)
     _answers(parser)
 
 
@@ -156,6 +158,35 @@ def _clients(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="only clients whose certificate has this common name, or this DNS name, URI or email address; can be "
         "repeated (default: any)",
+    )
+
+
+def _monitoring(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is told of it")
+    group.add_argument(
+        "--monitoring-port",
+        type=int,
+        metavar="PORT",
+        help="serve /metrics, /healthz and /readyz on this port, too, without TLS; 0 takes a free one (default: not)",
+    )
+    group.add_argument("--monitoring-host", metavar="HOST", help="the name or address for that (default: as --host)")
+    group.add_argument(
+        "--log-format",
+        choices=["auto", "json", "text"],
+        default="auto",
+        help="lines of JSON, or text for people (default: text on a terminal, else JSON)",
+    )
+    group.add_argument(
+        "--log-allowed",
+        metavar="SHARE",
+        help="log this share of the reviews that are plainly allowed, from 0 to 1 or as 1/100; what is refused, warned "
+        "of or changed is always logged (default: 0.01, with --dev 1)",
+    )
+    group.add_argument(
+        "--log-level",
+        choices=["debug", "info", "warning", "error"],
+        default="info",
+        help="log nothing below this level; decisions are info, failures error (default: %(default)s)",
     )
 
 
