@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import os
@@ -14,20 +13,24 @@ import ssl
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.chart import containerfile
-from tests.chart.rendering import NAMESPACE, rendered
+from tests.chart.rendering import NAMESPACE, VALUES, with_values
 from tests.command import SCRIPT
+from webhook import certs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-RELEASE = rendered("policies")
+NAME = f"draguard.{NAMESPACE}.svc"
+PAIR = certs.ephemeral([NAME])
+SECRET = {"name": "given", "caBundle": PAIR.ca.decode()}
+RELEASE = with_values(**VALUES["policies"], certificates={"source": "secret", "secret": SECRET})
 USER = RELEASE.pod["spec"]["securityContext"]["runAsUser"]
 GROUP = RELEASE.pod["spec"]["securityContext"]["fsGroup"]
 PRIVILEGED = os.geteuid() == 0
@@ -70,8 +73,8 @@ def mounted() -> Iterator[Path]:
     directory = Path(tempfile.mkdtemp())  # pytest's own directories are closed to other users
     try:
         directory.chmod(0o755)
-        secret = {name: base64.b64decode(content) for name, content in RELEASE.one("Secret")["data"].items()}
-        mount(directory / "tls", secret, RELEASE.pod["spec"]["volumes"][0]["secret"]["defaultMode"])
+        secret = {"tls.crt": PAIR.certificate, "tls.key": PAIR.key}
+        mount(directory / "tls", secret, RELEASE.volumes["tls"]["secret"]["defaultMode"])
         for config in RELEASE.all("ConfigMap"):
             files = {name: content.encode() for name, content in config["data"].items()}
             mount(directory / config["metadata"]["name"].removeprefix("draguard-"), files, 0o644)
@@ -81,19 +84,20 @@ def mounted() -> Iterator[Path]:
 
 
 class Running:
-    """The process, and its port once it listens."""
+    """The process, and its ports once it listens."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stderr
         self.process = process
         self.log: list[str] = []
-        self.port = 0
+        self.ports: dict[str, int] = {}
         for line in process.stderr:
             self.log.append(line)
-            if match := re.search(r"listening on https://\S+:(\d+)", line):
-                self.port = int(match[1])
+            if match := re.search(r" on (https?)://[^\s\"]+:(\d+)", line):
+                self.ports[match[1]] = int(match[2])
+            if "https" in self.ports:
                 break
-        assert self.port, "".join(self.log)
+        assert self.ports.keys() == {"http", "https"}, "".join(self.log)
 
     def status(self) -> dict[str, str]:
         """Return what the kernel knows of the process."""
@@ -103,24 +107,29 @@ class Running:
     def request(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         """Ask as the API server does: by the Service's name, trusting the authority of the webhooks alone."""
         (authority,) = RELEASE.ca_bundles()
-        plain = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        plain = socket.create_connection(("127.0.0.1", self.ports["https"]), timeout=10)
         connection = http.client.HTTPConnection("draguard")
         context = ssl.create_default_context(cadata=authority)
-        connection.sock = context.wrap_socket(plain, server_hostname=f"draguard.{NAMESPACE}.svc")
-        try:
+        connection.sock = context.wrap_socket(plain, server_hostname=NAME)
+        with closing(connection):
             connection.request(method, path, body, {"Content-Type": "application/json"})
             response = connection.getresponse()
             return response.status, response.read()
-        finally:
-            connection.close()
+
+    def probe(self, path: str) -> tuple[int, bytes]:
+        """Ask as kubelet and Prometheus do."""
+        with closing(http.client.HTTPConnection("127.0.0.1", self.ports["http"], timeout=10)) as connection:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read()
 
 
 @contextmanager
 def running() -> Iterator[Running]:
-    """Run the entry point with the arguments of the chart; only the port and the directory differ."""
+    """Run the entry point with the arguments of the chart; only the ports and the directory differ."""
     with mounted() as directory:
         arguments = [argument.replace("/etc/draguard", str(directory)) for argument in RELEASE.container["args"]]
-        arguments = ["--port=0" if argument.startswith("--port=") else argument for argument in arguments]
+        arguments = [re.sub(r"^(--port|--monitoring-port)=.*", r"\1=0", argument) for argument in arguments]
         assert containerfile.entry_point() == [SCRIPT.name]
         environment = containerfile.environment() | {"PATH": os.defpath, "TMPDIR": "/nonexistent"}
         with subprocess.Popen(
@@ -169,17 +178,23 @@ class TestEntryPoint:
         assert int(status["CapEff"], 16) == 0
 
     def test_probes_find_it_alive_and_ready(self, draguard: Running) -> None:
-        probes = {key: value["httpGet"]["path"] for key, value in RELEASE.container.items() if key.endswith("Probe")}
+        probes = {key: value["httpGet"] for key, value in RELEASE.container.items() if key.endswith("Probe")}
         assert probes.keys() == {"startupProbe", "livenessProbe", "readinessProbe"}
-        for path in probes.values():
-            assert draguard.request("GET", path) == (200, b"ok\n")
+        for probe in probes.values():
+            assert probe["port"] == "monitoring"
+            assert draguard.probe(probe["path"]) == (200, b"ok\n")
+
+    def test_prometheus_finds_metrics(self, draguard: Running) -> None:
+        code, metrics = draguard.probe("/metrics")
+        assert code == 200
+        assert b"draguard_build_info" in metrics
 
     def test_the_api_server_trusts_it_and_gets_answers_from_every_webhook(self, draguard: Running) -> None:
         for name, webhook in RELEASE.webhooks.items():
             path = webhook["clientConfig"]["service"]["path"]
             code, body = draguard.request("POST", f"{path}?timeout=5s", json.dumps(review()).encode())
             response = json.loads(body)["response"]
-            is_rewritten = path == "/mutate"
+            is_rewritten = path.startswith("/mutate/")
             assert (name, code, response["allowed"], "patch" in response) == (name, 200, True, is_rewritten)
 
     def test_policies_are_asked(self, draguard: Running) -> None:

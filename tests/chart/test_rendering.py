@@ -286,8 +286,8 @@ class TestPods:
         assert rendered().options["shutdown-delay"] == f"{SHUTDOWN_DELAY:g}"
         for values in ("defaults", "everything differs"):
             release, limits = rendered(values), Limits()
-            needed = int(release.options["shutdown-delay"]) + limits.grace_seconds
-            needed += limits.handshake_seconds + limits.closing_seconds
+            needed = limits.grace_seconds + limits.handshake_seconds + limits.closing_seconds
+            needed += float(release.options["shutdown-delay"])
             assert release.pod["spec"]["terminationGracePeriodSeconds"] > needed
 
     def test_replicas_are_apart(self, values: str) -> None:
