@@ -311,6 +311,30 @@ class TestRules:
         assert named <= RULES
 
 
+class TestGatesByName:
+    def test_a_gate_tells_its_stages_and_what_needs_it(self) -> None:
+        lines = explain("DRADeviceTaints", kubernetes="1.36").splitlines()
+        assert lines[:7] == [
+            "FEATURE GATE:  DRADeviceTaints",
+            "",
+            "STAGES:",
+            "    alpha, off from 1.33",
+            "    beta, on from 1.36",
+            "",
+            "NEEDED BY:",
+        ]
+        assert lines[7] == "  resource.k8s.io/v1"
+        assert "    ResourceClaim.spec.devices.requests.exactly.tolerations" in lines
+        assert "    ResourceSlice.spec.devices.taints" in lines
+
+    def test_what_needs_it_in_some_releases_only_says_in_which(self) -> None:
+        lines = explain("DRADeviceTaints").splitlines()
+        assert "    DeviceTaintRule until 1.34" in lines
+
+    def test_a_gate_of_nothing_that_is_judged_tells_its_stages(self) -> None:
+        assert "NEEDED BY:" not in explain("GenericWorkload", kubernetes="1.30")
+
+
 class TestUnknownNames:
     @pytest.mark.parametrize(
         ("query", "message"),

@@ -9,9 +9,11 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from webhook.api.gates import GATES
 from webhook.api.versions import VERSIONS, release_of
 from webhook.explain import text
 from webhook.explain.counterparts import counterpart
+from webhook.explain.facts import gated
 from webhook.explain.places import children, kinds, rules
 
 if TYPE_CHECKING:
@@ -27,15 +29,16 @@ class UnknownNameError(LookupError):
 
 
 def explain(query: str = "", *, api_version: str | None = None, kubernetes: str | None = None) -> str:
-    """Tell what is declared about a rule, a kind or a field.
+    """Tell what is declared about a rule, a kind, a field or a feature gate.
 
     Args:
-        query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``; nothing for an overview.
+        query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``, a feature gate such as
+            ``DRADeviceTaints``; nothing for an overview.
         api_version: The API version to look into, with its group or without; None for the newest that has the kind.
         kubernetes: The release whose fields and rules are told, such as ``"1.30"``; None for all releases.
 
     Raises:
-        UnknownNameError: There is no such rule, kind or field.
+        UnknownNameError: There is no such rule, kind, field or feature gate.
         ValueError: ``kubernetes`` is no version that is known here.
     """
     release = release_of(kubernetes) if kubernetes else None
@@ -52,6 +55,8 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
     known = rules(among, release)
     if query in known:
         return text.of_rule(query, known[query])
+    if query in GATES:
+        return text.of_gate(query, gated(among, query, release))
     if elsewhere := _named(kinds(), name):
         where = api_version or f"Kubernetes 1.{release}"
         there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
@@ -62,7 +67,7 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         message = f"{query} is no rule or kind; a field is spelled with its kind: {shown}"
         raise UnknownNameError(message)
     alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
-    nearest = " or ".join(alike) or _nearest(name, [*(kind.name for kind in among), *known])
+    nearest = " or ".join(alike) or _nearest(name, [*(kind.name for kind in among), *known, *GATES])
     hint = f"did you mean {nearest}?" if nearest else "`draguard explain` lists what there is"
     message = f"there is no rule or kind {query}: {hint}"
     raise UnknownNameError(message)

@@ -7,12 +7,13 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from webhook.api.versions import target
+from webhook.explain.places import children
 from webhook.schema import CREATE, Array, Field, Map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from webhook.explain.places import Place
+    from webhook.explain.places import Kind, Place
     from webhook.schema import Target
 
 
@@ -26,11 +27,20 @@ def limits(place: Place, release: int | None) -> list[str]:
 
 
 def gates_of(place: Place, release: int | None) -> list[tuple[str, str]]:
-    """Name the feature gates that a field, or a kind, needs by itself, and in which releases, if not in all of them."""
+    """Name the feature gates that a field, or a kind, needs by itself, and in which releases, if not in all."""
     if place.path:
         return _over_releases(place, release, place.field.gates)
     gate = place.kind.served.gate
     return _over_releases(place, release, lambda at: filter(None, (at.pick(gate),)))
+
+
+def gated(among: Iterable[Kind], gate: str, release: int | None) -> Iterator[tuple[Place, str]]:
+    """Find the kinds and fields that need a feature gate by themselves, and in which releases, if not in all."""
+    left = [kind.place for kind in among]
+    while left:
+        place = left.pop(0)
+        yield from ((place, when) for name, when in gates_of(place, release) if name == gate)
+        left[:0] = children(place, release)
 
 
 def span(since: int, until: int) -> str:

@@ -39,7 +39,13 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
         ]
     width = max(map(len, known))
     lines += ["", "RULES:", *(f"  {name:{width}}  {_first_line(rule.doc)}" for name, rule in known.items())]
-    return "\n".join([*lines, "", "`draguard explain NAME` tells more of a rule, a kind, or a field such as Pod.spec."])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "`draguard explain NAME` tells more of a rule, a kind, a field such as Pod.spec, or a feature gate.",
+        ]
+    )
 
 
 def of_place(place: Place, release: int | None) -> str:
@@ -75,6 +81,17 @@ def of_rule(name: str, rule: Rule) -> str:
     places = ((place.kind, f"    {place}{_when(stated.declared, place.kind.served)}") for place, stated in rule.places)
     if by_version := _by_version(places):
         lines += ["", "APPLIES TO:"]
+        for api_version, members in by_version.items():
+            lines += [f"  {api_version}", *members]
+    return "\n".join(lines)
+
+
+def of_gate(name: str, needing: Iterable[tuple[Place, str]]) -> str:
+    """Tell how far a feature gate has come, and what is dropped or not served without it."""
+    lines = [f"FEATURE GATE:  {name}", "", "STAGES:", *(f"    {stage}" for stage in _history(name).split("; "))]
+    pairs = ((place.kind, f"    {place} {when}".rstrip()) for place, when in needing)
+    if by_version := _by_version(pairs):
+        lines += ["", "NEEDED BY:"]
         for api_version, members in by_version.items():
             lines += [f"  {api_version}", *members]
     return "\n".join(lines)
