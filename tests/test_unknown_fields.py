@@ -8,6 +8,7 @@ import pytest
 
 from tests.structured import REQUEST, changed, claim, of_kind, resource_slice
 from webhook import validate
+from webhook.api.judgement import SOUGHT
 
 FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
 EXACTLY = REQUEST["exactly"]
@@ -101,3 +102,9 @@ def test_a_field_of_another_version_says_of_which() -> None:
     )
     taint = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoSchedule"}, "zzz": 1})
     assert [problem.hint for problem in validate(taint) if problem.rule == "unknown-field"] == [""]
+
+
+def test_of_very_many_fields_only_the_first_are_looked_for_elsewhere() -> None:
+    devices = [{"name": f"gpu-{index}", "driver": "gpu.example.com"} for index in range(SOUGHT + 1)]
+    hints = [problem.hint for problem in validate(resource_slice(*devices))]
+    assert hints == ['did you mean "spec.driver"?'] * SOUGHT + [""]

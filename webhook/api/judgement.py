@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 METADATA_KEPT_BY_STATUS = 30
 """From Kubernetes 1.30 a status update keeps the stored metadata (ResetObjectMetaForStatus)."""
 
+SOUGHT = 100
+"""How many unknown fields of an object are looked for in other places, which takes a while."""
+
 _EMPTY: dict[str, Any] = {}
 
 
@@ -97,7 +100,7 @@ def judge(
     if misfits:
         dropped = [misfit for misfit in misfits if misfit.rule == GATE_OFF]
         if len(dropped) < len(misfits):
-            return [_undecodable(misfit, struct, obj) for misfit in misfits if misfit.rule != GATE_OFF]
+            return _undecodable([misfit for misfit in misfits if misfit.rule != GATE_OFF], struct, obj)
     found = _judged(struct, obj, old, dropped)
     if decoded:  # the API server itself warns of the kind
         return found
@@ -106,15 +109,19 @@ def judge(
     return [*warned.of_kind(obj, kind, struct.target), *found]
 
 
-def _undecodable(misfit: Misfit, struct: CompiledStruct, obj: dict[str, Any]) -> Problem:
-    """Say what the decoder refuses, and of a field that there is not, what it was meant to be."""
-    problem = misfit.problem()
-    if misfit.rule != UNKNOWN_FIELD:
-        return problem
-    from webhook.schema.meant import meant  # noqa: PLC0415 - most objects have no unknown fields
+def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+    """Say what the decoder refuses, and of the first fields that there are not, what they were meant to be."""
+    from webhook.schema.meant import meant  # noqa: PLC0415 - most objects can be decoded
 
-    others = " and ".join(others_with(misfit.path, obj["apiVersion"], obj["kind"]))
-    return replace(problem, hint=meant(struct, misfit.path) or (others and f"a field of {others}"))
+    problems = [misfit.problem() for misfit in misfits]
+    unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
+    for index in unknown[:SOUGHT]:
+        path = problems[index].path
+        hint = meant(struct, path)
+        if not hint and (others := list(others_with(path, obj["apiVersion"], obj["kind"]))):
+            hint = f"a field of {' and '.join(others)}"
+        problems[index] = replace(problems[index], hint=hint)
+    return problems
 
 
 def _judged(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:
