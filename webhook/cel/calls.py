@@ -143,6 +143,8 @@ def _unary(
     argument: Closure,
     cost: int | CostFunction,
 ) -> Closure:
+    if direct is operators.logical_not and cost == 1:
+        return _negation(argument)
     if isinstance(cost, int):
 
         def constant(frame: Frame) -> Value:
@@ -159,6 +161,17 @@ def _unary(
         return result
 
     return by_size
+
+
+def _negation(argument: Closure) -> Closure:
+    def negation(frame: Frame) -> bool:
+        frame[0] -= 1
+        value = argument(frame)
+        if value is False:
+            return True
+        return False if value is True else operators.logical_not(value)
+
+    return negation
 
 
 def _binary(

@@ -194,8 +194,11 @@ def collector(loop: Loop, predicate: Closure | None, insert: Callable[[Frame, Va
             if frame[0] < 0:
                 draw(frame)
             try:
-                if predicate is not None and not _holds(predicate, frame):
+                held = True if predicate is None else predicate(frame)
+                if held is False:
                     continue
+                if held is not True:
+                    raise _no_such_overload()
             except EvaluationError as error:
                 failure = error
                 continue

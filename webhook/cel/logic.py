@@ -98,12 +98,16 @@ def equality(first: Closure, second: Closure, *, negated: bool, by_name: CallCos
         left = first(frame)
         right = second(frame)
         cls, other = type(left), type(right)
+        if cls is other:  # texts and whole numbers are the most frequent by far
+            if cls is str:
+                size = min(len(left), len(right))
+                frame[0] -= 1 if 0 < size <= _ONE_STEP else traversal(size)
+                return (left == right) is not negated
+            if cls is int:
+                frame[0] -= 1
+                return (left == right) is not negated
         if cls in _SCALARS or other in _SCALARS:
             frame[0] -= 1 if cls in _SCALARS and other in _SCALARS else _smaller(left, right)
-        elif cls is str and other is str:
-            size = min(len(right), len(left))
-            frame[0] -= 1 if 0 < size <= _ONE_STEP else traversal(size)
-            return (left == right) is not negated
         else:
             frame[0] -= _smaller(left, right)
             if frame[0] < 0:

@@ -45,6 +45,9 @@ class NamedExpression(NamedTuple):
     compiled: Compiled | Failure
 
 
+_UNKNOWN: Final = object()
+
+
 class Variables:
     """A policy's variables: each is evaluated when it is first used, and then kept.
 
@@ -62,7 +65,7 @@ class Variables:
         self._expressions = expressions
         self._bindings = bindings
         self._meter = meter
-        self._known: dict[str, Outcome] = {}
+        self._known: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         """Return a variable's value.
@@ -70,12 +73,12 @@ class Variables:
         Raises:
             EvaluationError: It has none.
         """
-        outcome = self._known.get(name)
-        if outcome is None:
-            outcome = self._known[name] = self._evaluate(name)
-        if outcome.error:
-            raise EvaluationError(outcome.error)
-        return outcome.value
+        value = self._known.get(name, _UNKNOWN)
+        if value is _UNKNOWN:
+            value = self._known[name] = self._evaluate(name)
+        if type(value) is Failure:
+            raise EvaluationError(value.text)
+        return value
 
     cel_select = __getitem__
 
@@ -83,18 +86,19 @@ class Variables:
         """Tell whether there is a variable."""
         return name in self._expressions
 
-    def _evaluate(self, name: str) -> Outcome:
+    def _evaluate(self, name: str) -> Any:
+        """Return a variable's value, or the failure to be raised in its place."""
         expression = self._expressions.get(name)
         if expression is None:
-            return Outcome(error=f"no such key: {name}")
+            return Failure(f"no such key: {name}")
         if isinstance(expression.compiled, Failure):
-            return Outcome(error=f'composited variable "{name}" fails to compile: {expression.compiled.text}')
+            return Failure(f'composited variable "{name}" fails to compile: {expression.compiled.text}')
         # Bindings that lasted would hold the variables, which hold them: work for the garbage collector.
         bindings = {**self._bindings, "variables": self}
         try:
-            return Outcome(expression.compiled.program.evaluate(bindings, meter=self._meter))
+            return expression.compiled.program.evaluate(bindings, meter=self._meter)
         except (EvaluationError, CostLimitExceededError) as error:
-            return Outcome(error=f'composited variable "{name}" fails to evaluate: {error}')
+            return Failure(f'composited variable "{name}" fails to evaluate: {error}')
 
 
 class Evaluation:

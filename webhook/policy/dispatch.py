@@ -59,6 +59,7 @@ class Session:
         self.notes: set[str] = set()
         self.meter = Meter(CALL_LIMIT, deadline)
         self._authorizer = authorizer
+        self._namespaces: set[str] = set()
         self._objects: dict[tuple[str, Kind], JSONObject | None] = {}
         self._requests: dict[Matched, JSONObject] = {}
 
@@ -74,6 +75,9 @@ class Session:
         return self.policies.namespace_labels(name)
 
     def _note_namespace(self, name: str) -> None:
+        if name in self._namespaces:
+            return
+        self._namespaces.add(name)
         if not self.policies.knows_namespace(name):
             self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
 
