@@ -18,7 +18,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -37,23 +37,12 @@ _LIVED: Final = 1.0
 """Seconds after its start from when on a worker's death is an accident, not a flaw of what it was given."""
 _STILLBORN_LIMIT: Final = 5
 _LONGEST_PAUSE: Final = 10.0
+_STANDARD_ERROR: Final = 2
 _log = logging.getLogger(__name__)
 
 
 class WorkersError(Exception):
     """Workers die as soon as they are started; the message says what to look for."""
-
-
-class Work(Protocol):
-    """What a worker does, until a byte comes through its lifeline."""
-
-    def __call__(self, number: int, lifeline: socket.socket) -> None:
-        """Work.
-
-        Args:
-            number: The smallest that no other living worker has.
-            lifeline: The worker's end of the socket.
-        """
 
 
 @dataclass(eq=False)
@@ -74,7 +63,8 @@ class Supervisor:
     replaces one after the other, each by one that is ready before the old one is told to end.
 
     Args:
-        work: What they do.
+        work: What they do until a byte comes through their end of the socket, the second argument. The first is their
+            number, the smallest that no other living worker has.
         workers: How many.
         end_seconds: How long they may take to end after they were told.
         each_second: Called each second in this process, and before a worker is started.
@@ -86,7 +76,7 @@ class Supervisor:
 
     def __init__(
         self,
-        work: Work,
+        work: Callable[[int, socket.socket], None],
         workers: int,
         *,
         end_seconds: float,
@@ -220,7 +210,7 @@ class Supervisor:
             self._selector.close()
             for worker in self._workers:
                 worker.lifeline.close()
-            faulthandler.enable()
+            faulthandler.enable(_STANDARD_ERROR)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             self._work(number, lifeline)
             code = 0
