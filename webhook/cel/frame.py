@@ -22,8 +22,9 @@ DEADLINE: Final = 2
 BINDINGS: Final = 3
 FIRST_SLOT: Final = 4
 
-SHARE: Final = 10_000
-"""What is spent between two looks at the clock, about two milliseconds."""
+SHARE: Final = 100
+"""What is spent between two looks at the clock: some ten microseconds, milliseconds where a step through a long list is
+counted as one."""
 
 
 class _Unset:
