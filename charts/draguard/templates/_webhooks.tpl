@@ -14,7 +14,7 @@ annotations:
 
 {{- /*
 What every webhook has. Its name is fully qualified; the audit log's annotations begin with it.
-Its path says what draguard answers when it fails, so that a failure is one to the API server, too.
+Its path lets draguard answer by the webhook's own failurePolicy if answering fails.
 Takes: root, name (below `webhooks` in the values), path, conditions (a list, before those of the values).
 */ -}}
 {{- define "draguard.webhook" -}}
@@ -42,7 +42,7 @@ namespaceSelector:
     values:
     {{- append $webhooks.exemptNamespaces .root.Release.Namespace | uniq | toYaml | nindent 4 }}
   {{- with $webhooks.exemptNamespaceLabel }}
-  - key: {{ . }}
+  - key: {{ quote . }}
     operator: DoesNotExist
   {{- end }}
   {{- with $webhooks.namespaceMatchExpressions }}
