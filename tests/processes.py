@@ -73,7 +73,18 @@ def serving(directory: Path, *options: str | Path, port: int = 0) -> Iterator[Pr
         port: Where to listen.
     """
     pair = ["--tls-cert", directory / "tls.crt", "--tls-key", directory / "tls.key"]
-    command = [SCRIPT, "serve", "--host", "127.0.0.1", "--port", str(port), *pair, "--shutdown-delay", "0.5", *options]
+    command: list[str | Path] = [
+        SCRIPT,
+        "serve",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        *pair,
+        "--shutdown-delay",
+        "0.5",
+        *options,
+    ]
     log = directory / f"{len(list(directory.glob('*.log')))}.log"
     with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
         running = Process(process, log)

@@ -12,7 +12,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -87,19 +87,24 @@ class Served:
 
 
 @contextmanager
-def serving(app: Adapter, limits: Limits | None = None, certificate: Certificate | None = None) -> Iterator[Served]:
+def serving(
+    app: Adapter, limits: Limits | None = None, certificate: Certificate | None = None, **options: Any
+) -> Iterator[Served]:
     """Serve an application on a free port of this machine, with a certificate of its own, until the block ends.
 
     Args:
         app: What ``webhook.server.create_app`` made.
         limits: What connections may take.
         certificate: What to serve with instead.
+        options: More of the server's.
     """
     pair = certs.ephemeral(["localhost"])
     certificate = certificate or Certificate(pair.certificate, pair.key)
     started = threading.Event()
     with listen("localhost", 0) as listener:
-        server = Server(app, listener, certificate, limits=limits or Limits(), ready=lambda _url: started.set())
+        server = Server(
+            app, listener, certificate, limits=limits or Limits(), ready=lambda _url: started.set(), **options
+        )
         thread = threading.Thread(target=server.run)
         thread.start()
         try:
@@ -130,7 +135,7 @@ def exchange(served: Served, *sent: bytes) -> bytes:
     return bytes(received)
 
 
-def answered(connection: ssl.SSLSocket) -> bytes:
+def answered(connection: socket.socket) -> bytes:
     """Receive one whole response of a stated length."""
     received = b""
     while b"\r\n\r\n" not in received:

@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 from webhook.server.connection import Connection, Limits
 from webhook.server.errors import ServerError
 from webhook.server.pages import Pages
-from webhook.server.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, Supervisor
+from webhook.server.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, Supervisor, received
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -306,7 +306,9 @@ class Server(uvicorn.Server):
     def _told(self) -> None:
         """Do what the supervisor says; if it is no more, there is nobody to go on."""
         assert self._lifeline  # noqa: S101 - that is what was read
-        told = self._lifeline.recv(16)
+        told = received(self._lifeline)
+        if told is None:
+            return
         if not told:
             asyncio.get_running_loop().remove_reader(self._lifeline)
         if told == RETIRE:

@@ -3,6 +3,9 @@
 A worker and its supervisor hold the two ends of a socket. The worker sends a beat each second; a byte that the
 supervisor sends tells the worker how to end, and if the socket closes, the supervisor is no more. So a signal to the
 whole process group, as terminals and some service managers send it, counts once.
+
+What a worker has in flight when it is killed is lost: its connections are closed, and an API server does not send a
+review again that may have been read, but follows its ``failurePolicy``. Nobody else's connections are touched.
 """
 
 from __future__ import annotations
@@ -224,9 +227,8 @@ class Supervisor:
             os._exit(code)
 
     def _listen(self, worker: _Worker) -> None:
-        try:
-            beats = worker.lifeline.recv(4096)
-        except OSError:
+        beats = received(worker.lifeline)
+        if beats is None:
             return
         if not beats:  # it has ended, or is about to
             self._selector.unregister(worker.lifeline)
@@ -294,6 +296,16 @@ class Supervisor:
             message = f"{self._stillborn} workers one after the other have ended {how} at once: the log says why"
             raise WorkersError(message)
         self._start_at = now + min(_LONGEST_PAUSE, 0.1 * 2**self._stillborn)
+
+
+def received(lifeline: socket.socket) -> bytes | None:
+    """Return what the other end has sent: nothing if it is closed, None if it may still send something."""
+    try:
+        return lifeline.recv(4096)
+    except BlockingIOError:
+        return None
+    except ConnectionResetError:  # it has not read everything
+        return b""
 
 
 def _ignore(_number: int, _frame: FrameType | None) -> None:
