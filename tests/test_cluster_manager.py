@@ -89,6 +89,7 @@ class Replica(Manager):
         self.time = Clock()
         self.directory = directory
         given = options_of(api, directory)
+        self.names = given.names
         super().__init__(replace(given, **options), decide=step, clock=self.time)
         self.certificate: Certificate | None = None
 
@@ -298,6 +299,30 @@ def test_a_leader_that_was_paused_writes_nothing_over_what_is_newer(api: ApiServ
     assert (first.leading, second.leading) == (False, True)
     assert set(bundles(api)) == {held(api)["ca.crt"]}
     assert first.errors == 0, "a conflict is no error"
+
+
+@pytest.mark.parametrize("read", [VALIDATING, MUTATING, SECRET])
+def test_a_bundle_is_never_replaced_by_an_older_one(api: ApiServer, tmp_path: Path, read: str) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    newer = step({**held(api), "ca.key": b""}, api.now, replica.names, Lifetimes(), None)
+    assert newer
+
+    seen: list[bytes] = []
+
+    def go_on(verb: str, path: str) -> None:
+        if (verb, path) == ("get", read):
+            api.before = lambda _verb, _path: seen.extend(bundles(api))
+            api.put(SECRET, {"data": encode_all(newer.data)})
+            for configured in (VALIDATING, MUTATING):
+                bundle = base64.b64encode(newer.data["ca.crt"]).decode()
+                for place in range(len(api.objects[configured]["webhooks"])):
+                    written = f"/webhooks/{place}/clientConfig/caBundle"
+                    api.change(configured, {"op": "add", "path": written, "value": bundle})
+
+    api.before = go_on
+    replica.round(10)
+    assert {*seen, *bundles(api)} == {newer.data["ca.crt"]} == {held(api)["ca.crt"]}
 
 
 def test_a_leader_whose_time_is_over_writes_no_secret(api: ApiServer, tmp_path: Path) -> None:
