@@ -72,7 +72,7 @@ def serving(directory: Path, *options: str | Path, port: int = 0) -> Iterator[Pr
         options: More of ``draguard serve``.
         port: Where to listen.
     """
-    pair = ["--tls-cert", directory / "tls.crt", "--tls-key", directory / "tls.key"]
+    pair: list[str | Path] = ["--tls-cert", directory / "tls.crt", "--tls-key", directory / "tls.key"]
     command: list[str | Path] = [
         SCRIPT,
         "serve",
