@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.policies import POLICY
 from tests.processes import Process, certificate, loading, post, serving
 from tests.serving import eventually
 from webhook import certs
@@ -20,20 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ADMITTED, REFUSED = (200, True), (200, False)
-POLICY = """
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {{name: names}}
-spec:
-  matchConstraints:
-    resourceRules: [{{apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"]}}]
-  validations: [{{expression: {expression}}}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {{name: names}}
-spec: {{policyName: names, validationActions: [Deny]}}
-"""
 
 
 def mount(directory: Path, **files: str) -> None:
@@ -59,6 +46,22 @@ def trust(directory: Path) -> ssl.SSLContext:
 
 
 class TestFiles:
+    def test_policies_that_cannot_be_used_make_it_unready_if_told_so(self, tmp_path: Path) -> None:
+        trust, policies = certificate(tmp_path), tmp_path / "policies"
+        policies.mkdir()
+        mount(policies, names=POLICY.format(expression="'true'"))
+        options = ("--policies", policies, "--on-broken-policies", "unready", "--workers", "2")
+        with serving(tmp_path, *options) as server:
+            assert readiness(server, trust)[0] == 200
+            mount(policies, names="no policy")
+            assert server.says("the old ones kept", times=3)
+            status, body = readiness(server, trust)
+            assert status == 503
+            assert body.startswith(b"not ready: the policies in the files cannot be used: ")
+            mount(policies, names=POLICY.format(expression="'true'"))
+            assert server.says("are in use, generation 2", times=3)
+            assert {readiness(server, trust)[0] for _ in range(10)} == {200}
+
     def test_a_new_certificate_and_new_policies(self, tmp_path: Path) -> None:
         trust, policies = certificate(tmp_path), tmp_path / "policies"
         policies.mkdir()
@@ -104,10 +107,7 @@ class TestWorkers:
         server.process.send_signal(signal.SIGHUP)
         statuses = set()
         while {*before} & {*server.workers}:
-            connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=trust)
-            connection.request("GET", "/readyz")
-            statuses.add(connection.getresponse().status)
-            connection.close()
+            statuses.add(readiness(server, trust)[0])
         assert statuses == {200}
 
     def test_one_that_is_told_to_end_is_replaced_first(self, server: Process, trust: ssl.SSLContext) -> None:
@@ -141,6 +141,16 @@ class TestWorkers:
         assert load.failures == []
         assert set(load.answers) == {ADMITTED}
         assert server.says(f"(process {killed}) has ended by SIGKILL")
+
+
+def readiness(server: Process, trust: ssl.SSLContext) -> tuple[int, bytes]:
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=trust)
+    connection.request("GET", "/readyz")
+    response = connection.getresponse()
+    try:
+        return response.status, response.read()
+    finally:
+        connection.close()
 
 
 @contextmanager

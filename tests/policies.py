@@ -1,0 +1,18 @@
+"""A policy to ask, of one expression."""
+
+from __future__ import annotations
+
+POLICY = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: names}}
+spec:
+  matchConstraints:
+    resourceRules: [{{apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"]}}]
+  validations: [{{expression: {expression}}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: names}}
+spec: {{policyName: names, validationActions: [Deny]}}
+"""

@@ -1,0 +1,86 @@
+"""Policies of ``draguard serve`` follow their files."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.policies import POLICY
+from webhook.cli.arguments import UsageError, make_parser
+from webhook.cli.following import faults, followed
+
+GOOD, OTHER, BROKEN = (POLICY.format(expression=text) for text in ("'true'", "'false'", "object.metadata.nam"))
+NOBODY = "rules: []"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("policies.yaml").write_text(GOOD, encoding="utf-8")
+    return Path("policies.yaml")
+
+
+def test_new_policies_are_those_that_are_asked(file: Path) -> None:
+    answering = followed(make_parser().parse_args(["serve", "--policies", str(file)]))
+    before = answering.value.policies
+    file.write_text(OTHER, encoding="utf-8")
+    answering.follow()
+    assert answering.value.policies is not before
+    assert (answering.generation, list(faults(answering))) == (2, [])
+
+
+@pytest.mark.parametrize("change", ["broken", "gone", "empty"])
+def test_what_cannot_be_used_leaves_the_old_ones_and_is_told(
+    change: str, file: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answering = followed(make_parser().parse_args(["serve", "--policies", str(file)]))
+    before = answering.value
+    if change == "gone":
+        file.unlink()
+    else:
+        file.write_text({"broken": BROKEN, "empty": ""}[change], encoding="utf-8")
+    answering.follow()
+    assert answering.value is before
+    assert answering.failures == 1
+    (fault,) = faults(answering)
+    assert fault.startswith("the policies in the files cannot be used: ")
+    assert "policies.yaml" in fault
+    assert fault.removeprefix("the policies in the files cannot be used: ") in caplog.text
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_users_may_do_follows_its_file_too(file: Path) -> None:
+    Path("users.yaml").write_text(NOBODY, encoding="utf-8")
+    answering = followed(make_parser().parse_args(["serve", "--policies", str(file), "--authorizer", "users.yaml"]))
+    before = answering.value.authorizer
+    Path("users.yaml").write_text("rules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*']}]", encoding="utf-8")
+    answering.follow()
+    assert answering.generation == 2
+    assert answering.value.authorizer is not before
+
+
+def test_policies_that_are_wrong_from_the_beginning_are_wrong_use(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(BROKEN, encoding="utf-8")
+    with pytest.raises(UsageError, match="--policies: 1 error, as shown above"):
+        followed(make_parser().parse_args(["serve", "--policies", str(file)]))
+    assert "policies.yaml:" in capsys.readouterr().err
+
+
+def test_standard_input_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
+    answering = followed(make_parser().parse_args(["serve", "--policies", "-", "--policies", str(file)]))
+    file.write_text(BROKEN, encoding="utf-8")
+    answering.follow()
+    assert (answering.generation, answering.failures) == (1, 0)
+
+
+def test_without_policies_there_is_nothing_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering = followed(make_parser().parse_args(["serve"]))
+    monkeypatch.setattr("webhook.cli.following.options", lambda *_: pytest.fail("they were read again"))
+    answering.follow()
+    assert answering.value.policies is None
