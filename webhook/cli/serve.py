@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from webhook import admission, server
 from webhook.cli.arguments import UsageError
 from webhook.cli.following import faults, followed
+from webhook.cli.managed import managed
 from webhook.server.logs import SHARE, DecisionLog, configure
 from webhook.server.monitoring import Metered, Monitoring
 from webhook.server.probes import make_monitoring_pages
@@ -35,6 +36,9 @@ def run(arguments: Namespace) -> int:
     if arguments.workers < 1:
         message = f"--workers: {arguments.workers} processes answer nothing; give at least 1"
         raise UsageError(message)
+    if arguments.dev and arguments.manage_certificate:
+        message = "--dev makes a certificate on the fly, --manage-certificate one in the cluster: give one of the two"
+        raise UsageError(message)
     delay = arguments.shutdown_delay
     if delay is None:
         delay = 0.0 if arguments.dev else server.SHUTDOWN_DELAY
@@ -48,8 +52,9 @@ def run(arguments: Namespace) -> int:
     host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
     try:
         clients = _clients(arguments)
-        certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
         with ExitStack() as stack:
+            manager = stack.enter_context(managed(arguments))
+            certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
             metered = None
             if arguments.monitoring_port is not None:
                 several = Metered.among(arguments.workers, log, certificate, answering, arguments.kubernetes_version)
@@ -78,6 +83,7 @@ def run(arguments: Namespace) -> int:
                 tick=monitoring.tick,
                 began=monitoring.began,
                 lost=monitoring.lost,
+                ready=(lambda _url: manager.follow()) if manager else (lambda _url: None),
             )
     except server.ServerError as error:
         raise UsageError(str(error)) from error
@@ -114,7 +120,10 @@ def _clients(arguments: Namespace) -> server.Clients | None:
 
 
 def _given(arguments: Namespace, clients: server.Clients | None) -> server.Certificate:
-    return server.Certificate.of_files(Path(arguments.tls_cert), Path(arguments.tls_key), clients=clients)
+    certificate, key = Path(arguments.tls_cert), Path(arguments.tls_key)
+    if arguments.manage_certificate:
+        certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))
+    return server.Certificate.of_files(certificate, key, clients=clients)
 
 
 def _made_on_the_fly(host: str, clients: server.Clients | None) -> server.Certificate:

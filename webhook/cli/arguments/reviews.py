@@ -115,6 +115,7 @@ def serve(parser: argparse.ArgumentParser) -> None:
         "--body-limit", type=int, metavar="BYTES", help="the longest request that is read (default: 6 MiB)"
     )
     _process(parser)
+    _managed(parser)
     _clients(parser)
     _monitoring(parser)
     _answers(parser)
@@ -141,6 +142,54 @@ def _process(parser: argparse.ArgumentParser) -> None:
         default="keep",
         help="if files of policies change and cannot be used, keep those from before (default), or keep them and be "
         "unready, too",
+    )
+
+
+def _managed(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("a certificate of its own, in a cluster (docs/certificates.md)")
+    group.add_argument(
+        "--manage-certificate",
+        action="store_true",
+        help="make the certificate, renew it, and write caBundle into the webhook configurations",
+    )
+    group.add_argument("--manage-namespace", metavar="NAME", help="where Secret and Lease are (default: the pod's)")
+    group.add_argument(
+        "--manage-secret",
+        default="draguard-certificates",
+        metavar="NAME",
+        help="the Secret that replicas share; it must exist, empty (default: %(default)s)",
+    )
+    group.add_argument(
+        "--manage-lease",
+        default="draguard-certificates",
+        metavar="NAME",
+        help="the Lease by which one replica leads; it must exist (default: %(default)s)",
+    )
+    group.add_argument(
+        "--manage-webhooks",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a ValidatingWebhookConfiguration and MutatingWebhookConfiguration of this name; can be repeated",
+    )
+    group.add_argument(
+        "--manage-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a DNS name of the Service, such as draguard.draguard-system.svc; can be repeated",
+    )
+    group.add_argument(
+        "--manage-directory",
+        default="/etc/draguard/tls",
+        metavar="DIR",
+        help="where tls.crt and tls.key are put, best in memory (default: %(default)s)",
+    )
+    group.add_argument(
+        "--manage-account",
+        default="/var/run/secrets/kubernetes.io/serviceaccount",
+        metavar="DIR",
+        help="the service account's token and ca.crt (default: %(default)s)",
     )
 
 

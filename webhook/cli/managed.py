@@ -1,0 +1,79 @@
+"""The certificate that ``draguard serve`` manages itself, by means of the cluster that it runs in."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from webhook.cluster import Manager
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def managed(arguments: Namespace) -> Iterator[Manager | None]:
+    """Read ``--manage-…``, wait for a certificate, and let another replica lead when the block ends.
+
+    The directory that is yielded with the manager holds ``tls.crt`` and ``tls.key`` from then on. The caller calls
+    ``follow()`` once it has no more processes to fork.
+
+    Args:
+        arguments: The command's.
+
+    Yields:
+        What manages the certificate; None if nobody does.
+
+    Raises:
+        UsageError: An option is missing, or there was no certificate in time; the message says why.
+    """
+    if not arguments.manage_certificate:
+        yield None
+        return
+    from webhook.cluster import ClusterError, Manager, Options  # noqa: PLC0415 - only who manages pays for it
+
+    try:
+        manager = Manager(
+            Options(
+                namespace=arguments.manage_namespace or _own_namespace(arguments),
+                secret=arguments.manage_secret,
+                lease=arguments.manage_lease,
+                names=tuple(arguments.manage_name),
+                directory=Path(arguments.manage_directory),
+                validating=tuple(arguments.manage_webhooks),
+                mutating=tuple(arguments.manage_webhooks),
+                account=Path(arguments.manage_account),
+            )
+        )
+        # The first process of a container is ended by no signal that it does not handle.
+        before = {each: signal.signal(each, lambda *_: manager.stop()) for each in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            manager.obtain()
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+    except ClusterError as error:
+        message = f"--manage-certificate: {error}"
+        raise UsageError(message) from error
+    try:
+        yield manager
+    finally:
+        manager.stop()
+
+
+def _own_namespace(arguments: Namespace) -> str:
+    """Read the namespace of the pod that this runs in."""
+    path = Path(arguments.manage_account, "namespace")
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"--manage-certificate: cannot read {path}, so this is no pod: give --manage-namespace"
+        raise UsageError(message) from error
