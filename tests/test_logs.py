@@ -49,7 +49,8 @@ def written(formatter: logging.Formatter, path: Path) -> Iterator[Read]:
         lines = Lines(file.fileno())
         lines.setFormatter(formatter)
         root.addHandler(lines)
-        level, root.level = root.level, logging.INFO
+        level = root.level
+        root.setLevel(logging.INFO)
 
         def read() -> str:
             lines.close()

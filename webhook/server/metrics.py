@@ -222,19 +222,18 @@ class _Process:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._measured = ProcessCollector(registry=None)
+        self._cpu = Counter("process_cpu_seconds_total", "CPU time, of user and system.", registry=registry)
         self._cpu_before = 0.0
-        self._cpu: Counter | None = None
-        self._gauges: dict[str, Gauge] = {}
-        for metric in self._measured.collect():
-            if metric.type == "counter":
-                self._cpu = Counter(metric.name, metric.documentation, registry=registry)
-            else:
-                self._gauges[metric.name] = Gauge(
-                    metric.name,
-                    metric.documentation,
-                    registry=registry,
-                    multiprocess_mode="livemin" if metric.name == "process_start_time_seconds" else "livesum",
-                )
+        self._gauges = {
+            metric.name: Gauge(
+                metric.name,
+                metric.documentation,
+                registry=registry,
+                multiprocess_mode="livemin" if metric.name == "process_start_time_seconds" else "livesum",
+            )
+            for metric in self._measured.collect()
+            if metric.type == "gauge"
+        }
 
     def measure(self) -> None:
         """Take them up."""
@@ -242,7 +241,7 @@ class _Process:
             value = metric.samples[0].value
             if metric.name in self._gauges:
                 self._gauges[metric.name].set(value)
-            elif self._cpu is not None:
+            else:
                 self._cpu.inc(value - self._cpu_before)
                 self._cpu_before = value
 

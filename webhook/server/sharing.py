@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import tempfile
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _IN_MEMORY = "/dev/shm"  # noqa: S108 - only a private directory is made there
+_PREFIX = "draguard-metrics-"
+_FRESH_SECONDS = 60.0
+"""For how long a directory may be there before it is locked."""
 
 
 class Shared(NamedTuple):
@@ -39,15 +45,37 @@ def shared_directory() -> Iterator[Path]:
     """
     in_memory = not os.environ.get("TMPDIR") and os.access(_IN_MEMORY, os.W_OK | os.X_OK)
     try:
-        directory = tempfile.TemporaryDirectory(prefix="draguard-", dir=_IN_MEMORY if in_memory else None)
+        parent = _IN_MEMORY if in_memory else tempfile.gettempdir()
+        _sweep(Path(parent))
+        directory = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent)
     except OSError as error:
         message = (
             f"there is no place for the metrics of several workers ({error.strerror}): mount a volume at /tmp, such as "
             "an emptyDir with medium Memory, or at what TMPDIR names; or give --workers 1"
         )
         raise ServerError(message) from error
-    with directory as path:
+    with directory as path, _locked(path):
         yield Path(path)
+
+
+@contextmanager
+def _locked(path: str | Path) -> Iterator[None]:
+    """Hold what a process and its children have as long as one of them lives, however they end."""
+    file = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(file)
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what processes have left that were killed: memory lasts as long as a pod, not as its containers."""
+    for path in parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # somebody else's, or in use
+            if path.stat().st_mtime < time.time() - _FRESH_SECONDS:
+                with _locked(path):
+                    shutil.rmtree(path)
 
 
 def worker_ended(shared: Shared) -> None:

@@ -1,0 +1,362 @@
+"""What is exported to Prometheus; what the dashboard, the alerts and the documentation say of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
+from prometheus_client.parser import text_string_to_metric_families as text_format
+
+from tests.reviews import recorded
+from webhook import certs
+from webhook.admission import Call, Options, Record, answer
+from webhook.admission.record import Found
+from webhook.policy import load
+from webhook.server import Certificate, Reloaded, UnusableError
+from webhook.server.metrics import OTHER, REFUSALS, Metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.admission import Endpoint
+
+ROOT = Path(__file__).parent.parent
+FILES = ROOT / "charts" / "draguard" / "files"
+OF_TARGETS = {"namespace", "instance"}
+"""Labels that Prometheus adds."""
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: few-devices}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [resource.k8s.io], apiVersions: [v1], operations: [CREATE], resources: [resourceclaims]}
+  validations:
+  - expression: "true"
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: few-devices}
+spec: {policyName: few-devices, validationActions: [Deny]}
+"""
+
+
+class Exported:
+    """What Prometheus reads."""
+
+    def __init__(self, metrics: Metrics, accept: str = "") -> None:
+        text, _ = metrics.exposition(accept)
+        self.families = list((open_metrics if accept else text_format)(text.decode()))
+        self.samples = [sample for family in self.families for sample in family.samples]
+
+    def __getitem__(self, name: str) -> float:
+        """The sum of a metric's samples, such as ``draguard_reviews_total{kind="Pod"}``."""
+        name, _, rest = name.partition("{")
+        labels = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+        found = [each for each in self.samples if each.name == name and labels.items() <= each.labels.items()]
+        assert found, name
+        return sum(float(each.value) for each in found)
+
+    def labels(self, name: str) -> list[dict[str, str]]:
+        return [each.labels for each in self.samples if each.name == name]
+
+
+@pytest.fixture(scope="module")
+def pair() -> certs.Pair:
+    return certs.ephemeral(["localhost"])
+
+
+@pytest.fixture
+def certificate(pair: Any) -> Certificate:
+    return Certificate(pair.certificate, pair.key)
+
+
+@pytest.fixture
+def metrics(certificate: Certificate) -> Metrics:
+    return Metrics(certificate, Reloaded("policies", tuple, Options), "1.34")
+
+
+def record_of(kind: str = "Pod", group: str = "", **told: Any) -> Record:
+    request = {"operation": "CREATE", "kind": {"kind": kind, "group": group, "version": "v1"}}
+    return Record("validate", request=request, **told)
+
+
+class TestReviews:
+    def test_are_counted_by_what_they_are_about_and_what_was_decided(self, metrics: Metrics) -> None:
+        for each in recorded():
+            endpoint: Endpoint = "mutate" if each.endpoint == "mutate" else "validate"
+            told = answer(json.dumps(each.review).encode(), Call(endpoint), Options()).record
+            assert told
+            metrics.reviewed(told, 0.001)
+        metrics.reviewed(record_of(decision="denied"), 0.001)
+        exported = Exported(metrics)
+        assert exported["draguard_reviews_total"] == len(recorded()) + 1
+        assert exported["draguard_reviews_total{decision='denied'}".replace("'", '"')] == 1
+        claims = 'draguard_reviews_total{kind="ResourceClaim.resource.k8s.io",operation="DELETE",endpoint="mutate"}'
+        assert exported[claims] == sum(
+            each.review["request"]["kind"]["kind"] == "ResourceClaim"
+            and each.review["request"]["operation"] == "DELETE"
+            and each.endpoint == "mutate"
+            for each in recorded()
+        )
+
+    def test_of_kinds_that_are_not_known_are_counted_together(self, metrics: Metrics) -> None:
+        for number in range(300):
+            metrics.reviewed(record_of(f"Kind{number}", f"group{number}\n"), 0.001)
+        metrics.reviewed(record_of("Pod", "example.com"), 0.001)
+        metrics.reviewed(Record("validate", "malformed"), 0.001)
+        assert {labels["kind"] for labels in Exported(metrics).labels("draguard_reviews_total")} == {OTHER}
+        assert Exported(metrics)["draguard_reviews_total"] == 302
+
+    def test_are_timed(self, metrics: Metrics) -> None:
+        for seconds in (0.00005, 0.0002, 0.002, 7, 99):
+            metrics.reviewed(record_of(), seconds)
+        exported = Exported(metrics)
+        name = "draguard_review_duration_seconds"
+        assert exported[f'{name}_count{{endpoint="validate"}}'] == 5
+        counted = {
+            bound: exported[f'{name}_bucket{{endpoint="validate",le="{bound}"}}'] for bound in ("0.0001", "10.0")
+        }
+        assert counted == {"0.0001": 1, "10.0": 4}
+
+    def test_tell_their_findings_errors_costs_and_changes(self, metrics: Metrics) -> None:
+        found = [
+            Found("count-for-mode", "", "deny"),
+            Found("", "few-devices", "warn"),
+            Found("", "few-devices", "deny", is_error=True),
+        ]
+        metrics.reviewed(record_of(decision="denied", found=found, cost=41, patched=True), 0.001)
+        metrics.reviewed(record_of(decision="failed", cost=1), 0.001)
+        exported = Exported(metrics)
+        assert exported['draguard_findings_total{rule="count-for-mode",mode="deny"}'] == 1
+        assert exported['draguard_policy_findings_total{policy="few-devices",mode="warn"}'] == 1
+        assert exported['draguard_policy_findings_total{policy="few-devices",mode="deny"}'] == 1
+        assert exported['draguard_policy_errors_total{policy="few-devices"}'] == 1
+        assert exported["draguard_cel_cost_total"] == 42
+        assert exported['draguard_patched_total{kind="Pod"}'] == 1
+        assert exported['draguard_review_failures_total{endpoint="validate"}'] == 1
+
+
+class TestSeries:
+    def test_of_what_is_rare_begin_at_zero_so_that_the_first_event_is_seen(self, metrics: Metrics) -> None:
+        exported = Exported(metrics)
+        for status in REFUSALS:
+            assert exported[f'draguard_http_requests_refused_total{{status="{status}"}}'] == 0
+        for endpoint in ("validate", "mutate"):
+            assert exported[f'draguard_review_failures_total{{endpoint="{endpoint}"}}'] == 0
+        metrics.refused(413)
+        assert Exported(metrics)['draguard_http_requests_refused_total{status="413"}'] == 1
+
+    def test_tell_what_is_running(self, metrics: Metrics) -> None:
+        exported = Exported(metrics)
+        assert exported.labels("draguard_build_info") == [
+            {"version": version("draguard"), "python": sys.version.split()[0], "kubernetes": "1.34"}
+        ]
+        assert exported["draguard_build_info"] == 1
+
+    def test_tell_what_the_process_takes(self, metrics: Metrics) -> None:
+        metrics.tick(7)
+        before = Exported(metrics)
+        assert before["draguard_open_connections"] == 7
+        assert before["process_resident_memory_bytes"] > 1 << 20
+        assert 0 < before["process_start_time_seconds"] < time.time() + 1
+        assert time.process_time() * 0.5 < before["process_cpu_seconds_total"] < time.process_time() * 2 + 1
+        metrics.tick(0)
+        assert (
+            before["process_cpu_seconds_total"]
+            <= Exported(metrics)["process_cpu_seconds_total"]
+            < 2 * (before["process_cpu_seconds_total"] + 1)
+        )
+
+    def test_are_the_same_in_both_formats(self, metrics: Metrics) -> None:
+        metrics.reviewed(record_of(), 0.001)
+        accept = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
+        assert metrics.exposition(accept)[1].startswith("application/openmetrics-text; version=1.0.0")
+        assert metrics.exposition("text/plain")[1].startswith("text/plain; version=0.0.4")
+        names = [{each.name for each in Exported(metrics, kind).samples} for kind in ("", accept)]
+        assert names[0] == names[1]
+        assert not any(name.endswith("_created") for name in names[0])
+
+
+class TestCertificates:
+    NAME = "draguard_certificate_expiration_timestamp_seconds"
+
+    def test_tell_when_they_expire(self, metrics: Metrics, certificate: Certificate) -> None:
+        assert certificate.not_after
+        assert Exported(metrics)[self.NAME] == certificate.not_after.timestamp() > time.time()
+
+    def test_tell_that_new_ones_are_refused_until_one_is_good(self, pair: Any, tmp_path: Path) -> None:
+        files = tmp_path / "tls.crt", tmp_path / "tls.key"
+        for file, content in zip(files, (pair.certificate, pair.key), strict=True):
+            file.write_bytes(content)
+        certificate = Certificate.of_files(*files)
+        metrics = Metrics(certificate, Reloaded("policies", tuple, Options))
+
+        def after(content: bytes) -> tuple[float, float]:
+            files[0].write_bytes(content)
+            certificate.follow()
+            metrics.tick(0)
+            exported = Exported(metrics)
+            return (
+                exported["draguard_certificate_reload_failures_total"],
+                exported["draguard_certificate_last_reload_successful"],
+            )
+
+        assert after(pair.certificate) == (0, 1)
+        assert after(b"broken") == (1, 0)
+        assert after(b"broken") == (1, 0)
+        assert after(pair.certificate) == (1, 1)
+
+    def test_tell_of_failures_only_once(self, certificate: Certificate) -> None:
+        certificate.failed_handshakes = 3
+        metrics = Metrics(certificate, Reloaded("policies", tuple, Options))  # of a worker that takes another's place
+        certificate.failed_handshakes += 2
+        metrics.tick(0)
+        metrics.tick(0)
+        assert Exported(metrics)["draguard_tls_handshake_failures_total"] == 2
+
+
+class TestPolicies:
+    def test_tell_how_many_are_asked_and_whether_the_newest_are(self, certificate: Certificate, tmp_path: Path) -> None:
+        file = tmp_path / "policy.yaml"
+        file.write_text("", encoding="utf-8")
+
+        def make() -> Options:
+            text = file.read_text(encoding="utf-8")
+            if text == "broken":
+                raise UnusableError(text)
+            return Options(policies=load.load(yaml.safe_load_all(text)) if text else None)
+
+        answering = Reloaded("policies", lambda: [str(file)], make)
+        metrics = Metrics(certificate, answering)
+
+        def after(text: str) -> dict[str, float]:
+            file.write_text(text, encoding="utf-8")
+            answering.follow()
+            metrics.tick(0)
+            exported = Exported(metrics)
+            names = (
+                "policies",
+                "policy_set_generation",
+                "policies_last_reload_successful",
+                "policy_reload_failures_total",
+            )
+            return {name: exported[f"draguard_{name}"] for name in names}
+
+        def told(count: int, generation: int, good: int, failures: int) -> dict[str, float]:
+            return {
+                "policies": count,
+                "policy_set_generation": generation,
+                "policies_last_reload_successful": good,
+                "policy_reload_failures_total": failures,
+            }
+
+        assert after("") == told(0, 1, 1, 0)
+        assert after(POLICY) == told(1, 2, 1, 0)
+        assert Exported(metrics)['draguard_policy_errors_total{policy="few-devices"}'] == 0
+        assert after("broken") == told(1, 2, 0, 1)
+        assert after("") == told(0, 3, 1, 1)
+
+
+def exported_names(metrics: Metrics) -> dict[str, set[str]]:
+    """Export everything that there is; return the labels of each metric by its name."""
+    found = [Found("rule", "", "deny"), Found("", "policy", "deny", is_error=True)]
+    metrics.reviewed(record_of(found=found, patched=True), 0.001)
+    names: dict[str, set[str]] = {}
+    for sample in Exported(metrics).samples:
+        names.setdefault(sample.name, set()).update(sample.labels)
+    return names
+
+
+def named_in(expression: str) -> Iterator[tuple[str, set[str]]]:
+    """Find the metrics in an expression, and the labels by which they are selected."""
+    for name, selected in re.findall(r"\b((?:draguard|process)_\w+)(?:\{([^}]*)\})?", expression):
+        yield name, set(re.findall(r"(\w+)\s*[!=]~?", selected))
+
+
+class TestWhatIsBuiltOnThem:
+    @pytest.fixture
+    def dashboard(self) -> Any:
+        return json.loads((FILES / "dashboard.json").read_text(encoding="utf-8"))
+
+    @pytest.fixture
+    def alerts(self) -> Any:
+        groups = yaml.safe_load((FILES / "alerts.yaml").read_text(encoding="utf-8"))["groups"]
+        return [rule for group in groups for rule in group["rules"]]
+
+    def check(self, expression: str, names: dict[str, set[str]]) -> None:
+        found = list(named_in(expression))
+        assert found, expression
+        for name, labels in found:
+            assert name in names, expression
+            assert labels <= names[name] | OF_TARGETS, expression
+        grouped = {label.strip() for by in re.findall(r"\bby \(([^)]*)\)", expression) for label in by.split(",")}
+        assert grouped <= set().union(*(names[name] for name, _ in found)) | OF_TARGETS, expression
+
+    def test_every_panel_shows_metrics_that_are_exported(self, dashboard: Any, metrics: Metrics) -> None:
+        names = exported_names(metrics)
+        expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+        for expression in expressions:
+            self.check(expression, names)
+        shown = {name for expression in expressions for name, _ in named_in(expression)}
+        ours = {re.sub(r"_(bucket|sum|count)$", "_bucket", name) for name in names if name.startswith("draguard_")}
+        assert ours - shown == {
+            "draguard_certificate_last_reload_successful",  # alerts look at them
+            "draguard_policies_last_reload_successful",
+        }
+
+    def test_every_panel_asks_the_data_source_and_the_replicas_that_are_chosen(self, dashboard: Any) -> None:
+        assert [each["name"] for each in dashboard["templating"]["list"]] == ["datasource", "namespace", "instance"]
+        ids = [panel["id"] for panel in dashboard["panels"]]
+        assert len(set(ids)) == len(ids)
+        for panel in dashboard["panels"]:
+            assert panel["datasource"]["uid"] == "${datasource}"
+            for target in panel["targets"]:
+                assert 'namespace=~"$namespace",instance=~"$instance"' in target["expr"]
+
+    def test_panels_do_not_overlap(self, dashboard: Any) -> None:
+        taken: set[tuple[int, int]] = set()
+        for panel in dashboard["panels"]:
+            at = panel["gridPos"]
+            cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+            assert not cells & taken, panel["title"]
+            assert at["x"] + at["w"] <= 24
+            taken |= cells
+
+    def test_every_alert_looks_at_metrics_that_are_exported(self, alerts: Any, metrics: Metrics) -> None:
+        names = exported_names(metrics)
+        for alert in alerts:
+            self.check(alert["expr"], names)
+            assert alert["labels"]["severity"] in {"warning", "critical"}
+            assert alert["annotations"].keys() == {"summary", "description"}
+            told = set(re.findall(r"\$labels\.(\w+)", alert["annotations"]["description"]))
+            assert all(re.search(rf"\bby \([^)]*\b{label}\b", alert["expr"]) for label in told), alert["alert"]
+
+    def test_the_documentation_has_every_metric_with_its_labels_and_every_alert(
+        self, alerts: Any, metrics: Metrics
+    ) -> None:
+        text = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
+        told = {
+            name: set(filter(None, labels.split(", ")))
+            for name, labels in re.findall(r"\| `((?:draguard|process)_\w+)(?:\{(.*?)\})?` \|", text)
+        }
+        kinds = {family.name + ("_total" if family.type == "counter" else "") for family in Exported(metrics).families}
+        labels = exported_names(metrics)
+        kinds |= {name for name in labels if not re.search(r"_(bucket|sum|count)$", name)}
+        assert told == {name: labels.get(name, labels.get(f"{name}_count", set())) for name in kinds}
+        assert {alert["alert"] for alert in alerts} == set(re.findall(r"\| (Draguard\w+) \|", text))
+
+
+def test_only_who_is_monitored_loads_the_library() -> None:
+    code = "import sys, webhook.cli.serve; sys.exit('prometheus_client' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

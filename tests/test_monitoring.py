@@ -1,0 +1,334 @@
+"""What is told of a running server on its second port and in its log, by one process and by several."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import tempfile
+import time
+from contextlib import ExitStack
+from copy import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prometheus_client import values
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests import processes
+from tests.command import draguard
+from tests.processes import REVIEW
+from tests.serving import JSON, echo, eventually, exchange, post, serving, statuses
+from webhook import certs
+from webhook.admission import Options, Record
+from webhook.server import Certificate, Reloaded, ServerError, create_app, sharing
+from webhook.server.connection import Limits
+from webhook.server.logs import DecisionLog
+from webhook.server.monitoring import Metered
+from webhook.server.probes import make_monitoring_pages
+from webhook.server.sharing import shared_directory
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterator
+
+    from tests.processes import Process
+
+DENIED = REVIEW | {"uid": "denied", "object": {**REVIEW["object"], "metadata": {"name": "No Name"}}}  # type: ignore[dict-item]
+
+
+def get(running: Process, path: str, method: str = "GET", host: str = "127.0.0.1") -> tuple[int, str]:
+    """Ask the second port."""
+    port = int(re.findall(r"plain pages on http://\S+?:(\d+)\b", running.log)[0])
+    connection = http.client.HTTPConnection(host, port, timeout=10)
+    try:
+        connection.request(method, path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def total(running: Process, name: str, **labels: str) -> float:
+    """Sum up a metric's samples."""
+    families = text_string_to_metric_families(get(running, "/metrics")[1])
+    samples = [each for family in families for each in family.samples if each.name == name]
+    return sum(each.value for each in samples if labels.items() <= each.labels.items())
+
+
+def ask(running: Process, trust: ssl.SSLContext, path: str = "/validate", request: Any = REVIEW) -> int:
+    """Send a review over a connection of its own; return the status of the answer."""
+    connection = http.client.HTTPSConnection("127.0.0.1", running.port, timeout=10, context=trust)
+    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    try:
+        connection.request("POST", path, body, JSON)
+        response = connection.getresponse()
+        response.read()
+        return response.status
+    finally:
+        connection.close()
+
+
+def decisions(running: Process) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in running.log.splitlines()]
+    return [line for line in lines if line["logger"] == "webhook.decisions"]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("monitored")
+
+
+@pytest.fixture(scope="module")
+def trust(directory: Path) -> ssl.SSLContext:
+    return processes.certificate(directory)
+
+
+@pytest.fixture(scope="module")
+def monitored(directory: Path, trust: ssl.SSLContext) -> Iterator[Process]:
+    assert trust
+    with processes.serving(directory, "--monitoring-port", "0", "--log-allowed", "0") as running:
+        yield running
+
+
+class TestPort:
+    def test_says_what_there_is(self, monitored: Process) -> None:
+        status, text = get(monitored, "/")
+        assert status == 200
+        for path in re.findall(r"^/\w+", text, re.MULTILINE):
+            assert get(monitored, path)[0] == 200
+
+    def test_answers_probes(self, monitored: Process) -> None:
+        assert get(monitored, "/healthz") == (200, "ok\n")
+        assert get(monitored, "/readyz") == (200, "ok\n")
+
+    @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+    @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz"])
+    def test_takes_nothing(self, monitored: Process, method: str, path: str) -> None:
+        assert get(monitored, path, method)[0] == 405
+
+    @pytest.mark.parametrize("path", ["/validate", "/mutate", "/metrics/x"])
+    def test_answers_no_reviews(self, monitored: Process, path: str) -> None:
+        assert get(monitored, path, "POST")[0] == 404
+
+    def test_has_the_metrics_to_itself(self, monitored: Process, trust: ssl.SSLContext) -> None:
+        connection = http.client.HTTPSConnection("127.0.0.1", monitored.port, timeout=10, context=trust)
+        connection.request("GET", "/metrics")
+        assert connection.getresponse().status == 404
+        connection.close()
+
+    def test_is_on_the_address_that_is_named(self, directory: Path, trust: ssl.SSLContext) -> None:
+        assert trust
+        with processes.serving(directory, "--monitoring-port", "0", "--monitoring-host", "127.0.0.2") as running:
+            assert get(running, "/healthz", host="127.0.0.2")[0] == 200
+            with pytest.raises(ConnectionRefusedError):
+                get(running, "/healthz")
+
+    def test_says_that_the_server_is_about_to_end(self, directory: Path, trust: ssl.SSLContext) -> None:
+        assert trust
+        with processes.serving(directory, "--monitoring-port", "0", "--shutdown-delay", "2") as running:
+            running.process.send_signal(signal.SIGTERM)
+            assert eventually(lambda: get(running, "/readyz") == (503, "not ready: it is shutting down\n"))
+            assert get(running, "/healthz")[0] == 200
+            assert running.process.wait(10) == 0
+
+
+class TestOneProcess:
+    def test_counts_and_logs_what_it_decides(self, monitored: Process, trust: ssl.SSLContext) -> None:
+        before = total(monitored, "draguard_reviews_total")
+        ask(monitored, trust)
+        ask(monitored, trust, "/mutate")
+        ask(monitored, trust, request=DENIED)
+        ask(monitored, trust, request="none")
+        assert total(monitored, "draguard_reviews_total") == before + 4
+        kind = "DeviceClass.resource.k8s.io"
+        assert total(monitored, "draguard_reviews_total", kind=kind, decision="denied", endpoint="validate") == 1
+        assert total(monitored, "draguard_review_duration_seconds_count") == before + 4
+        assert eventually(lambda: len(decisions(monitored)) == 2)
+        denied, malformed = decisions(monitored)
+        assert (denied["uid"], denied["kind"], denied["user"], denied["decision"]) == (
+            "denied",
+            "DeviceClass",
+            "admin",
+            "denied",
+        )
+        assert malformed["decision"] == "malformed"
+
+    def test_tells_its_certificate_and_its_connections(self, monitored: Process, trust: ssl.SSLContext) -> None:
+        assert total(monitored, "draguard_certificate_expiration_timestamp_seconds") > time.time()
+        connection = http.client.HTTPSConnection("127.0.0.1", monitored.port, timeout=10, context=trust)
+        connection.connect()
+        assert eventually(lambda: total(monitored, "draguard_open_connections") == 1)
+        connection.close()
+        assert eventually(lambda: total(monitored, "draguard_open_connections") == 0)
+
+    def test_logs_all_that_is_allowed_if_told_so(self, directory: Path, trust: ssl.SSLContext) -> None:
+        options = ["--log-allowed", "1/1", "--log-format", "text", "--log-level", "info"]
+        with processes.serving(directory, *options) as running:
+            ask(running, trust)
+            assert running.says(" allowed   validate CREATE DeviceClass gpu by admin (")
+
+
+class TestRefusals:
+    def test_are_told_with_their_status(self) -> None:
+        told: list[int] = []
+        app = create_app(echo, refused=told.append, body_limit=1000)
+        limits = Limits(body_seconds=0.1, header_bytes=500)
+        with serving(app, limits) as served:
+            assert served.post("/validate", b"{}")[0] == 200
+            assert told == []
+            served.get("/validate")
+            served.post("/validate", b"{}", {})
+            served.post("/validate", b"x" * 1001)
+            for sent in (b"no HTTP\r\n\r\n", post("X: " + "x" * 600)[:-2], post("Content-Length: 9\r\n")):
+                assert statuses(exchange(served, sent)) == [told[-1]]
+        assert told == [405, 415, 413, 400, 431, 408]
+
+
+@pytest.fixture
+def made_of() -> tuple[DecisionLog, Certificate, Reloaded[Options]]:
+    pair = certs.ephemeral(["localhost"])
+    return DecisionLog(), Certificate(pair.certificate, pair.key), Reloaded("policies", tuple, Options)
+
+
+class TestMetered:
+    def test_one_process_shows_what_it_is_told(self, made_of: tuple[Any, Any, Any]) -> None:
+        with Metered.among(1, *made_of) as monitoring:
+            monitoring.began(0)
+            monitoring.reviewed(Record("validate", "denied", {"uid": "a"}), 0.001)
+            monitoring.refused(413)
+            monitoring.tick(2)
+            monitoring.lost(0)  # which never happens to one
+            pages = make_monitoring_pages(
+                lambda: ["no policies", "no certificate"], monitoring.exposition
+            ).test_client()
+            told = pages.get("/metrics").text
+            assert 'draguard_reviews_total{decision="denied",endpoint="validate",kind="other",operation=""} 1.0' in told
+            assert 'draguard_http_requests_refused_total{status="413"} 1.0' in told
+            assert "draguard_open_connections 2.0" in told
+            assert pages.get("/readyz").text == "not ready: no policies\nnot ready: no certificate\n"
+            assert pages.get("/readyz").status_code == 503
+            open_metrics = pages.get("/metrics", headers={"Accept": "application/openmetrics-text"})
+            assert open_metrics.text.endswith("# EOF\n")
+
+    def test_several_show_what_all_are_told(
+        self, made_of: tuple[Any, Any, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(values, "ValueClass", values.ValueClass)
+        monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+        with Metered.among(2, *made_of) as first, ExitStack() as stack:
+            second = copy(first)  # as a fork makes it
+            for number, monitoring in enumerate((first, second)):
+                monitoring.began(number)
+                stack.callback(values.ValueClass.close_all_files)
+                monitoring.refused(413)
+                monitoring.tick(2)
+            for connections in (4, 2):
+                for monitoring in (first, second):
+                    told = monitoring.exposition("")[0].decode()
+                    assert 'draguard_http_requests_refused_total{status="413"} 2.0' in told
+                    assert f"draguard_open_connections {connections}.0" in told
+                first.lost(1)
+
+
+class TestSeveralProcesses:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def running(cls, directory: Path, trust: ssl.SSLContext) -> Iterator[Process]:
+        assert trust
+        with processes.serving(directory, "--monitoring-port", "0", "--workers", "2", "--log-allowed", "0") as running:
+            assert running.says("is ready", 2)
+            yield running
+
+    def test_tell_what_all_of_them_have_counted(self, running: Process, trust: ssl.SSLContext) -> None:
+        before = total(running, "draguard_reviews_total")
+        for _ in range(20):
+            assert ask(running, trust) == 200
+        assert {total(running, "draguard_reviews_total") for _ in range(10)} == {before + 20}
+        assert total(running, "draguard_build_info") == 1
+        assert total(running, "draguard_certificate_last_reload_successful") == 1
+        one = Path(f"/proc/{running.workers[0]}/statm").read_text(encoding="ascii").split()[1]
+        assert total(running, "process_resident_memory_bytes") > 1.5 * int(one) * os.sysconf("SC_PAGESIZE")
+
+    def test_forget_nothing_when_one_dies(self, running: Process, trust: ssl.SSLContext) -> None:
+        for _ in range(10):
+            assert ask(running, trust) == 200
+        before = total(running, "draguard_reviews_total")
+        connections = [http.client.HTTPSConnection("127.0.0.1", running.port, context=trust) for _ in range(8)]
+        for connection in connections:
+            connection.connect()
+        assert eventually(lambda: total(running, "draguard_open_connections") == 8)
+        os.kill(running.workers[0], signal.SIGKILL)
+        assert running.says("is ready", 3)
+        for connection in connections:
+            connection.close()
+        assert eventually(lambda: total(running, "draguard_open_connections") == 0)
+        assert total(running, "draguard_reviews_total") == before
+        assert ask(running, trust) == 200
+        assert total(running, "draguard_reviews_total") == before + 1
+
+    def test_log_lines_that_do_not_mix(self, running: Process, trust: ssl.SSLContext) -> None:
+        for number in range(20):
+            long = "x" * 2000 + "Y"
+            ask(running, trust, request=DENIED | {"uid": f"long-{number}", "userInfo": {"username": long}})
+        uids = {f"long-{number}" for number in range(20)}
+        assert eventually(lambda: uids <= {each.get("uid") for each in decisions(running)})
+
+    def test_leave_nothing_behind(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TMPDIR", str(tmp_path / "shared"))
+        (tmp_path / "shared").mkdir()
+        processes.certificate(tmp_path)
+        with processes.serving(tmp_path, "--monitoring-port", "0", "--workers", "2") as running:
+            (directory,) = (tmp_path / "shared").iterdir()
+            assert running.says("is ready", 2)
+            assert len(list(directory.glob("counter_[01].db"))) == 2
+            assert directory.stat().st_mode & 0o077 == 0
+        assert not list((tmp_path / "shared").iterdir())
+
+
+class TestSharedDirectory:
+    def test_has_no_place_is_told_with_what_to_mount(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+        with pytest.raises(ServerError, match="mount a volume at /tmp, such as an emptyDir"), shared_directory():
+            pass
+
+    def test_is_in_memory_if_nobody_says_where(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("TMPDIR", raising=False)
+        monkeypatch.setattr(sharing, "_IN_MEMORY", str(tmp_path))
+        with shared_directory() as directory:
+            assert directory.parent == tmp_path
+
+    def test_of_a_process_that_was_killed_is_removed_by_the_next(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        old, fresh = (tmp_path / f"draguard-metrics-{name}" for name in ("old", "fresh"))
+        with shared_directory() as used:
+            for path in (old, fresh):
+                path.mkdir()
+                (path / "counter_0.db").touch()
+            for path in (old, used):
+                os.utime(path, (0, 0))
+            with shared_directory():
+                assert not old.exists()
+                assert fresh.exists()
+                assert used.exists()
+
+
+class TestOptions:
+    @pytest.mark.parametrize("share", ["2", "-1", "many", "1/0", "nan", "/", ""])
+    def test_a_share_is_from_none_to_all(self, share: str) -> None:
+        done = draguard("serve", "--dev", f"--log-allowed={share}")
+        assert (done.code, done.out) == (2, "")
+        assert f"--log-allowed: {share!r} is no share: give a number from 0 to 1, or such as 1/100" in done.err
+
+    def test_the_second_port_must_be_free(self, monitored: Process) -> None:
+        port = re.findall(r"plain pages on http://\S+?:(\d+)\b", monitored.log)[0]
+        done = draguard("serve", "--dev", "--host", "127.0.0.1", "--port", "0", "--monitoring-port", port)
+        assert done.code == 2
+        assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in done.err
