@@ -45,10 +45,7 @@ def draw(frame: Frame) -> None:
     frame[BUDGET], frame[RESERVE] = left, 0
     if left < 0:
         raise CostLimitExceededError
-    deadline = frame[DEADLINE]
-    if deadline is None:
-        return
-    if time.monotonic() >= deadline:
+    if time.monotonic() >= frame[DEADLINE]:  # without one, all may be spent at once, and nothing is left
         raise DeadlineExceededError
     if left > SHARE:
         frame[BUDGET], frame[RESERVE] = SHARE, left - SHARE

@@ -8,7 +8,7 @@ from webhook.policy.match import is_exempt, match
 from webhook.policy.params import ConfigurationError, check_param_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from webhook.policy.kinds import Kind, Resource
     from webhook.policy.load import Hook, PolicySet
@@ -68,7 +68,7 @@ class Index:
                 continue
             matched = None
             if criteria.is_about_places:
-                matched = match(criteria, request, self._policies.kinds, _no_labels)
+                matched = match(criteria, request, self._policies.kinds, self._policies.namespace_labels)
                 if matched is None:
                     continue
             yield Candidate(hook, matched, self._fault(hook))
@@ -79,8 +79,3 @@ class Index:
         except ConfigurationError as error:
             return str(error)
         return ""
-
-
-def _no_labels(_: str) -> Mapping[str, str]:
-    """Stand in for a namespace's labels where nobody asks for them."""
-    return {}
