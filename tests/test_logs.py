@@ -232,17 +232,26 @@ class TestShare:
         [
             record_of({}, decision="denied"),
             record_of({}, decision="failed"),
-            Record("validate", "malformed"),
             record_of({}, patched=True),
             record_of({}, warnings=1),
             record_of({}, found=[Found("a", "", "audit")]),
         ],
-        ids=["denied", "failed", "malformed", "patched", "warned", "audited"],
+        ids=["denied", "failed", "patched", "warned", "audited"],
     )
     def test_what_is_out_of_the_ordinary_is_always_logged(self, record: Record, tmp_path: Path) -> None:
         with written(JsonFormatter(), tmp_path / "log") as read:
             DecisionLog(0).reviewed(record, 0)
             assert read()
+
+    def test_a_flood_of_what_is_no_review_is_no_flood_of_lines(self, tmp_path: Path) -> None:
+        with written(JsonFormatter(), tmp_path / "log") as read:
+            log = DecisionLog(1)
+            for _ in range(1000):
+                log.reviewed(reviewed(b"none"), 0)
+            lines = [json.loads(line) for line in read().splitlines()]
+        assert 10 <= len(lines) < 100
+        assert lines[0]["level"] == "warning"
+        assert lines[0]["message"].startswith("what came to /validate is no review: ")
 
     @pytest.mark.parametrize("decision", ["allowed", "exempt"])
     def test_what_is_plainly_allowed_is_logged_by_its_uid(self, decision: str, tmp_path: Path) -> None:

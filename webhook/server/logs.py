@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from webhook.admission.enforcement import DENY
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED
+from webhook.server.bounded import BoundedLog
 from webhook.server.lines import LONGEST, Lines
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ _LEVELS: Mapping[Decided, int] = {
     ALLOWED: logging.INFO,
     EXEMPT: logging.INFO,
     DENIED: logging.INFO,
-    MALFORMED: logging.WARNING,
     FAILED: logging.ERROR,
 }
 _COLOURS: Mapping[str, str] = {
@@ -42,7 +42,6 @@ _COLOURS: Mapping[str, str] = {
     DENIED: "31",
     EXEMPT: "36",
     FAILED: "1;31",
-    MALFORMED: "33",
     "WARNING": "33",
     "ERROR": "1;31",
     "CRITICAL": "1;31",
@@ -79,6 +78,7 @@ class DecisionLog:
     def __init__(self, share: float = SHARE) -> None:
         self._bound = round(share * (1 << 32))
         self._log = logging.getLogger(_LOGGER)
+        self._malformed = BoundedLog(self._log)
 
     def reviewed(self, record: Record, seconds: float) -> None:
         """Log an answered review, if it is to be.
@@ -87,6 +87,9 @@ class DecisionLog:
             record: What is told of it.
             seconds: How long it took.
         """
+        if record.decision == MALFORMED:  # anybody can send any number of them, and nobody's object is in them
+            self._malformed.warning("what came to /%s is no review: %s", record.endpoint, record.message or "malformed")
+            return
         plain = record.decision in {ALLOWED, EXEMPT} and not (record.found or record.patched or record.warnings)
         if plain and zlib.crc32(record.uid.encode(errors="replace")) >= self._bound:
             return
