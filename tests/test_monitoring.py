@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import tempfile
 import time
 from contextlib import ExitStack
@@ -19,7 +20,7 @@ from prometheus_client import values
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests import processes
-from tests.command import draguard
+from tests.command import SCRIPT, draguard
 from tests.processes import REVIEW
 from tests.serving import JSON, echo, eventually, exchange, post, serving, statuses
 from webhook import certs
@@ -59,12 +60,15 @@ def total(running: Process, name: str, **labels: str) -> float:
     return sum(each.value for each in samples if labels.items() <= each.labels.items())
 
 
+def review_of(request: Any) -> str:
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+
+
 def ask(running: Process, trust: ssl.SSLContext, path: str = "/validate", request: Any = REVIEW) -> int:
     """Send a review over a connection of its own; return the status of the answer."""
     connection = http.client.HTTPSConnection("127.0.0.1", running.port, timeout=10, context=trust)
-    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
     try:
-        connection.request("POST", path, body, JSON)
+        connection.request("POST", path, review_of(request), JSON)
         response = connection.getresponse()
         response.read()
         return response.status
@@ -166,6 +170,25 @@ class TestOneProcess:
         with processes.serving(directory, *options) as running:
             ask(running, trust)
             assert running.says(" allowed   validate CREATE DeviceClass gpu by admin (")
+
+
+class TestUnreadLog:
+    def test_holds_up_no_review_and_not_the_end(self, directory: Path, trust: ssl.SSLContext) -> None:
+        pair = ["--tls-cert", directory / "tls.crt", "--tls-key", directory / "tls.key"]
+        command: list[str | Path] = [SCRIPT, "serve", "--host", "127.0.0.1", "--port", "0", "--shutdown-delay", "0"]
+        with subprocess.Popen([*command, *pair, "--log-allowed", "1"], stderr=subprocess.PIPE, bufsize=0) as server:
+            assert server.stderr
+            port = re.search(rb"listening on https://127\.0\.0\.1:(\d+)", server.stderr.readline())
+            assert port
+            connection = http.client.HTTPSConnection("127.0.0.1", int(port[1]), timeout=10, context=trust)
+            lines = 500  # of some 300 bytes; a pipe takes 64 KiB
+            for _ in range(lines):
+                connection.request("POST", "/validate", review_of(REVIEW), JSON)
+                assert connection.getresponse().read()
+            connection.close()
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(10) == 0
+            assert server.stderr.read().count(b"\n") < lines
 
 
 class TestRefusals:
