@@ -174,7 +174,7 @@ class TestOneProcess:
 
 class TestUnreadLog:
     def test_holds_up_no_review_and_not_the_end(self, directory: Path, trust: ssl.SSLContext) -> None:
-        pair = ["--tls-cert", directory / "tls.crt", "--tls-key", directory / "tls.key"]
+        pair: list[str | Path] = ["--tls-cert", directory / "tls.crt", "--tls-key", directory / "tls.key"]
         command: list[str | Path] = [SCRIPT, "serve", "--host", "127.0.0.1", "--port", "0", "--shutdown-delay", "0"]
         with subprocess.Popen([*command, *pair, "--log-allowed", "1"], stderr=subprocess.PIPE, bufsize=0) as server:
             assert server.stderr
