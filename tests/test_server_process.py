@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.client
+import os
+import signal
 import socket
 import threading
 from contextlib import ExitStack, contextmanager
@@ -11,12 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.serving import SOON, Served, answered, echo, eventually, serving, statuses
-from webhook.server import create_app
+from webhook import certs
+from webhook.server import Certificate, Plain, create_app, serve
 from webhook.server.connection import Limits
 from webhook.server.pages import Pages
 from webhook.server.probes import make_pages
 from webhook.server.running import listen
-from webhook.server.supervision import ALIVE, INTERRUPT, RETIRE, STOP
+from webhook.server.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, STOP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,11 +129,50 @@ class TestWorker:
             assert b"\r\nconnection: close\r\n" in received
             assert eventually(lambda: refused(served))
 
+    def test_it_lets_another_take_over_if_it_is_told_by_others(
+        self, supervisor: tuple[socket.socket, socket.socket]
+    ) -> None:
+        own, theirs = supervisor
+        with serving(create_app(echo), lifeline=theirs, shutdown_delay=0.5) as served:
+            served.server.handle_exit(signal.SIGTERM, None)
+            assert served.get("/readyz") == (200, b"ok\n")
+            while own.recv(1) != LEAVING:
+                pass
+
     def test_it_ends_at_once_if_a_person_waits(self, supervisor: tuple[socket.socket, socket.socket]) -> None:
         own, theirs = supervisor
         with serving(create_app(echo), lifeline=theirs, shutdown_delay=60) as served:
             own.send(INTERRUPT)
             assert eventually(lambda: refused(served))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # they answer nothing
+def test_workers_share_the_port(caplog: pytest.LogCaptureFixture) -> None:
+    pair = certs.ephemeral(["localhost"])
+    urls: list[str] = []
+    began: list[int] = []
+    lost: list[int] = []
+
+    def ready(url: str) -> None:
+        urls.append(url)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    caplog.set_level("INFO")
+    serve(
+        create_app(echo),
+        "localhost",
+        0,
+        Certificate(pair.certificate, pair.key),
+        workers=2,
+        plain=Plain("localhost", 0, make_pages(tuple)),
+        began=began.append,
+        lost=lost.append,
+        ready=ready,
+    )
+    assert urls[0].startswith("https://127.0.0.1:")
+    assert "plain pages on http://127.0.0.1:" in caplog.text
+    assert began == []  # in this process, which only looks after them
+    assert sorted(lost) == [0, 1]
 
 
 def refused(served: Served) -> bool:

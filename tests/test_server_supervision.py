@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webhook.server import WorkersError
+from webhook.server import ServerError, WorkersError
 from webhook.server.supervision import ALIVE, LEAVING, Supervisor
 
 if TYPE_CHECKING:
@@ -200,6 +200,39 @@ class TestBroken:
         with pytest.raises(WorkersError, match=r"\d workers one after the other have ended with exit code 1 at once"):
             Supervisor(broken, 2, end_seconds=5).run()
         assert "has ended with exit code 1" in caplog.text
+
+    def test_one_that_cannot_work_says_why_in_one_line(self, capfd: pytest.CaptureFixture[str]) -> None:
+        handler = logging.StreamHandler()  # what a worker logs stays in the worker
+        logging.getLogger().addHandler(handler)
+
+        def broken(_number: int, _lifeline: socket.socket) -> None:
+            message = "give it a place"
+            raise ServerError(message)
+
+        try:
+            with pytest.raises(WorkersError):
+                Supervisor(broken, 5, end_seconds=5).run()
+        finally:
+            logging.getLogger().removeHandler(handler)
+        told = capfd.readouterr().err
+        assert "worker 0 cannot work: give it a place\n" in told
+        assert "Traceback" not in told
+
+    def test_those_from_before_stay_if_new_ones_die(self, diary: Diary, caplog: pytest.LogCaptureFixture) -> None:
+        def work(number: int, lifeline: socket.socket) -> None:
+            if diary.words:
+                raise ZeroDivisionError
+            obedient(diary)(number, lifeline)
+
+        def ready() -> None:
+            signal.raise_signal(signal.SIGHUP)
+
+        def each_second() -> None:
+            if "those from before stay" in caplog.text:
+                stop()
+
+        Supervisor(work, 1, end_seconds=5, ready=ready, each_second=[each_second]).run()
+        assert diary.words == ["0+", "0s"]
 
     def test_others_go_on_while_new_ones_die(self, diary: Diary, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.ERROR)

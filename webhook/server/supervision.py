@@ -23,6 +23,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from webhook.server.errors import ServerError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
@@ -165,16 +167,15 @@ class Supervisor:
         staying = [worker for worker in self._workers if not worker.leaving]
         missing = self._count - len(staying)
         ready = all(worker.ready for worker in staying)
+        if missing == 0 and ready and not self._told_ready:
+            self._told_ready = True
+            self._ready()
+        self._outdated = [worker for worker in self._outdated if worker in staying]
         if missing < 0 and ready and self._outdated:
-            self._dismiss(self._outdated.pop(0), RETIRE)
-        elif missing == 0 and ready:
-            if not self._told_ready:
-                self._told_ready = True
-                self._ready()
-            self._outdated = [worker for worker in self._outdated if worker in staying]
-            if self._outdated and len(self._workers) == self._count:
-                self._start()
+            self._dismiss(self._outdated[0], RETIRE)
         elif time.monotonic() >= self._start_at:
+            if missing == 0 and ready and self._outdated and len(self._workers) == self._count:
+                missing = 1
             for _ in range(missing):
                 self._start()
 
@@ -217,6 +218,8 @@ class Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             self._work(number, lifeline)
             code = 0
+        except ServerError as error:
+            _log.error("worker %d cannot work: %s", number, error)
         except BaseException:  # noqa: BLE001 - whatever it is, the code that follows the supervisor's must not run here
             _log.exception("worker %d has failed", number)
         finally:
@@ -243,6 +246,7 @@ class Supervisor:
         if number == signal.SIGHUP:
             _log.info("told by %s to replace the workers, one after the other", number.name)
             self._outdated = list(self._workers)
+            self._stillborn = 0
         elif number != signal.SIGCHLD:
             if self._end_at is not None:
                 self._abandon(number)
@@ -292,10 +296,14 @@ class Supervisor:
             self._stillborn = 0
             return
         self._stillborn += 1
-        if self._stillborn >= _STILLBORN_LIMIT and not any(each.ready for each in self._workers):
-            message = f"{self._stillborn} workers one after the other have ended {how} at once: the log says why"
-            raise WorkersError(message)
-        self._start_at = now + min(_LONGEST_PAUSE, 0.1 * 2**self._stillborn)
+        if self._stillborn >= _STILLBORN_LIMIT:
+            if not any(each.ready for each in self._workers):
+                message = f"{self._stillborn} workers one after the other have ended {how} at once: the log says why"
+                raise WorkersError(message)
+            if self._outdated:
+                _log.error("new workers end at once: those from before stay")
+                self._outdated.clear()
+        self._start_at = now + min(_LONGEST_PAUSE, 0.05 * 2**self._stillborn)
 
 
 def received(lifeline: socket.socket) -> bytes | None:
