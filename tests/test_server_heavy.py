@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from tests.serving import SOON, eventually, serving
-from webhook.admission import Answer, Call
+from webhook.admission import Answer, Call, Options, answer
 from webhook.admission.record import Record
 from webhook.server import Adapter, create_app
 from webhook.server.heavy import Weights
@@ -60,6 +63,18 @@ def test_the_failure_policy_answers_in_time_what_is_not_answered_yet() -> None:
         review.let.set()
         assert served.post("/mutate?timeout=10s", HEAVY) == (200, b"in time")
     assert observed[0] == ("mutate", True)
+
+
+@pytest.mark.parametrize("admits", [False, True])
+def test_a_review_that_comes_too_late_is_not_begun(*, admits: bool) -> None:
+    request = {"uid": "a", "operation": "CREATE", "object": {"apiVersion": "v1", "kind": "Pod"}}
+    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+    late = answer(body, Call("validate", admits, time.monotonic()), Options())
+    told = json.loads(late.body)["response"]
+    assert (told["uid"], told["allowed"]) == ("a", admits)
+    assert "there was no time left of the webhook's timeout" in late.body.decode()
+    assert late.record is not None
+    assert late.record.decision == "failed"
 
 
 def test_what_would_wait_for_long_goes_elsewhere() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,7 +60,7 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
 
     Args:
         request: The request of an AdmissionReview.
-        call: How the webhook was called.
+        call: How the webhook was called; after its deadline the failure policy decides at once.
         options: How to answer.
         record: Takes note of what is decided, and why.
     """
@@ -67,6 +68,7 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
         if options.enforcement.exempts(request):
             record.decision = EXEMPT
             return {"allowed": True}
+        _check_time(call)
         response = _ENDPOINTS[call.endpoint](_Case(request, options, call.deadline, record))
     except Exception as error:  # noqa: BLE001 - whatever it is, the API server waits for a decision
         return _failed(error, request, call, options, record)
@@ -78,6 +80,11 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
     return response
 
 
+def _check_time(call: Call) -> None:
+    if call.deadline is not None and time.monotonic() >= call.deadline:
+        raise TimeoutError
+
+
 def _failed(error: Exception, request: Mapping[str, Any], call: Call, options: Options, record: Record) -> Response:
     from webhook.cel import DeadlineExceededError  # noqa: PLC0415 - only what fails pays for the engine
 
@@ -85,6 +92,7 @@ def _failed(error: Exception, request: Mapping[str, Any], call: Call, options: O
     message = f"draguard could not answer; its log says why, under {uid}"
     for sort, reason in {
         DeadlineExceededError: "the policies took longer than the webhook's timeout allows",
+        TimeoutError: "there was no time left of the webhook's timeout",
         RecursionError: "the object is nested too deeply",
     }.items():
         if isinstance(error, sort):
