@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 from webhook.server.connection import Connection, Limits
 from webhook.server.errors import ServerError
 from webhook.server.pages import Pages
-from webhook.server.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, Supervisor, received
+from webhook.server.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, Supervisor, keep, received
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,6 +138,7 @@ def serve(
             ).run()
 
         if workers == 1:
+            keep()
             work(0)
             return
         limits = Limits()
