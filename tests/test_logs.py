@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.serving import eventually
 from webhook.admission import Call, Enforcement, Options, Record, answer
 from webhook.admission.record import Found
 from webhook.server.lines import LONGEST, Lines
@@ -348,7 +347,7 @@ class TestReaders:
         for _ in range(80):
             self.log(lines, "x" * 4000)
         lines.close()  # else this test would never end
-        assert eventually(lambda: len(os.read(pipe[0], 1 << 20)) > 0)
+        assert drain(pipe[0], lambda received: received.count(b"\n") == 80)
 
 
 PROCESS = """
