@@ -307,8 +307,8 @@ class Supervisor:
 def keep() -> None:
     """Let the garbage collector pass over what there is by now: rules, policies, modules.
 
-    What it touches, each worker would have to copy. And a body of 1.4 MB of small maps is decoded in 18 ms, not in 27 to
-    50; a review of 5 KB takes as long as before, and a higher threshold helps neither.
+    What it touches, each worker would have to copy. And a body of 1.4 MB of small maps is decoded in 18 ms, not in 27
+    to 50; a review of 5 KB takes as long as before, and a higher threshold helps neither.
     """
     gc.collect()
     gc.freeze()
