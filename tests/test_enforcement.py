@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import draguard
-from tests.policy.examples import binding, policy
+from tests.policy.examples import binding, mutating, policy
 from tests.test_admission import POD, asked, with_spec
 from tests.test_workloads import job
 from webhook.admission import Call, Enforcement, Options, answer
 from webhook.policy.load import load
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webhook.admission import Endpoint, Record
 
 LONG = with_spec(resourceClassName="x" * 300)
@@ -110,6 +112,91 @@ class TestModes:
         assert "keep one of the two" in response["warnings"][0]
 
 
+class TestPolicies:
+    """What policies lead to: at most what their bindings ask for."""
+
+    def told(
+        self, manifests: list[Any], endpoint: Endpoint = "validate", **modes: Any
+    ) -> tuple[dict[str, Any], Record]:
+        enforcement = Enforcement(**modes)
+        options = Options(policies=load(manifests, strongest=enforcement.strongest), enforcement=enforcement)
+        done = answer(json.dumps(asked(POD)).encode(), Call(endpoint), options)
+        assert done.record is not None
+        return json.loads(done.body)["response"], done.record
+
+    def denying(self, actions: Sequence[str] = ("Deny",), **validation: Any) -> list[Any]:
+        said = {"expression": "false", "message": "no"} | validation
+        return [policy(validations=[said]), binding(validationActions=list(actions))]
+
+    @pytest.mark.parametrize("modes", [{"mode": "warn"}, {"policies": {"p": "warn"}}])
+    def test_a_denial_becomes_a_warning(self, modes: dict[str, Any]) -> None:
+        response, record = self.told(self.denying(), **modes)
+        assert response["allowed"]
+        assert response["warnings"] == ["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': no"]
+        assert record.found == [("", "p", "warn", False)]
+
+    def test_a_denial_becomes_a_note_for_the_audit_log(self) -> None:
+        response, record = self.told(self.denying(), policies={"p": "audit"})
+        (failure,) = json.loads(response["auditAnnotations"]["validation_failure"])
+        assert (response["allowed"], "warnings" in response) == (True, False)
+        assert (failure["policy"], failure["message"], failure["validationActions"]) == ("p", "no", ["Audit"])
+        assert record.found == [("", "p", "audit", False)]
+
+    def test_a_policy_has_a_mode_of_its_own(self) -> None:
+        assert not self.told(self.denying(), mode="warn", policies={"p": "deny"})[0]["allowed"]
+        assert not self.told(self.denying(), policies={"another": "warn"})[0]["allowed"]
+
+    def test_bindings_may_ask_for_less(self) -> None:
+        response, record = self.told(self.denying(["Warn", "Audit"]), policies={"p": "deny"})
+        assert (response["allowed"], len(response["warnings"])) == (True, 1)
+        assert [found.mode for found in record.found] == ["warn", "audit"]
+        response, record = self.told(self.denying(["Deny", "Audit"]), policies={"p": "warn"})
+        assert (response["allowed"], len(response["warnings"])) == (True, 1)
+        assert [found.mode for found in record.found] == ["warn", "audit"]
+        assert "warnings" not in self.told(self.denying(["Warn"]), policies={"p": "audit"})[0]
+
+    def test_a_policy_that_cannot_be_asked_refuses_nothing_either(self) -> None:
+        broken = self.denying(expression="object.spec.nonesuch == 1")
+        assert not self.told(broken)[0]["allowed"]
+        response, record = self.told(broken, mode="warn")
+        assert response["allowed"]
+        assert "no such key: nonesuch" in response["warnings"][0]
+        assert record.found[0].is_error
+
+    def test_nor_does_one_whose_parameters_are_missing(self) -> None:
+        kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+        manifests = [
+            policy(paramKind=kind, validations=[{"expression": "true"}]),
+            binding(paramRef={"name": "x", "namespace": "y", "parameterNotFoundAction": "Deny"}),
+        ]
+        assert not self.told(manifests)[0]["allowed"]
+        assert "failed to configure binding" in self.told(manifests, mode="warn")[0]["warnings"][0]
+        assert "validation_failure" in self.told(manifests, mode="audit")[0]["auditAnnotations"]
+
+    @pytest.mark.parametrize(
+        ("patch", "says"),
+        [
+            ('[JSONPatch{op: "remove", path: "/spec/nonesuch"}]', "policy 'p' with binding 'p' denied request"),
+            ('[JSONPatch{op: "add", path: "/spec/containers", value: "none"}]', "cannot unmarshal string into Go"),
+        ],
+    )
+    def test_a_mutation_that_fails_changes_nothing(self, patch: str, says: str) -> None:
+        label = '[JSONPatch{op: "add", path: "/metadata/labels", value: {"a": "b"}}]'
+        manifests = [
+            *mutating("p", patch),
+            *mutating("good", label),
+        ]
+        assert not self.told(manifests, "mutate")[0]["allowed"]
+        response, _ = self.told(manifests, "mutate", policies={"p": "warn"})
+        assert response["allowed"]
+        assert [text for text in response["warnings"] if says in text]
+        operations = json.loads(base64.b64decode(response["patch"]))
+        assert [each["path"] for each in operations if "label" in each["path"]]
+        response, record = self.told(manifests, "mutate", policies={"p": "audit"})
+        (failure,) = json.loads(response["auditAnnotations"]["mutation_failure"])
+        assert (failure["policy"], record.found[0].mode) == ("p", "audit")
+
+
 class TestExemptions:
     @pytest.mark.parametrize(
         "enforcement",
@@ -164,9 +251,11 @@ class TestFailures:
         assert record.decision == "failed"
 
     def test_policies_that_take_too_long_are_told_as_that(self) -> None:
-        late = Call("validate", deadline=time.monotonic() - 1)
-        options = Options(policies=load([policy(validations=[{"expression": "true"}]), binding()]))
-        done = answer(json.dumps(asked(POD)).encode(), late, options)
+        numbers = list(range(90))
+        long = {"expression": f"{numbers}.all(a, {numbers}.all(b, {numbers}.exists(c, c == 89)))"}
+        options = Options(policies=load([policy(validations=[long] * 10), binding()]))
+        soon = Call("validate", deadline=time.monotonic() + 0.1)
+        done = answer(json.dumps(asked(POD)).encode(), soon, options)
         assert b"the policies took longer than the webhook's timeout allows" in done.body
         assert done.record is not None
         assert done.record.decision == "failed"

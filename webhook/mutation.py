@@ -68,9 +68,4 @@ def mutate(
         return Mutation(verdict, change)
     changed = request.with_object(apply_patch(verdict.object, change.patch))
     again = policy.mutate(complete(changed), policies, authorizer, again=True, deadline=deadline)
-    joined = again._replace(
-        decisions=verdict.decisions + again.decisions,
-        notes=tuple(dict.fromkeys(verdict.notes + again.notes)),
-        cost=verdict.cost + again.cost,
-    )
-    return Mutation(joined, change)
+    return Mutation(again.after(verdict), change)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy
+from webhook.policy.audit import VALIDATION_FAILURE
 from webhook.policy.authorizer import NOTE, authorizer_of
-from webhook.policy.evaluate import FAILURES, validate
+from webhook.policy.evaluate import validate
 from webhook.policy.kinds import Kinds
 from webhook.policy.load import load
 from webhook.policy.request import request_of
@@ -192,7 +193,7 @@ def test_actions_warn_and_audit() -> None:
         "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': m",
         "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': failed expression: has(object.nope)",
     )
-    noted = json.loads(verdict.audit_annotations[FAILURES])
+    noted = json.loads(verdict.audit_annotations[VALIDATION_FAILURE])
     assert noted[0] == {
         "message": "m",
         "policy": "p",
@@ -205,7 +206,7 @@ def test_actions_warn_and_audit() -> None:
 
 def test_fifty_failures_are_audited_at_most() -> None:
     verdict = judged(*["false"] * 60, bound=binding(validationActions=["Audit"]))
-    assert len(json.loads(verdict.audit_annotations[FAILURES])) == 50
+    assert len(json.loads(verdict.audit_annotations[VALIDATION_FAILURE])) == 50
 
 
 def test_audit_annotations_are_noted_under_the_policys_name() -> None:

@@ -71,7 +71,7 @@ def answer(body: bytes, call: Call, options: Options) -> Answer:
     try:
         answered = _answered(parse(body), call, options, record)
     except MalformedReviewError as error:
-        record.decision = MALFORMED
+        record.decision, record.message = MALFORMED, str(error)
         return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)
     return Answer(200, json.dumps(answered).encode(), "application/json", record)
 

@@ -67,6 +67,10 @@ class Enforcement:
             return self.mode
         return self.workloads or milder(self.mode, WARN)
 
+    def strongest(self, policy: str) -> str:
+        """Return the strongest action that a policy of this name may lead to: Deny, Warn or Audit."""
+        return self.policies.get(policy, self.mode).capitalize()
+
     def exempts(self, request: Mapping[str, Any]) -> bool:
         """Say whether a request is not looked at."""
         if self._namespaces and isinstance(namespace := request.get("namespace"), str) and self._namespaces(namespace):

@@ -83,7 +83,7 @@ class Record:
 
     @property
     def uid(self) -> str:
-        """The request's uid, which an API server's audit log has, too."""
+        """The uid of the request, which an API server makes anew for each webhook that it asks."""
         return str(self.request.get("uid") or "")
 
     @property

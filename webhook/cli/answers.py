@@ -37,6 +37,6 @@ def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> 
         return answering
     from webhook.cli.policies import sound_policies  # noqa: PLC0415 - only who has policies pays for the engine
 
-    policies = sound_policies(arguments, stated, tell)
+    policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
     check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
     return replace(answering, policies=policies.set, authorizer=policies.authorizer)

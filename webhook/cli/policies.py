@@ -13,6 +13,7 @@ from webhook.policy.authorizer import DENY_ALL, Authorizer, AuthorizerError, aut
 from webhook.policy.defaults import completed
 from webhook.policy.evaluate import validate
 from webhook.policy.load import Given, PolicySet, load
+from webhook.policy.model import DENY
 from webhook.policy.request import DEFAULT_USER, Request, metadata_of, request_of, text_of
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report import NOTE, Finding, Origin, as_text, counted, found, identity, unread
@@ -67,12 +68,15 @@ def release(stated: str | None) -> int:
     return release_of(stated) if stated else NEWEST
 
 
-def load_policies(arguments: Namespace, stated: str | None) -> Policies:
+def load_policies(
+    arguments: Namespace, stated: str | None, strongest: Callable[[str], str] = lambda _name: DENY
+) -> Policies:
     """Load what ``--policies`` and ``--authorizer`` name.
 
     Args:
         arguments: The command's arguments.
         stated: The Kubernetes release.
+        strongest: Says by its name which action a policy may lead to at most.
 
     Raises:
         UsageError: There is no policy, the authorizer's file is malformed, or standard input is named twice.
@@ -88,7 +92,7 @@ def load_policies(arguments: Namespace, stated: str | None) -> Policies:
             findings.append(unread(document))
         elif not is_suite(document.data):
             given.append(Given(document.data, document))
-    policies = load(given, release(stated))
+    policies = load(given, release(stated), strongest)
     findings += placed(policies.findings, policies.release)
     if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
         message = f"--policies: there is no policy in {', '.join(arguments.policies)}"
@@ -96,18 +100,24 @@ def load_policies(arguments: Namespace, stated: str | None) -> Policies:
     return Policies(given, policies, _authorizer(arguments.authorizer), findings)
 
 
-def sound_policies(arguments: Namespace, stated: str | None, tell: Callable[[str], None] | None = None) -> Policies:
+def sound_policies(
+    arguments: Namespace,
+    stated: str | None,
+    tell: Callable[[str], None] | None = None,
+    strongest: Callable[[str], str] = lambda _name: DENY,
+) -> Policies:
     """Load policies for a command that must not work with half of them.
 
     Args:
         arguments: The command's arguments.
         stated: The Kubernetes release.
         tell: Takes the lines that say what is wrong; None for standard error.
+        strongest: Says by its name which action a policy may lead to at most.
 
     Raises:
         UsageError: Something is wrong with one of them.
     """
-    policies = load_policies(arguments, stated)
+    policies = load_policies(arguments, stated, strongest)
     for line in as_text(policies.findings):
         if tell:
             tell(line)

@@ -5,15 +5,15 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel.kubernetes import POLICY_LIMIT
 from webhook.policy.activation import Evaluation, OutOfBudgetError
+from webhook.policy.audit import VALIDATION_FAILURE, Audit
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.conditions import evaluate_conditions
 from webhook.policy.dispatch import Session
-from webhook.policy.model import VALIDATING
+from webhook.policy.model import DENY, VALIDATING, WARN
 from webhook.policy.params import ConfigurationError
 from webhook.policy.verdict import Decision, Verdict, code_of, forbidden
 
@@ -25,16 +25,11 @@ if TYPE_CHECKING:
     from webhook.policy.authorizer import Authorizer
     from webhook.policy.dispatch import Invocation
     from webhook.policy.load import PolicySet
-    from webhook.policy.model import Policy, Validation
-    from webhook.policy.request import JSONObject, Request
+    from webhook.policy.model import Binding, Policy, Validation
+    from webhook.policy.request import Request
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024
 """A longer result of a messageExpression is not used."""
-MAX_ANNOTATION_BYTES: Final = 10 * 1024
-"""The value of an audit annotation is cut after this."""
-MAX_AUDITED_FAILURES: Final = 50
-FAILURES: Final = "validation.policy.admission.k8s.io/validation_failure"
-"""The audit annotation that lists failures of bindings with the action Audit."""
 
 
 class _Result(NamedTuple):
@@ -61,40 +56,41 @@ def validate(
         DeadlineExceededError: They have not.
     """
     session = Session(request, policies, authorizer, deadline)
-    audit = _Audit()
+    audit = Audit(VALIDATION_FAILURE)
     decisions: list[Decision] = []
     refusals: list[Decision] = []
     warnings: list[str] = []
     for invocation in session.invocations(VALIDATING):
         policy, binding = invocation.hook.policy, invocation.binding
         if binding is None or invocation.error:
-            if not policy.fails_open:
-                what = "binding" if binding else "policy"
-                message = f"failed to configure {what}: {invocation.error}"
-                refusals.append(Decision(policy, binding, denied=True, is_error=True, message=message, refuses=True))
-                decisions.append(refusals[-1])
-            continue
-        result = _ask(session, invocation)
-        for index, decision in enumerate(result.decisions):
+            result = (
+                _Result() if policy.fails_open else _Result(errors=[_unconfigured(policy, binding, invocation.error)])
+            )
+        else:
+            result = _ask(session, invocation)
+        for index, decision in enumerate((*result.decisions, *result.errors)):
             decisions.append(decision)
-            if not decision.denied:
-                continue
-            if "Deny" in binding.actions:
-                refusals.append(decision)
-            if "Warn" in binding.actions:
-                who = f"{policy.kind} '{policy.name}' with binding '{binding.name}'"
-                warnings.append(f"Validation failed for {who}: {decision.message}")
-            if "Audit" in binding.actions:
-                audit.failure(index, decision)
+            for action in decision.actions:
+                if action == DENY:
+                    refusals.append(decision)
+                elif action == WARN:
+                    who = f" with binding '{binding.name}'" if binding else ""
+                    warnings.append(f"Validation failed for {policy.kind} '{policy.name}'{who}: {decision.message}")
+                else:
+                    audit.failure(index, decision)
         for key, value in result.annotations:
             audit.annotate(policy, key, value)
-        refusals += result.errors
-        decisions += result.errors
     return _verdict(session, decisions, refusals, warnings, audit)
 
 
+def _unconfigured(policy: Policy, binding: Binding | None, error: str) -> Decision:
+    what = "binding" if binding else "policy"
+    message = f"failed to configure {what}: {error}"
+    return Decision(policy, binding, denied=True, is_error=True, message=message, refuses=True)
+
+
 def _verdict(
-    session: Session, decisions: list[Decision], refusals: list[Decision], warnings: list[str], audit: _Audit
+    session: Session, decisions: list[Decision], refusals: list[Decision], warnings: list[str], audit: Audit
 ) -> Verdict:
     common: dict[str, Any] = {
         "cost": session.meter.cost,
@@ -227,41 +223,3 @@ def _annotations(
         elif isinstance(outcome.value, str) and (value := outcome.value.strip()):
             found.append((annotation.name, value))
     return found, errors
-
-
-class _Audit:
-    """Collects what is noted in the audit log."""
-
-    def __init__(self) -> None:
-        self._failures: list[JSONObject] = []
-        self._values: dict[str, list[str]] = {}
-
-    def failure(self, index: int, decision: Decision) -> None:
-        """Note a failed validation."""
-        binding = decision.binding
-        if binding is None or len(self._failures) == MAX_AUDITED_FAILURES:
-            return
-        self._failures.append(
-            {
-                "message": decision.message,
-                "policy": binding.policy,
-                "binding": binding.name,
-                "expressionIndex": index,
-                "validationActions": list(binding.actions),
-            }
-        )
-
-    def annotate(self, policy: Policy, key: str, value: str) -> None:
-        """Note the value of an audit annotation; equal values of several bindings are noted once."""
-        cut = value.encode(errors="replace")[:MAX_ANNOTATION_BYTES].decode(errors="replace")
-        values = self._values.setdefault(f"{policy.name}/{key}", [])
-        if cut not in values:
-            values.append(cut)
-
-    def published(self) -> dict[str, str]:
-        """Return the annotations."""
-        published = {key: ", ".join(values) for key, values in self._values.items()}
-        if self._failures:
-            text = json.dumps(self._failures, ensure_ascii=False, separators=(",", ":"))
-            published[FAILURES] = text
-        return published

@@ -9,14 +9,14 @@ from webhook.api.versions import NEWEST
 from webhook.policy.index import Index
 from webhook.policy.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifests import is_policy, judge
-from webhook.policy.model import MUTATING, VALIDATING, Binding, Policy, binding_of, policy_of
+from webhook.policy.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
 from webhook.policy.programs import Programs, compile_policy
 from webhook.policy.request import labels_of, metadata_of, text_of
 from webhook.policy.verdict import Decision
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from webhook.policy.request import JSONObject
 
@@ -138,13 +138,16 @@ class PolicySet:
         return any(text_of(metadata_of(each), "namespace") for each in objects) if objects else None
 
 
-def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySet:
+def load(
+    given: Iterable[Given | JSONObject], release: int = NEWEST, strongest: Callable[[str], str] = lambda _name: DENY
+) -> PolicySet:
     """Make a set of policies of the objects in manifests; never raises.
 
     Args:
         given: Objects; policies and bindings are used, all others are what policies look at: parameters, namespaces,
             CustomResourceDefinitions.
         release: The Kubernetes release, as the minor of 1.x.
+        strongest: Says by its name which action a policy may lead to at most, Deny, Warn or Audit.
     """
     policies: dict[tuple[str, str], Policy] = {}
     bindings: dict[tuple[str, str], Binding] = {}
@@ -169,7 +172,7 @@ def load(given: Iterable[Given | JSONObject], release: int = NEWEST) -> PolicySe
             read = binding = binding_of(each.object, each.manifest)
             taken = bindings.setdefault((binding.kind, binding.name), binding)
         else:
-            read = policy = policy_of(each.object, each.manifest)
+            read = policy = policy_of(each.object, each.manifest, strongest(name_of(each.object)))
             taken = policies.setdefault((policy.kind, policy.name), policy)
         if taken is read:
             origins[read] = each

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 IGNORE: Final = "Ignore"
 VALIDATING: Final = "ValidatingAdmissionPolicy"
 MUTATING: Final = "MutatingAdmissionPolicy"
+DENY: Final = "Deny"
+WARN: Final = "Warn"
+AUDIT: Final = "Audit"
+"""What may come of it if a policy denies something (admissionregistration/v1, ValidationAction)."""
 
 
 class Rule(NamedTuple):
@@ -99,6 +103,7 @@ class Policy:
         annotations: What is noted in the audit log.
         mutations: What is changed.
         reinvoked: Whether a mutating policy is asked again after a later change.
+        strongest: The strongest action that it may lead to here, whatever its bindings ask for.
     """
 
     kind: str
@@ -113,6 +118,7 @@ class Policy:
     annotations: tuple[Named, ...] = ()
     mutations: tuple[Mutation, ...] = ()
     reinvoked: bool = False
+    strongest: str = DENY
 
 
 class ParamRef(NamedTuple):
@@ -147,19 +153,20 @@ class Binding:
     actions: tuple[str, ...] = field(default=())
 
 
-def policy_of(obj: JSONObject, manifest: Any = None) -> Policy:
+def policy_of(obj: JSONObject, manifest: Any = None, strongest: str = DENY) -> Policy:
     """Read a policy that the API server takes.
 
     Args:
         obj: The manifest's content.
         manifest: Where it stands.
+        strongest: The strongest action that it may lead to.
     """
     spec: JSONObject = obj["spec"]
     param_kind = spec.get("paramKind")
     mutations = _each(spec, "mutations")
     return Policy(
         kind=obj["kind"],
-        name=_name_of(obj),
+        name=name_of(obj),
         manifest=manifest,
         fails_open=spec.get("failurePolicy") == IGNORE,
         match=_match_of(spec["matchConstraints"]),
@@ -179,10 +186,12 @@ def policy_of(obj: JSONObject, manifest: Any = None) -> Policy:
         annotations=_named(spec, "auditAnnotations", "key", "valueExpression"),
         mutations=tuple(_mutation_of(each, path) for each, path in mutations),
         reinvoked=spec.get("reinvocationPolicy") == "IfNeeded",
+        strongest=strongest,
     )
 
 
-def _name_of(obj: JSONObject) -> str:
+def name_of(obj: JSONObject) -> str:
+    """Return the name of a policy or binding that the API server takes."""
     metadata: JSONObject = obj["metadata"]
     name: str = metadata.get("name") or metadata["generateName"]
     return name
@@ -204,12 +213,12 @@ def binding_of(obj: JSONObject, manifest: Any = None) -> Binding:
     match, ref = spec.get("matchResources"), spec.get("paramRef")
     return Binding(
         kind=obj["kind"].removesuffix("Binding"),
-        name=_name_of(obj),
+        name=name_of(obj),
         policy=spec["policyName"],
         manifest=manifest,
         match=None if match is None else _match_of(match),
         param_ref=_param_ref_of(ref) if ref else None,
-        actions=tuple(spec.get("validationActions") or ("Deny",)),
+        actions=tuple(spec.get("validationActions") or (DENY,)),
     )
 
 

@@ -11,6 +11,7 @@ from webhook.api.versions import find, target
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes import POLICY_LIMIT
 from webhook.policy.activation import Evaluation, OutOfBudgetError
+from webhook.policy.audit import MUTATION_FAILURE, Audit
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.conditions import evaluate_conditions
 from webhook.policy.convert import convert
@@ -19,7 +20,7 @@ from webhook.policy.dispatch import Session
 from webhook.policy.evaluate import validate
 from webhook.policy.kinds import kind_of
 from webhook.policy.merge import MergeError, apply
-from webhook.policy.model import MUTATING
+from webhook.policy.model import DENY, MUTATING, WARN
 from webhook.policy.native import MismatchError, check_names, to_json
 from webhook.policy.params import ConfigurationError
 from webhook.policy.patch import PatchError, TestFailedError, apply_patch
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from webhook.policy.authorizer import Authorizer
     from webhook.policy.dispatch import Invocation
     from webhook.policy.load import PolicySet
-    from webhook.policy.model import Mutation
+    from webhook.policy.model import Mutation, Policy
     from webhook.policy.request import JSONObject, Request
 
 _FORBIDDEN: Final = 403
@@ -62,12 +63,7 @@ def admit(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_A
     if not changed.allowed:
         return _as_submitted(changed, request)
     verdict = validate(request.with_object(changed.object), policies, authorizer)
-    joined = verdict._replace(
-        decisions=changed.decisions + verdict.decisions,
-        notes=tuple(dict.fromkeys(changed.notes + verdict.notes)),
-        cost=changed.cost + verdict.cost,
-    )
-    return _as_submitted(joined, request)
+    return _as_submitted(verdict.after(changed), request)
 
 
 def mutate(
@@ -128,6 +124,8 @@ def _mutate(session: Session, *, again: bool = False) -> Verdict:
         "object": mutator.object,
         "notes": tuple(session.notes),
         "cost": session.meter.cost,
+        "warnings": tuple(dict.fromkeys(mutator.warnings)),
+        "audit_annotations": mutator.audit.published(),
     }
     if not mutator.errors:
         return Verdict(allowed=True, **common)
@@ -152,6 +150,8 @@ class _Mutator:
         self.object = session.request.object
         self.decisions: list[Decision] = []
         self.errors: list[Decision] = []
+        self.warnings: list[str] = []
+        self.audit = Audit(MUTATION_FAILURE)
         self._invoked: set[Key] = set()
         self.to_reinvoke: set[Key] = set()
 
@@ -201,7 +201,8 @@ class _Mutator:
                     self._failed(invocation, outcome.error, mutation)
                     continue
                 changed = _changed(obj, mutation, outcome.value, self._session.policies.release)
-            except (OutOfBudgetError, MutationError) as error:
+            except (OutOfBudgetError, MutationError, DecodingError) as error:
+                _bear(error, policy)
                 self._failed(invocation, str(error), mutation)
                 continue
             touched = True
@@ -256,8 +257,19 @@ class _Mutator:
             refuses=True,
         )
         self.decisions.append(decision)
-        if decision.denied:
-            self.errors.append(decision)
+        for action in decision.actions:
+            if action == DENY:
+                self.errors.append(decision)
+            elif action == WARN:
+                self.warnings.append(_refusal(decision))
+            else:
+                self.audit.failure(0, decision)
+
+
+def _bear(error: Exception, policy: Policy) -> None:
+    """Go on after an error that the failure policy decides about, or that cannot refuse anything here."""
+    if isinstance(error, DecodingError) and policy.strongest == DENY:
+        raise error
 
 
 def _key(invocation: Invocation) -> Key:

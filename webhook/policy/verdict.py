@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.policy.model import AUDIT, DENY, WARN
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
@@ -53,7 +54,12 @@ class Decision:
         """What it does: Deny, Warn or Audit; nothing if it denies nothing."""
         if not self.denied:
             return ()
-        return ("Deny",) if self.refuses or self.binding is None else self.binding.actions
+        actions = (DENY,) if self.refuses or self.binding is None else self.binding.actions
+        strongest = self.policy.strongest
+        if strongest == DENY:
+            return actions
+        milder = {each: AUDIT if strongest == AUDIT else each for each in (AUDIT, WARN)} | {DENY: strongest}
+        return tuple(dict.fromkeys(milder[action] for action in actions))
 
     @property
     def refusal(self) -> str:
@@ -90,6 +96,16 @@ class Verdict(NamedTuple):
     object: Any = None
     notes: tuple[str, ...] = ()
     cost: int = 0
+
+    def after(self, earlier: Verdict) -> Verdict:
+        """Return this verdict with what was said before it, when other policies were asked about the request."""
+        return self._replace(
+            warnings=tuple(dict.fromkeys(earlier.warnings + self.warnings)),
+            audit_annotations={**earlier.audit_annotations, **self.audit_annotations},
+            decisions=earlier.decisions + self.decisions,
+            notes=tuple(dict.fromkeys(earlier.notes + self.notes)),
+            cost=earlier.cost + self.cost,
+        )
 
 
 def code_of(reason: str) -> int:
