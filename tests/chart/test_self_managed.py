@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import base64
-import logging
-import ssl
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import apiserver
-from tests.chart.rendering import NAMESPACE, Manifest, rendered
-from webhook.cluster import Manager, Options
+from tests.chart import process
+from tests.chart.rendering import Manifest, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.apiserver import ApiServer
+    from tests.chart.process import Running
 
 RELEASE = rendered()
 KINDS = ("Secret", "Lease", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
@@ -34,68 +33,51 @@ PATHS = {kind: path(RELEASE.one(kind)) for kind in KINDS}
 
 
 @pytest.fixture
-def api(tmp_path: Path) -> Iterator[ApiServer]:
+def api() -> Iterator[ApiServer]:
     """Run an API server that has what the chart makes, and grants what the chart grants."""
-    (tmp_path / "account").mkdir()
-    with apiserver.running(tmp_path / "account", [RELEASE.one("Role"), RELEASE.one("ClusterRole")]) as server:
+    roles = [RELEASE.one("Role"), RELEASE.one("ClusterRole")]
+    with process.open_directory() as account, apiserver.running(account, roles) as server:
         for kind in KINDS:
             server.put(PATHS[kind], RELEASE.one(kind))
         yield server
 
 
 @pytest.fixture
-def manager(api: ApiServer, tmp_path: Path) -> Iterator[Manager]:
-    """Start what draguard runs beside serving, as the container's arguments say, and wait for its certificate."""
-    options = RELEASE.options
-    webhooks = tuple(RELEASE.repeated("manage-webhooks"))
-    managing = Manager(
-        Options(
-            namespace=options["manage-namespace"],
-            secret=options["manage-secret"],
-            lease=options["manage-lease"],
-            names=tuple(RELEASE.repeated("manage-name")),
-            directory=tmp_path / "tls",
-            validating=webhooks,
-            mutating=webhooks,
-            account=api.account,
-            server=api.address,
-        )
-    )
-    managing.obtain(30)
-    managing.tick()
-    try:
-        yield managing
-    finally:
-        managing.stop()
+def draguard(api: ApiServer) -> Iterator[Running]:
+    """Run the entry point until it listens, in a pod with the service account's token and an empty volume in memory."""
+    host, _, port = api.address.rpartition(":")
+    environment = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "POD_NAME": "draguard-1"}
+    with process.open_directory() as directory:
+        volume = directory / "tls"
+        volume.mkdir()
+        volume.chmod(0o1777)
+        with process.running(
+            RELEASE,
+            directory,
+            f"--manage-account={api.account}",
+            authorities=lambda: {base64.b64decode(bundle).decode() for bundle in bundles(api)},
+            in_memory=volume,
+            environment=environment,
+        ) as started:
+            yield started
 
 
-def test_every_webhook_trusts_what_is_served_under_the_service_s_name(
-    api: ApiServer, manager: Manager, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert manager.leading
-    assert not manager.last_error
-    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+def bundles(api: ApiServer) -> list[str]:
+    """Return what the API server trusts for each webhook."""
     webhooks = [webhook for stored in api.objects.values() for webhook in stored.get("webhooks", ())]
     assert {webhook["name"].partition(".")[0] for webhook in webhooks} == RELEASE.webhooks.keys()
-    (bundle,) = {webhook["clientConfig"]["caBundle"] for webhook in webhooks}
-    assert bundle == api.objects[PATHS["Secret"]]["data"]["ca.crt"]
-
-    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    serving.load_cert_chain(tmp_path / "tls/tls.crt", tmp_path / "tls/tls.key")
-    trusting = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
-    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
-    service = RELEASE.one("Service")["metadata"]["name"]
-    client = trusting.wrap_bio(back, there, server_hostname=f"{service}.{NAMESPACE}.svc")
-    server = serving.wrap_bio(there, back, server_side=True)
-    with pytest.raises(ssl.SSLWantReadError):
-        client.do_handshake()
-    with pytest.raises(ssl.SSLWantReadError):
-        server.do_handshake()
-    client.do_handshake()
-    server.do_handshake()
+    return [webhook["clientConfig"]["caBundle"] for webhook in webhooks]
 
 
-def test_the_roles_grant_what_is_needed_and_nothing_else(api: ApiServer, manager: Manager) -> None:
-    manager.stop()
+def test_every_webhook_trusts_what_is_served_under_the_service_s_name(api: ApiServer, draguard: Running) -> None:
+    assert draguard.request("GET", "/readyz") == (200, b"ok\n")
+    assert draguard.probe("/readyz") == (200, b"ok\n")
+    assert set(bundles(api)) == {api.objects[PATHS["Secret"]]["data"]["ca.crt"]}
+    assert api.objects[PATHS["Lease"]]["spec"]["holderIdentity"].startswith("draguard-1")
+
+
+def test_the_roles_grant_what_is_needed_and_nothing_else(api: ApiServer, draguard: Running) -> None:
+    draguard.process.send_signal(signal.SIGINT)
+    assert draguard.process.wait(RELEASE.pod["spec"]["terminationGracePeriodSeconds"]) == 0
     assert api.refused == []
     assert set(api.requests) == {(verb, where) for verb in ("get", "patch") for where in PATHS.values()}
