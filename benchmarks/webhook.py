@@ -1,6 +1,6 @@
 """Reviews a second over TLS, beside webhooks in Go: python -m benchmarks.webhook (needs wrk, and Go if it is at hand).
 
-``draguard serve``, without and with the policy library, is compared with a webhook in Go (benchmarks/go/typed): net/http,
+``draguard serve``, without and with the policy library, is compared with one in Go (benchmarks/go/typed): net/http,
 the review and the pod decoded into types by encoding/json, and one rule where draguard has them all. Both favour Go:
 Kubernetes' own decoders, which controller-runtime and so most webhooks use, take about twice as long.
 draguard's bare HTTP path is compared with a webhook in Go that decodes into maps and admits everything
