@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
 from webhook.admission import Answer
 from webhook.server import create_app
-from webhook.server.connection import Limits
+from webhook.server.connection import Connection, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,6 +73,31 @@ class TestRequests:
         request = post("Content-Length: 2\r\nConnection: close\r\n", b"{}")
         pieces = [request[start : start + 40] for start in range(0, len(request), 40)]
         assert statuses(exchange(served, *pieces)) == [200]
+
+    @pytest.mark.parametrize("last", ["", "Connection: close\r\n"])
+    def test_an_answer_comes_whole(self, served: Served, last: str) -> None:
+        with served.socket() as connection:
+            connection.sendall(post(f"Content-Length: 2\r\n{last}", b"{}"))
+            received = connection.recv(65536)  # of one TLS record at most
+            assert received.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert received.endswith(b'\r\n\r\n["validate", 2, "{}"]')
+
+    def test_a_refusal_comes_whole_before_the_body_does(self, served: Served) -> None:
+        with served.socket() as connection:
+            connection.sendall(post(f"Content-Length: {LIMIT + 1}\r\n"))
+            received = connection.recv(65536)
+            assert statuses(received) == [413]
+            assert received.endswith(b": a body may have 1048576 bytes\n")
+
+    def test_a_head_between_others_gets_its_header_at_once(self, served: Served) -> None:
+        with served.socket() as connection:
+            for _ in range(2):
+                connection.sendall(GET.replace(b"GET", b"HEAD"))
+                received = connection.recv(65536)
+                assert statuses(received) == [200]
+                assert received.endswith(b"\r\n\r\n")
+                connection.sendall(GET)
+                assert connection.recv(65536).endswith(b"\r\n\r\nok\n")
 
     def test_chunks_may_have_extensions_and_trailers(self, served: Served) -> None:
         body = b"2;name=value\r\n{}\r\n000\r\nDigest: x\r\n\r\n"
@@ -305,11 +331,30 @@ class TestOthers:
         ):
             connection = served.socket()
             connection.sendall(sent)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            connection.close()
+            reset(connection)
         assert eventually(lambda: not served.connections)
         assert served.get("/healthz") == (200, b"ok\n")
         assert "Traceback" not in caplog.text
+
+    def test_clients_that_reset_after_an_answer_leave_nothing_behind(self, served: Served) -> None:
+        def kept() -> list[Connection]:
+            gc.collect()
+            own = (each for each in gc.get_objects() if isinstance(each, Connection))
+            return [each for each in own if each.server_state is served.server.server_state]
+
+        for _ in range(20):
+            with served.socket() as connection:
+                connection.sendall(post("Content-Length: 2\r\n", b"{}"))
+                assert statuses(answered(connection)) == [200]
+                reset(connection)
+        assert eventually(lambda: not served.connections)
+        assert eventually(lambda: not kept())
+
+
+def reset(connection: socket.socket) -> None:
+    """Close a connection so that the other side is told of an error."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
 
 
 def flood(served: Served, begun: bytes, more: bytes) -> bytes:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from enum import Enum, auto
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -58,6 +58,47 @@ class Limits:
     connections: int = 1000
 
 
+class Outgoing:
+    """A transport that can hold back what is written, so that an answer goes out whole.
+
+    uvicorn writes the header and the body one by one; together they take one TLS record and one system call.
+
+    Args:
+        transport: The connection's.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._held: list[bytes] | None = None
+        self.is_closing = transport.is_closing  # the one that is asked most
+
+    def __getattr__(self, name: str) -> Any:
+        """Leave everything else to the transport."""
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write, unless that is held back."""
+        if self._held is None:
+            self._transport.write(data)
+        else:
+            self._held.append(data)
+
+    def hold(self) -> None:
+        """Hold back what is written from now on."""
+        self._held = []
+
+    def release(self) -> None:
+        """Write what was held back."""
+        held, self._held = self._held, None
+        if held:
+            self._transport.write(b"".join(held))
+
+    def close(self) -> None:
+        """Close the connection once everything is written."""
+        self.release()
+        self._transport.close()
+
+
 class _Stage(Enum):
     IDLE = auto()
     HEADER = auto()
@@ -98,7 +139,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
-        super().connection_made(transport)
+        outgoing = self.app_state["outgoing"] = Outgoing(transport)
+        super().connection_made(cast("asyncio.Transport", outgoing))
         if len(self.connections) > self._limits.connections:
             _crowds.warning("refused a connection of %s: %d are open", self.client, self._limits.connections)
             transport.abort()
@@ -113,6 +155,7 @@ class Connection(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # of one that ends with an error uvicorn would keep everything till then
 
     def data_received(self, data: bytes) -> None:
         """Take some of a request in."""

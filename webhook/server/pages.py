@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
+    from webhook.server.connection import Outgoing
+
     Scope = Mapping[str, Any]
     Receive = Callable[[], Awaitable[Any]]
     Send = Callable[[Any], Awaitable[None]]
@@ -109,14 +111,18 @@ class Pages:
             headers = [*page.headers, (b"content-length", b"%d" % len(page.body))]
             if (self.closing or not incoming.whole) and CLOSE not in headers:
                 headers.append(CLOSE)
-            await send({"type": "http.response.start", "status": page.status, "headers": headers})
+            outgoing: Outgoing = scope["state"]["outgoing"]
+            outgoing.hold()
+            try:
+                await send({"type": "http.response.start", "status": page.status, "headers": headers})
+                await send({"type": "http.response.body", "body": page.body, "more_body": not incoming.whole})
+            finally:
+                outgoing.release()
             if not incoming.whole:
-                await send({"type": "http.response.body", "body": page.body, "more_body": True})
                 # A connection that is closed while bytes come in is reset, and its client may never see the answer.
                 while not incoming.whole:
                     await incoming.block()
-                page = page._replace(body=b"")
-            await send({"type": "http.response.body", "body": page.body})
+                await send({"type": "http.response.body"})
         except GoneError:
             return
 
