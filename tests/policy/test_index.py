@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -80,3 +81,19 @@ def test_places_that_somebody_makes_up_do_not_fill_the_memory() -> None:
         assert places.find(request._replace(subresource=str(number))) == ()
     assert places.find(request) is not found
     assert places.find(request) == found
+
+
+def test_long_places_are_not_kept() -> None:
+    policies = load([policy(validations=[{"expression": "true"}]), binding()])
+    places = policies.indexes["ValidatingAdmissionPolicy"]
+    request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", object=POD)
+    size = 2**18
+    tracemalloc.start()
+    for number in range(20):
+        long = f"{number}".rjust(size)
+        places.find(request._replace(subresource=long))
+        places.find(request._replace(kind=Kind("", "v1", long)))
+        places.find(request._replace(resource=Resource(long, "v1", "pods")))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 2 * size

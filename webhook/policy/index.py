@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _MAX_PLACES: Final = 1000
 """More than a cluster has; whoever makes places up shall not fill the memory."""
+_MAX_PLACE: Final = 1000
+"""Characters of a place, more than there are in a cluster, where a name has 253 at most and most have 63."""
 
 
 class Candidate(NamedTuple):
@@ -53,9 +55,11 @@ class Index:
         place = request.resource, request.kind, request.operation, request.subresource, not request.namespace
         found = self._known.get(place)
         if found is None:
-            if len(self._known) >= _MAX_PLACES:
-                self._known.clear()
-            found = self._known[place] = tuple(self._candidates(request))
+            found = tuple(self._candidates(request))
+            if _length(request) <= _MAX_PLACE:
+                if len(self._known) >= _MAX_PLACES:
+                    self._known.clear()
+                self._known[place] = found
         return found
 
     def _candidates(self, request: Request) -> Iterator[Candidate]:
@@ -79,3 +83,7 @@ class Index:
         except ConfigurationError as error:
             return str(error)
         return ""
+
+
+def _length(request: Request) -> int:
+    return sum(map(len, (*request.resource, *request.kind, request.operation, request.subresource)))
