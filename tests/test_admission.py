@@ -6,12 +6,16 @@ import base64
 import copy
 import json
 import logging
+import math
 from typing import Any
 
 import jsonpatch
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from webhook.admission import Call, MalformedReviewError, Options, answer, decisions, review
+from tests.reviews import recorded
+from webhook.admission import Call, MalformedReviewError, Options, answer, decisions, parse, review
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
 
 CLAIM: dict[str, Any] = {
@@ -277,13 +281,88 @@ def test_a_malformed_review_is_told_why(malformed: Any, says: str) -> None:
         (b'{"a": NaN}', "NaN is no JSON number"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a": 1' + b"0" * 10_000 + b"}", "not JSON"),
+        (b'{"a": 0.5, "b": -1e400}', "-1e400 is out of range"),
+        (b'{"a": "b\xe9"}', "not UTF-8: byte 8"),
+        (b'{"a": "\\ud800"}', "one half of a surrogate pair"),
+        (b'["\\ud800", ' + b"[" * 100_000, "nested too deeply"),
+        (b'{"a": 1,}', "double quotes: line 1 column "),
     ],
-    ids=["not-utf-8", "cut", "empty", "nan", "deep", "long-number"],
+    ids=[
+        *["not-utf-8", "cut", "empty", "nan", "deep", "long-number", "large-number", "latin-1", "surrogate"],
+        *["surrogate-and-deep", "comma"],
+    ],
 )
 def test_a_body_that_cannot_be_read_is_a_bad_request(body: bytes, says: str) -> None:
     answered = answer(body, Call("validate"), Options())
     assert answered.status == 400
     assert says in answered.body.decode()
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-(10**40), 10**40)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
+    lambda values: st.lists(values, max_size=5) | st.dictionaries(TEXTS, values, max_size=5),
+    max_leaves=20,
+)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Say whether two values are the same JSON: of the same types, with keys in the same order."""
+    return repr(one) == repr(other)
+
+
+@given(VALUES, st.booleans(), st.sampled_from([None, 1]))
+def test_json_is_read_as_the_standard_library_does(value: Any, ascii_only: bool, indent: int | None) -> None:  # noqa: FBT001
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+    assert same(parse(text.encode()), value)
+
+
+NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+
+
+@given(NUMBERS)
+@example("-0")
+@example("-0.0")
+@example("1e22")
+@example("18446744073709551616")
+@example("-9223372036854775809")
+@example("9" * 4300)
+@example("5e-324")
+@example("2.2250738585072011e-308")
+@example("9007199254740993.0")
+def test_numbers_keep_their_values_and_types(text: str) -> None:
+    expected = json.loads(text)
+    if isinstance(expected, float) and math.isinf(expected):
+        with pytest.raises(MalformedReviewError, match="out of range"):
+            parse(text.encode())
+    else:
+        assert same(parse(text.encode()), expected)
+
+
+@given(st.lists(st.sampled_from([*'{}[],:"\\\t 0-.e19', '"a"', "null", "true", "1", '"\\u00', "é"])).map("".join))
+def test_what_is_no_json_is_refused_and_what_is_json_is_not(text: str) -> None:
+    try:
+        expected = json.loads(text)
+    except ValueError:
+        with pytest.raises(MalformedReviewError, match="the request is not JSON: "):
+            parse(text.encode())
+    else:
+        assert same(parse(text.encode()), expected)
+
+
+def test_recorded_reviews_are_read_as_the_standard_library_does() -> None:
+    for each in recorded():
+        for text in (json.dumps(each.review), json.dumps(each.review, ensure_ascii=False, indent=2)):
+            assert same(parse(text.encode()), each.review)
+
+
+def test_of_a_key_that_is_given_twice_the_last_counts() -> None:
+    assert same(parse(b'{"a": 1, "b": 2, "a": 3}'), {"a": 3, "b": 2})
 
 
 def test_an_answer_is_json() -> None:

@@ -13,16 +13,13 @@ Pure: no I/O but a log line for what should never happen.
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from webhook.admission.decisions import Options, decide
 from webhook.admission.enforcement import AUDIT, DENY, MODES, WARN, Enforcement, Mode
 from webhook.admission.record import MALFORMED, Call, Endpoint, Record
 from webhook.admission.requests import API_VERSION, MalformedReviewError, parse, request_in
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from webhook.admission.responses import as_review
 
 __all__ = [
     "AUDIT",
@@ -69,11 +66,13 @@ def answer(body: bytes, call: Call, options: Options) -> Answer:
     """
     record = Record(call.endpoint)
     try:
-        answered = _answered(parse(body), call, options, record)
+        request = request_in(parse(body))
     except MalformedReviewError as error:
         record.decision, record.message = MALFORMED, str(error)
         return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)
-    return Answer(200, json.dumps(answered).encode(), "application/json", record)
+    record.ask(request)
+    response = decide(request, call, options, record)
+    return Answer(200, as_review(request["uid"], response), "application/json", record)
 
 
 def review(review: Any, endpoint: Endpoint, options: Options) -> dict[str, Any]:
@@ -87,11 +86,6 @@ def review(review: Any, endpoint: Endpoint, options: Options) -> dict[str, Any]:
     Raises:
         MalformedReviewError: It is no AdmissionReview with a request.
     """
-    return _answered(review, Call(endpoint), options, Record(endpoint))
-
-
-def _answered(review: Any, call: Call, options: Options, record: Record) -> dict[str, Any]:
-    request: Mapping[str, Any] = request_in(review)
-    record.ask(request)
-    response = decide(request, call, options, record)
+    request = request_in(review)
+    response = decide(request, Call(endpoint), options, Record(endpoint))
     return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": {"uid": request["uid"], **response}}

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from math import isinf
 from typing import Any
+
+import msgspec
 
 API_VERSION = "admission.k8s.io/v1"
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
+
+_decode = msgspec.json.Decoder().decode
 
 
 class MalformedReviewError(ValueError):
@@ -16,18 +21,38 @@ class MalformedReviewError(ValueError):
 def parse(body: bytes) -> Any:
     """Read JSON as strictly as the API server writes it.
 
+    Args:
+        body: The JSON, in UTF-8.
+
     Raises:
-        MalformedReviewError: It is no JSON, or nested too deeply.
+        MalformedReviewError: It is no JSON, has numbers that are too large for Go, or is nested too deeply.
     """
     try:
-        return json.loads(body.decode(), parse_constant=_refuse_constant)
-    except UnicodeDecodeError as error:
-        msg = f"the request is not UTF-8: byte {error.start} cannot be read"
+        try:
+            return _decode(body)
+        except ValueError:
+            fault = _fault(body)
     except RecursionError:
-        msg = "the request is nested too deeply"
-    except ValueError as error:
-        msg = f"the request is not JSON: {error}"
+        fault = "is nested too deeply"
+    msg = f"the request {fault}"
     raise MalformedReviewError(msg)
+
+
+def _fault(body: bytes) -> str:
+    """Say why a body cannot be read: the quick decoder says too little of that."""
+    try:
+        json.loads(body.decode(), parse_float=_check_float, parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        return f"is not UTF-8: byte {error.start} cannot be read"
+    except ValueError as error:
+        return f"is not JSON: {error}"
+    return "is not JSON: a text holds one half of a surrogate pair without the other"
+
+
+def _check_float(text: str) -> None:
+    if isinf(float(text)):
+        msg = f"{text} is out of range"
+        raise ValueError(msg)
 
 
 def _refuse_constant(name: str) -> None:

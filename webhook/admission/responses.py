@@ -6,7 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
-from webhook.admission.requests import kind_of, name_of, part
+from webhook.admission.requests import API_VERSION, kind_of, name_of, part
 from webhook.problem import BAD_REQUEST
 
 if TYPE_CHECKING:
@@ -25,6 +25,19 @@ MAX_ANNOTATION_KEY = 63
 """The API server drops an audit annotation with a longer key (apiserver ``pkg/audit/context.go``, checkKeyFormat)."""
 MAX_ANNOTATION_BYTES = 10 * 1024
 """What an audit annotation of a policy may hold (apiserver ``policy/validating/validator.go``), and so one of ours."""
+
+_REVIEW = f'{{"apiVersion": "{API_VERSION}", "kind": "AdmissionReview", "response": {{"uid": %s, %s}}'
+
+
+def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
+    """Write an AdmissionReview with a response.
+
+    Args:
+        uid: The request's.
+        response: What is answered, ``uid`` apart.
+    """
+    plain = response == {"allowed": True}  # as nearly all are
+    return (_REVIEW % (json.dumps(uid), '"allowed": true}' if plain else json.dumps(response)[1:])).encode()
 
 
 def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -> dict[str, Any]:
