@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel import operators
@@ -68,7 +69,8 @@ def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | Cos
     return cost
 
 
-def _dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., Value]:
+@lru_cache(maxsize=1024)
+def _dispatcher(function: str, overloads: tuple[Overload, ...]) -> Callable[..., Value]:
     candidates = [
         (overload.parameters, overload.implementation) for overload in overloads if overload.implementation is not None
     ]
@@ -95,6 +97,7 @@ def _dispatcher(function: str, overloads: Sequence[Overload]) -> Callable[..., V
     return dispatch
 
 
+@lru_cache(maxsize=1024)
 def _guard(overload: Overload) -> tuple[type | None, ...] | None:
     """The Python classes with which an overload can be called at once; None where that is not told by classes."""
     classes: list[type | None] = []
@@ -107,7 +110,7 @@ def _guard(overload: Overload) -> tuple[type | None, ...] | None:
 
 
 def make_call(
-    function: str, overloads: Sequence[Overload], arguments: list[Closure], by_name: CallCost | None
+    function: str, overloads: tuple[Overload, ...], arguments: list[Closure], by_name: CallCost | None
 ) -> Closure:
     """The closure of a call.
 

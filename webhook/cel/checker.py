@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel import ast, types
 from webhook.cel.inference import Inference, most_general
 from webhook.cel.types import Kind, Type
+from webhook.cel.values import UInt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,18 +17,16 @@ if TYPE_CHECKING:
     from webhook.cel.environment import Environment
     from webhook.cel.errors import Issues
 
-_LITERALS: Final[dict[str, Type]] = {
-    "NoneType": types.NULL,
-    "bool": types.BOOL,
-    "int": types.INT,
-    "UInt": types.UINT,
-    "float": types.DOUBLE,
-    "str": types.STRING,
-    "bytes": types.BYTES,
+_LITERALS: Final[dict[type, Type]] = {
+    type(None): types.NULL,
+    bool: types.BOOL,
+    int: types.INT,
+    UInt: types.UINT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
 }
 _UNKNOWN: Final = types.UNKNOWN_KINDS | {Kind.ERROR}
-_NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})
-_COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 
 
 def check(root: Expression, environment: Environment, issues: Issues) -> list[tuple[str, Expression]]:
@@ -90,12 +89,17 @@ class _Checker:
         self._issues.report(offset, f"expected type '{expected}' but found '{found}'")
 
     def _literal(self, node: ast.Literal) -> Type:
-        return _LITERALS[type(node.value).__name__]
+        return _LITERALS[type(node.value)]
 
     # -- names
 
     def _ident(self, node: ast.Ident) -> Type:
-        return self._resolve(node, node.name) or self._undeclared(node, node.name)
+        name = node.name
+        local = self._locals.get(name)
+        if local is not None:
+            node.resolved = name
+            return local
+        return self._resolve(node, name) or self._undeclared(node, name)
 
     def _resolve(self, node: ast.Ident | ast.Select, name: str) -> Type | None:
         """Looks a full name up and notes in the node what it is."""
@@ -121,18 +125,22 @@ class _Checker:
         return None
 
     def _select(self, node: ast.Select) -> Type:
-        if not node.test:
+        if not node.test and self._may_be_qualified(node):
             name = ast.qualified_name(node)
-            if name is not None and self._may_be_qualified(name):
-                type_ = self._resolve(node, name)
-                if type_ is not None:
-                    return type_
+            type_ = None if name is None else self._resolve(node, name)
+            if type_ is not None:
+                return type_
         type_ = self._field(node, node.operand, node.field, optional=False)
         return types.BOOL if node.test else self._inference.substitute(type_)
 
-    def _may_be_qualified(self, name: str) -> bool:
+    def _may_be_qualified(self, node: Expression) -> bool:
+        """Whether a chain of selections may be a name with dots; of most the first part tells that it is not."""
         environment = self._environment
-        return bool(environment.options.container) or name.lstrip(".").partition(".")[0] in environment.dotted_roots
+        if environment.options.container:
+            return True
+        while type(node) is ast.Select:
+            node = node.operand
+        return type(node) is ast.Ident and node.name.lstrip(".") in environment.dotted_roots
 
     def _field(self, node: Expression, operand: Expression, field: str, *, optional: bool) -> Type:
         target, was_optional = types.unwrap_optional(self._inference.substitute(self._check(operand)))
@@ -172,7 +180,8 @@ class _Checker:
         for argument in node.arguments:
             self._check(argument)
         if node.target is not None:
-            prefix = ast.qualified_name(node.target)
+            has_namespace = node.function in self._environment.namespaced
+            prefix = ast.qualified_name(node.target) if has_namespace else None
             function = None if prefix is None else self._function(f"{prefix}.{node.function}")
             if function is not None:
                 node.function, node.target = function, None
@@ -201,26 +210,17 @@ class _Checker:
         result: Type | None = None
         found: list[Overload] = []
         inference = self._inference
-        for overload in self._environment.functions[node.function]:
-            if overload.member is (node.target is None) or len(overload.parameters) != len(given):
+        for signature in self._environment.signatures(node.function, len(given), member=node.target is not None):
+            own = inference.result(signature, given)
+            if own is None:
                 continue
-            if node.function in _COMPARISONS and self._is_cross_type(overload):
-                continue
-            made: dict[Type, Type] = {}
-            if not inference.all_assignable(given, [inference.instantiate(each, made) for each in overload.parameters]):
-                continue
-            found.append(overload)
-            own = inference.substitute(inference.instantiate(overload.result, made))
+            found.append(signature.overload)
             if result is None:
                 result = own
             elif result.kind not in types.UNKNOWN_KINDS and own != result:
                 result = types.DYN
         node.overloads = tuple(found)
         return result or self._no_overload(node, given)
-
-    def _is_cross_type(self, overload: Overload) -> bool:
-        first, second = overload.parameters
-        return not self._environment.options.cross_type_numeric and first != second and first in _NUMERIC
 
     def _no_overload(self, node: ast.Call, given: list[Type]) -> Type:
         shown = [str(self._inference.substitute(each, to_dyn=True)) for each in given]

@@ -107,27 +107,42 @@ class Compiler:
         return isinstance(node, ast.Ident) or (isinstance(node, ast.Select) and not node.test)
 
     def _chain(self, node: Expression) -> Chain:
+        """The chain that ends with a node: back to where it starts, then its links in their order."""
+        steps: list[ast.Select | ast.Call] = []
+        start = self._start(node)
+        while start is None:
+            assert isinstance(node, (ast.Select, ast.Call))  # noqa: S101  # else it is a start
+            steps.append(node)
+            node = node.operand if isinstance(node, ast.Select) else node.arguments[0]
+            start = self._start(node)
+        if not steps:
+            return start
+        strict = self._environment.options.strict_presence_test
+        links = [
+            Link(step.field, None, False, strict) if isinstance(step, ast.Select) else self._link(step, strict=strict)  # noqa: FBT003  # not optional
+            for step in reversed(steps)
+        ]
+        return Chain((*start.links, *links), start.slot, start.name, start.root, start.own_cost)
+
+    def _start(self, node: Expression) -> Chain | None:
+        """The chain that starts with a node; None for a link."""
         if isinstance(node, (ast.Ident, ast.Select)):
             found = self._variable(node)
             if found is not None:
                 return found
-        if isinstance(node, ast.Select) and not node.test:
-            return self._chain(node.operand).extended(self._field(node))
-        if isinstance(node, ast.Call) and self._is_attribute(node):
-            if node.function == "_?_:_":
-                return Chain((), root=self._conditional(node), own_cost=0)
-            operand, key = node.arguments
-            return self._chain(operand).extended(self._link(key, optional=node.function != "_[_]"))
+            if isinstance(node, ast.Select) and not node.test:
+                return None
+        elif isinstance(node, ast.Call) and self._is_attribute(node):
+            return Chain((), root=self._conditional(node), own_cost=0) if node.function == "_?_:_" else None
         return Chain((), root=self.compile(node))
 
-    def _link(self, key: Expression, *, optional: bool) -> Link:
+    def _link(self, node: ast.Call, *, strict: bool) -> Link:
+        key = node.arguments[1]
+        optional = node.function != "_[_]"
         constant = self._constant(key)
         if constant is not NOT_CONSTANT:
-            return Link(constant, None, optional, self._environment.options.strict_presence_test)
-        return Link(None, self._resolved(key), optional, self._environment.options.strict_presence_test)
-
-    def _field(self, node: ast.Select) -> Link:
-        return Link(node.field, strict=self._environment.options.strict_presence_test)
+            return Link(constant, None, optional, strict)
+        return Link(None, self._resolved(key), optional, strict)
 
     def _variable(self, node: ast.Ident | ast.Select) -> Chain | None:
         if not self._is_checked:
@@ -165,8 +180,9 @@ class Compiler:
         return Chain((), root=self._lookup(candidates, self._qualified(node), type_))
 
     def _qualified(self, node: ast.Select) -> Closure:
-        chain = self._chain(node.operand).extended(self._field(node))
-        return attributes.emit(chain, own_cost=0)
+        chain = self._chain(node.operand)
+        link = Link(node.field, strict=self._environment.options.strict_presence_test)
+        return attributes.emit(chain._replace(links=(*chain.links, link)), own_cost=0)
 
     def _lookup(self, candidates: list[str], otherwise: Closure, type_: Type | None) -> Closure:
         def lookup(frame: Frame) -> Value:

@@ -56,21 +56,18 @@ class Constants:
             return self._type_name(node)
         if not self._environment.options.fold_constants:
             return NOT_CONSTANT
-        if isinstance(node, ast.ListExpression):
-            return self._list(node)
-        if isinstance(node, ast.MapExpression):
-            return self._map(node)
         if isinstance(node, ast.Call):
             if node.function in _CONVERSIONS and node.target is None and len(node.arguments) == 1:
                 return self._conversion(node)
             if node.function == "@in" and is_in_list(node) and self.value(node.arguments[1]) == []:
                 return False
-        return NOT_CONSTANT
+            return NOT_CONSTANT
+        if isinstance(node, ast.ListExpression):
+            return self._list(node)
+        return self._map(node) if isinstance(node, ast.MapExpression) else NOT_CONSTANT
 
     def _type_name(self, node: ast.Ident | ast.Select) -> Value:
-        if self._is_checked:
-            return node.resolved if isinstance(node.resolved, Type) else NOT_CONSTANT
-        return NOT_CONSTANT
+        return node.resolved if self._is_checked and type(node.resolved) is Type else NOT_CONSTANT
 
     def _list(self, node: ast.ListExpression) -> Value:
         if node.optional:

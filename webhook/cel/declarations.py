@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel.values import Struct, Value
 
@@ -70,6 +70,13 @@ class Overload:
     member: bool = False
     cost: int | CostFunction = 1
     estimate: Estimate | None = None
+
+
+class Signature(NamedTuple):
+    """An overload, and the type parameters in its parameters, each once, in the order in which they first come."""
+
+    overload: Overload
+    type_parameters: tuple[Type, ...]
 
 
 class Function:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel import limits, types
 from webhook.cel.checker import check
 from webhook.cel.compiler import compile_program
-from webhook.cel.declarations import Library, Options, Overload, StructType
+from webhook.cel.declarations import Library, Options, Overload, Signature, StructType
 from webhook.cel.errors import NOWHERE, CompileError, Issue, Issues
+from webhook.cel.inference import type_parameters
 from webhook.cel.parser import parse
 from webhook.cel.standard import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webhook.cel.ast import Expression
-    from webhook.cel.declarations import CallCost, CallEstimateFunction, Validator
+    from webhook.cel.declarations import CallCost, CallEstimateFunction, Function, Validator
     from webhook.cel.macros import Macro
     from webhook.cel.program import Program
     from webhook.cel.types import Type
+
+_COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+_NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -65,46 +70,56 @@ class Environment:
     ) -> None:
         limits.ensure_recursion()
         self.options = options or Options()
-        self.libraries = (
-            *((STANDARD,) if standard else ()),
-            *libraries,
-            Library("variables", variables=variables or {}),
-        )
-        self.functions: dict[str, list[Overload]] = {}
-        self.macros: dict[tuple[str, int, bool], Macro] = {}
-        self.variables: dict[str, Type] = {}
-        self.types: dict[str, Type] = {}
-        self.structs: dict[str, StructType] = {}
-        self.validators: dict[str, list[Validator]] = {}
-        self.call_costs: dict[str, CallCost] = {}
-        self.call_estimates: dict[str, CallEstimateFunction] = {}
+        self.functions: Mapping[str, tuple[Overload, ...]] = {}
+        self.namespaced: frozenset[str] = frozenset()
+        """The last parts of the names of functions with dots."""
+        self.macros: Mapping[tuple[str, int, bool], Macro] = {}
+        self.variables: Mapping[str, Type] = {}
+        self.types: Mapping[str, Type] = {}
+        self.structs: Mapping[str, StructType] = {}
+        self.validators: Mapping[str, tuple[Validator, ...]] = {}
+        self.call_costs: Mapping[str, CallCost] = {}
+        self.call_estimates: Mapping[str, CallEstimateFunction] = {}
         self.optional_syntax = False
-        for library in self.libraries:
-            self._add(library)
+        self.dotted_roots: frozenset[str] = frozenset()
+        """The first parts of the names of all else with dots."""
+        self._prefixes: tuple[str, ...] = ()
+        self._signatures: dict[tuple[str, int, bool], tuple[Signature, ...]] = {}
+        self._add((*((STANDARD,) if standard else ()), *libraries, Library("variables", variables=variables or {})))
+
+    def _add(self, libraries: Sequence[Library]) -> None:
+        """Adds to an environment in the making; what others share with it is replaced and not changed."""
+        functions = [function for library in libraries for function in library.functions]
+        if functions:
+            self._add_functions(functions)
+        validators = dict(self.validators)
+        for library in libraries:
+            self.macros = {**self.macros, **{(each.name, each.arity, each.member): each for each in library.macros}}
+            self.variables = {**self.variables, **library.variables}
+            self.types = {**self.types, **{each.name: types.type_of(each) for each in library.types}}
+            self.structs = {**self.structs, **{each.type.name: each for each in library.structs}}
+            self.call_costs = {**self.call_costs, **library.call_costs}
+            self.call_estimates = {**self.call_estimates, **library.call_estimates}
+            self.optional_syntax = self.optional_syntax or library.optional_syntax
+            for validator in library.validators:
+                known = validators.get(validator.function, ())
+                validators[validator.function] = known if validator in known else (*known, validator)
+        self.validators = validators
         container = self.options.container
         parts = container.split(".") if container else []
-        self._prefixes = [".".join(parts[:count]) + "." for count in range(len(parts), 0, -1)]
-        dotted = [*self.variables, *self.types, *self.structs]
-        self.dotted_roots = {name.partition(".")[0] for name in dotted if "." in name}
-        self.dotted_roots.update(name for name, declared in self.structs.items() if declared.family)
+        self._prefixes = tuple(".".join(parts[:count]) + "." for count in range(len(parts), 0, -1))
+        dotted = {name.partition(".")[0] for name in (*self.variables, *self.types, *self.structs) if "." in name}
+        self.dotted_roots = frozenset(dotted.union(name for name, each in self.structs.items() if each.family))
 
-    def _add(self, library: Library) -> None:
-        for function in library.functions:
-            overloads = self.functions.setdefault(function.name, [])
-            known = {overload.id for overload in overloads}
-            overloads.extend(overload for overload in function.overloads if overload.id not in known)
-        for macro in library.macros:
-            self.macros[macro.name, macro.arity, macro.member] = macro
-        self.variables.update(library.variables)
-        self.types.update({type_.name: types.type_of(type_) for type_ in library.types})
-        self.structs.update({struct.type.name: struct for struct in library.structs})
-        for validator in library.validators:
-            of_function = self.validators.setdefault(validator.function, [])
-            if validator not in of_function:
-                of_function.append(validator)
-        self.call_costs.update(library.call_costs)
-        self.call_estimates.update(library.call_estimates)
-        self.optional_syntax = self.optional_syntax or library.optional_syntax
+    def _add_functions(self, added: Iterable[Function]) -> None:
+        functions = dict(self.functions)
+        for function in added:
+            known = functions.get(function.name, ())
+            ids = {overload.id for overload in known}
+            functions[function.name] = (*known, *(each for each in function.overloads if each.id not in ids))
+        self.functions = functions
+        self.namespaced = frozenset(name.rpartition(".")[2] for name in functions if "." in name)
+        self._signatures = {}
 
     def extend(
         self,
@@ -119,15 +134,42 @@ class Environment:
             variables: Added, or given another type.
             **options: Fields of `Options` to change.
         """
-        extended = object.__new__(Environment)
-        Environment.__init__(
-            extended,
-            (*self.libraries, *libraries),
-            variables=variables,
-            options=dataclasses.replace(self.options, **options),
-            standard=False,
-        )
+        extended = copy.copy(self)
+        if options:
+            extended._change(options)  # noqa: SLF001  # it is in the making
+        extended._add((*libraries, Library("variables", variables=variables or {})))  # noqa: SLF001  # as above
         return extended
+
+    def _change(self, options: dict[str, Any]) -> None:
+        self.options = dataclasses.replace(self.options, **options)
+        self._signatures = {}
+
+    def signatures(self, function: str, arity: int, *, member: bool) -> tuple[Signature, ...]:
+        """The overloads of a function that may be called in one way.
+
+        Args:
+            function: Its full name.
+            arity: The number of arguments, the target of a member counted.
+            member: Whether it is called on a target.
+        """
+        key = (function, arity, member)
+        found = self._signatures.get(key)
+        if found is None:
+            found = tuple(
+                Signature(each, type_parameters(each.parameters))
+                for each in self.functions[function]
+                if each.member is member and len(each.parameters) == arity and self._is_used(function, each)
+            )
+            if found:  # calls that cannot be are without number
+                self._signatures[key] = found
+        return found
+
+    def _is_used(self, function: str, overload: Overload) -> bool:
+        """Whether an overload takes part; comparisons of numbers of different types do not everywhere."""
+        if self.options.cross_type_numeric or function not in _COMPARISONS:
+            return True
+        first, second = overload.parameters
+        return first == second or first not in _NUMERIC
 
     def candidates(self, name: str) -> list[str]:
         """The full names that a name may stand for inside the container, most specific first."""

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from webhook.cel import types
 from webhook.cel.types import Kind, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webhook.cel.declarations import Signature
 
 _ALWAYS_FIT = types.UNKNOWN_KINDS | {Kind.ERROR}
 _SAYS_NOTHING = types.UNKNOWN_KINDS | {Kind.PARAMETER}
@@ -21,7 +28,7 @@ class Inference:
     def fresh(self) -> Type:
         """A type parameter not used before."""
         self._made += 1
-        return types.parameter(f"_var{self._made - 1}")
+        return _numbered(self._made - 1)
 
     def assignable(self, first: Type, second: Type) -> bool:
         """Whether the types agree; if so, what that says of their parameters is remembered."""
@@ -35,7 +42,29 @@ class Inference:
         self._meanings = before
         return False
 
-    def all_assignable(self, first: list[Type], second: list[Type]) -> bool:
+    def result(self, signature: Signature, given: list[Type]) -> Type | None:
+        """The type of a call's value, by what its arguments tell of the type parameters; None if they do not fit."""
+        overload, parameters = signature
+        if True in [each.generic for each in given]:
+            made: dict[Type, Type] = {}
+            wanted = [self.instantiate(each, made) for each in overload.parameters]
+            if not self._all_agree(given, wanted):
+                return None
+            return self.substitute(self.instantiate(overload.result, made))
+        # Nothing to be remembered: what the overload's own parameters stand for is told by these arguments alone.
+        first = self._made
+        self._made += len(parameters)
+        meanings: dict[Type, Type] = {}
+        for one, other in zip(given, overload.parameters, strict=True):
+            if one is not other and not self._fits(one, other, meanings):
+                return None
+        if not overload.result.generic:
+            return overload.result
+        for number, each in enumerate(parameters, first):
+            meanings.setdefault(each, _numbered(number))
+        return self.instantiate(overload.result, meanings)
+
+    def _all_agree(self, first: list[Type], second: list[Type]) -> bool:
         """As `assignable`, for as many arguments of a call as it has parameters: all of them or nothing."""
         before = self._meanings.copy()
         if all(one is other or self._agree(one, other) for one, other in zip(first, second, strict=True)):
@@ -89,6 +118,38 @@ class Inference:
             )
         return True
 
+    def _fits(self, given: Type, expected: Type, meanings: dict[Type, Type]) -> bool:
+        """As `_agree`, for a type without parameters and one of an overload, which are not yet replaced by fresh ones.
+
+        Args:
+            given: The type of an argument.
+            expected: The type that the overload declares.
+            meanings: What the overload's parameters stand for; is added to.
+        """
+        if not expected.generic:
+            return self._agree(given, expected)
+        if expected.kind is Kind.PARAMETER:
+            return self._means(given, expected, meanings)
+        if given.kind in _ALWAYS_FIT:
+            return True
+        if given.kind is Kind.NULL:
+            return expected.kind in _NULLABLE
+        if given.kind is not expected.kind or given.name != expected.name:
+            return False
+        return given.kind not in _COMPOSED or (
+            len(given.parameters) == len(expected.parameters)
+            and all(self._fits(*pair, meanings) for pair in zip(given.parameters, expected.parameters, strict=True))
+        )
+
+    def _means(self, given: Type, parameter: Type, meanings: dict[Type, Type]) -> bool:
+        meaning = meanings.setdefault(parameter, given)
+        if given == meaning:
+            return True
+        if not self._agree(given, meaning):
+            return False
+        meanings[parameter] = most_general(given, meaning)
+        return True
+
     def _stands_for(self, type_: Type, parameter: Type) -> tuple[bool, bool]:
         """Whether the parameter can stand for the type, and whether it already stood for something."""
         if type_ == parameter:
@@ -115,6 +176,21 @@ class Inference:
             meaning = self._meanings.get(type_)
             return meaning is None or self._is_free_of(parameter, meaning)
         return all(self._is_free_of(parameter, each) for each in type_.parameters)
+
+
+def type_parameters(declared: Sequence[Type]) -> tuple[Type, ...]:
+    """The parameters in some types, each once, in the order in which they first come."""
+    found: dict[Type, None] = {}
+    for each in declared:
+        if each.kind is Kind.PARAMETER:
+            found[each] = None
+        elif each.generic:
+            found |= dict.fromkeys(type_parameters(each.parameters))
+    return tuple(found)
+
+
+def _numbered(number: int) -> Type:
+    return types.parameter(f"_var{number}")
 
 
 def most_general(first: Type, second: Type) -> Type:

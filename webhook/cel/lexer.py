@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate, compress
+from string import ascii_letters
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,18 +18,34 @@ _STRING: Final = (
     rf"|'(?:{_ESCAPE}|[^\\'\n\r])*'"
     r"""|[rR](?:\"{3}(?:.|\n)*?\"{3}|'{3}(?:.|\n)*?'{3}|"[^"\n\r]*"|'[^'\n\r]*')"""
 )
-_TOKEN: Final = re.compile(
-    r"(?P<SPACE>(?:[\t \r\n\f]+|//[^\n]*)+)"
-    rf"|(?P<STRING>{_STRING})"
-    rf"|(?P<BYTES>[bB](?:{_STRING}))"
-    r"|(?P<NUM_FLOAT>[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
-    r"|(?P<NUM_UINT>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])"
-    r"|(?P<NUM_INT>0x[0-9a-fA-F]+|[0-9]+)"
-    r"|(?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/ ]+`)"
-    r"|(?P<MARK>&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}])",
-)
-_KEYWORDS: Final = frozenset({"true", "false", "null", "in"})
+_PATTERNS: Final = {
+    "SPACE": r"[\t \r\n\f]+|//[^\n]*",
+    "STRING": _STRING,
+    "BYTES": rf"[bB](?:{_STRING})",
+    "NUM_FLOAT": r"[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)|\.[0-9]+(?:[eE][+-]?[0-9]+)?",
+    "NUM_UINT": r"(?:0x[0-9a-fA-F]+|[0-9]+)[uU]",
+    "NUM_INT": r"0x[0-9a-fA-F]+|[0-9]+",
+    "IDENTIFIER": r"[A-Za-z_][A-Za-z0-9_]*",
+    "ESC_IDENTIFIER": r"`[A-Za-z0-9_.\-/ ]+`",
+    "MARK": r"&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}]",
+}
+_TOKEN: Final = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items()))
+# First what is most frequent and can be told by its first characters: names that are no prefix of a string, marks.
+_FREQUENT: Final = r"[AC-QS-Zac-qs-z_][A-Za-z0-9_]*|[\t \r\n\f]+|\.(?![0-9])|[()\[\]{},:?]"
+_WORD: Final = re.compile("|".join((_FREQUENT, *_PATTERNS.values(), ".")))
+"""A token, or else the one character that none begins with."""
+_WRONG: Final = "WRONG"
+_KINDS: Final = {
+    **{word: word for word in ("&&", "||", "==", "!=", "<=", ">=", *"-+*/%<>!?:.,()[]{}")},
+    **{word: word for word in ("true", "false", "null", "in")},
+    **dict.fromkeys("\"'`", _WRONG),
+}
+_KINDS_BY_START: Final = {
+    **dict.fromkeys({*ascii_letters, "_"} - {*"bBrR"}, "IDENTIFIER"),
+    **dict.fromkeys("\"'", "STRING"),
+    **dict.fromkeys("\t \r\n\f", "SPACE"),
+    "`": "ESC_IDENTIFIER",
+}
 # How far the lexer reads before it sees that no token can come of it: an unfinished string, half an escape.
 _HALF_ESCAPE: Final = r"(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?)?"
 _DEAD_END: Final = re.compile(
@@ -56,28 +74,51 @@ def tokenize(text: str, issues: Issues) -> Tokens:
         text: The expression.
         issues: Takes the errors.
     """
+    words = _WORD.findall(text)
+    kinds = [_KINDS.get(word) or _KINDS_BY_START.get(word[0]) or _kind(word) for word in words]
+    if _WRONG in kinds:
+        return _tokenize_carefully(text, issues)
+    offsets = [0, *accumulate(map(len, words))]
+    if "SPACE" in kinds:
+        is_token = [kind != "SPACE" for kind in kinds]
+        words = list(compress(words, is_token))
+        offsets = [*compress(offsets, is_token), len(text)]
+        kinds = list(compress(kinds, is_token))
+    kinds.append(END)
+    words.append(END)
+    return Tokens(kinds, words, offsets)
+
+
+def _kind(word: str) -> str:
+    """The kind of a word that its first character does not tell."""
+    if word.isidentifier() and word.isascii():
+        return "IDENTIFIER"
+    found = _TOKEN.fullmatch(word)
+    return _WRONG if found is None else found.lastgroup or _WRONG
+
+
+def _tokenize_carefully(text: str, issues: Issues) -> Tokens:
+    """Splits a text in which there is something that is no token."""
     tokens = Tokens([], [], [])
-    add_kind, add_text, add_offset = tokens.kinds.append, tokens.texts.append, tokens.offsets.append
-    match = _TOKEN.match
     offset, end = 0, len(text)
     while offset < end:
-        found = match(text, offset)
+        found = _TOKEN.match(text, offset)
         if found is None:
             dead_end = _DEAD_END.match(text, offset)
             wrong = dead_end[0] if dead_end else text[offset]
             issues.report(offset, f"Syntax error: token recognition error at: '{escape(wrong)}'")
             offset += len(wrong)
             continue
-        kind = found.lastgroup
+        word = found[0]
+        kind = found.lastgroup or ""
         if kind != "SPACE":
-            word = found[0]
-            add_kind(word if kind == "MARK" or word in _KEYWORDS else kind or "")
-            add_text(word)
-            add_offset(offset)
+            tokens.kinds.append(_KINDS.get(word, kind))
+            tokens.texts.append(word)
+            tokens.offsets.append(offset)
         offset = found.end()
-    add_kind(END)
-    add_text(END)
-    add_offset(end)
+    tokens.kinds.append(END)
+    tokens.texts.append(END)
+    tokens.offsets.append(end)
     return tokens
 
 

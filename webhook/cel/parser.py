@@ -29,11 +29,13 @@ _OPERAND: Final = frozenset(
 )
 _OPENING: Final = frozenset({"(", "[", "{"})
 _FIELD: Final = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
-_RELATIONS: Final = {
-    "<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in",
-}  # fmt: skip
-_CALCULATIONS: Final = {
-    "*": ("_*_", 2), "/": ("_/_", 2), "%": ("_%_", 2), "+": ("_+_", 1), "-": ("_-_", 1),
+_OR, _AND, _RELATION, _SUM, _PRODUCT = range(5)
+"""How tightly operators bind."""
+_OPERATORS: Final = {
+    "||": ("_||_", _OR), "&&": ("_&&_", _AND),
+    "<": ("_<_", _RELATION), "<=": ("_<=_", _RELATION), ">=": ("_>=_", _RELATION), ">": ("_>_", _RELATION),
+    "==": ("_==_", _RELATION), "!=": ("_!=_", _RELATION), "in": ("@in", _RELATION),
+    "+": ("_+_", _SUM), "-": ("_-_", _SUM), "*": ("_*_", _PRODUCT), "/": ("_/_", _PRODUCT), "%": ("_%_", _PRODUCT),
 }  # fmt: skip
 _END: Final = frozenset({END})
 _IN_ARGUMENTS: Final = frozenset({",", ")"})
@@ -108,9 +110,10 @@ class _Parser:
         """The node, higher than its parts."""
         height = 0
         for part in parts:
-            height = max(height, part.height)
-        node.height = height + by
-        if node.height > limits.MAX_DEPTH:
+            if part.height > height:  # noqa: PLR1730  # a call of `max` would take longer than all the rest
+                height = part.height
+        node.height = height = height + by
+        if height > limits.MAX_DEPTH:
             self._issues.report(NOWHERE, "max recursion depth exceeded")
             raise StopParsingError
         return node
@@ -122,87 +125,75 @@ class _Parser:
         self._tokens.follow.pop()
         return node
 
-    # -- operators, from the loosest to the tightest
+    # -- operators
 
     def _expression(self) -> Expression:
+        tokens = self._tokens
         self._expression_depth += 1
         if self._expression_depth > limits.MAX_DEPTH:
             raise self._too_deep()
-        node = self._or()
-        if self._tokens.kind == "?":
-            offset = self._tokens.advance()
-            self._tokens.follow.append(_COLON)
-            then = self._or()
-            self._tokens.follow.pop()
-            self._tokens.expect(":")
+        node = self._operation(_OR)
+        if tokens.kind == "?":
+            offset = tokens.advance()
+            tokens.follow.append(_COLON)
+            then = self._operation(_OR)
+            tokens.follow.pop()
+            tokens.expect(":")
             otherwise = self._expression()
             node = self._raised(ast.Call(offset, "_?_:_", [node, then, otherwise]), node, then, otherwise)
         self._expression_depth -= 1
         return node
 
-    def _or(self) -> Expression:
-        node = self._and()
-        if self._tokens.kind != "||":
-            return node
-        offset = self._tokens.offset
-        terms = [node]
-        while self._tokens.kind == "||":
-            self._tokens.advance()
-            terms.append(self._and())
-        return self._raised(ast.Call(offset, "_||_", terms), *terms, by=0)
+    def _operation(self, level: int) -> Expression:
+        """An operand, and what the operators after it that bind at least so tightly make of it.
 
-    def _and(self) -> Expression:
-        node = self._relation()
-        if self._tokens.kind != "&&":
-            return node
-        offset = self._tokens.offset
-        terms = [node]
-        while self._tokens.kind == "&&":
-            self._tokens.advance()
-            terms.append(self._relation())
-        return self._raised(ast.Call(offset, "_&&_", terms), *terms, by=0)
-
-    def _relation(self) -> Expression:
-        self._enter_relation()
-        node = self._calculation(1)
-        while self._tokens.kind in _RELATIONS:
-            function = _RELATIONS[self._tokens.kind]
-            offset = self._tokens.advance()
-            self._enter_relation()
-            right = self._calculation(1)
-            self._relation_depth -= 1
-            node = self._raised(ast.Call(offset, function, [node, right]), node, right)
-        self._relation_depth -= 1
+        The depths are those of cel-go's parser, which counts the relations and the calculations that are open.
+        """
+        tokens = self._tokens
+        relations, calculations = self._relation_depth, self._calculation_depth
+        self._calculation_depth = calculations + 1
+        if level <= _RELATION:
+            self._relation_depth = relations + 1
+        if self._relation_depth > limits.MAX_DEPTH or self._calculation_depth > limits.MAX_DEPTH:
+            raise self._too_deep()
+        node = self._operand()
+        found = _OPERATORS.get(tokens.kind)
+        while found is not None and found[1] >= level:
+            function, own_level = found
+            if own_level < _RELATION:
+                self._relation_depth, self._calculation_depth = relations, calculations
+                node = self._terms(node, function, own_level)
+            else:
+                offset = tokens.advance()
+                if own_level == _RELATION:
+                    self._relation_depth, self._calculation_depth = relations + 2, calculations
+                right = self._operation(own_level + 1)
+                node = self._raised(ast.Call(offset, function, [node, right]), node, right)
+            found = _OPERATORS.get(tokens.kind)
+        self._relation_depth, self._calculation_depth = relations, calculations
         return node
 
-    def _enter_relation(self) -> None:
-        self._relation_depth += 1
-        if self._relation_depth > limits.MAX_DEPTH:
-            raise self._too_deep()
+    def _terms(self, first: Expression, function: str, level: int) -> Expression:
+        """A chain of `&&` or of `||`, which is one node."""
+        tokens = self._tokens
+        mark, offset = tokens.kind, tokens.offset
+        terms = [first]
+        while tokens.kind == mark:
+            tokens.advance()
+            terms.append(self._operation(level + 1))
+        return self._raised(ast.Call(offset, function, terms), *terms, by=0)
 
-    def _calculation(self, level: int) -> Expression:
-        self._calculation_depth += 1
-        if self._calculation_depth > limits.MAX_DEPTH:
-            raise self._too_deep()
-        node = self._unary()
-        while self._tokens.kind in _CALCULATIONS:
-            function, own_level = _CALCULATIONS[self._tokens.kind]
-            if own_level < level:
-                break
-            offset = self._tokens.advance()
-            right = self._calculation(own_level + 1)
-            node = self._raised(ast.Call(offset, function, [node, right]), node, right)
-        self._calculation_depth -= 1
-        return node
-
-    def _unary(self) -> Expression:
-        mark = self._tokens.kind
-        if mark not in {"!", "-"} or (mark == "-" and self._tokens.ahead(1) in _NUMBERS):
+    def _operand(self) -> Expression:
+        tokens = self._tokens
+        mark = tokens.kind
+        if mark == "IDENTIFIER":
+            return self._member(self._name())
+        if mark not in {"!", "-"} or (mark == "-" and tokens.ahead(1) in _NUMBERS):
             return self._member(self._primary())
-        offset = self._tokens.offset
+        offset = tokens.offset
         odd = False
-        while self._tokens.kind == mark:
-            self._tokens.advance()
+        while tokens.kind == mark:
+            tokens.advance()
             odd = not odd
         operand = self._member(self._primary())
         if not odd:
@@ -232,7 +223,7 @@ class _Parser:
         at, also = self._opening
         expected = _OPERAND | also if at == self._tokens.at else _OPERAND
         if self._tokens.drop_extraneous(expected) and self._tokens.kind in _OPERAND:
-            return self._unary()
+            return self._operand()
         self._tokens.mismatched(expected)
         return ast.Failed(self._tokens.offset)
 
@@ -260,30 +251,31 @@ class _Parser:
             return self._report(offset, str(error))
 
     def _name(self) -> Expression:
-        start = self._tokens.offset
+        tokens = self._tokens
+        start = tokens.offset
         dot = ""
-        if self._tokens.kind == ".":
-            self._tokens.advance()
+        if tokens.kind == ".":
+            tokens.advance()
             dot = "."
-            if self._tokens.kind != "IDENTIFIER":
-                self._tokens.no_field()
+            if tokens.kind != "IDENTIFIER":
+                tokens.no_field()
                 return ast.Failed(start)
-        offset = self._tokens.offset
-        text = self._tokens.take()
+        offset = tokens.offset
+        text = tokens.take()
         name = dot + text
-        if self._tokens.has_braces:
+        if tokens.has_braces:
             struct = self._struct(name)
             if struct is not None:
                 return struct
-        is_call = self._tokens.kind == "("
+        is_call = tokens.kind == "("
         if text in RESERVED:
             if is_call:
-                self._tokens.advance()
+                tokens.advance()
                 self._arguments()
             return self._report(start, f"reserved identifier: {text}")
         if not is_call:
             return ast.Ident(offset, name)
-        return self._call(self._tokens.advance(), name, self._arguments())
+        return self._call(tokens.advance(), name, self._arguments())
 
     def _struct(self, name: str) -> Expression | None:
         """`a.b.C{…}`, if a brace ends this chain of names."""
@@ -378,10 +370,11 @@ class _Parser:
     # -- what follows an operand
 
     def _member(self, node: Expression) -> Expression:
+        tokens = self._tokens
         while True:
-            if self._tokens.kind == ".":
+            if tokens.kind == ".":
                 node = self._dot(node)
-            elif self._tokens.kind == "[":
+            elif tokens.kind == "[":
                 node = self._index(node)
             else:
                 return node
@@ -398,26 +391,33 @@ class _Parser:
         return self._raised(ast.Call(offset, "_[?_]" if optional else "_[_]", [operand, index]), operand, index)
 
     def _dot(self, operand: Expression) -> Expression:
-        dot = self._tokens.advance()
-        optional = self._tokens.kind == "?"
-        if optional:
-            self._tokens.advance()
-        if self._tokens.kind not in _FIELD:
-            self._tokens.no_field()
-            return ast.Failed(dot)
-        kind, at = self._tokens.kind, self._tokens.offset
-        field = self._tokens.take()
-        if kind == "ESC_IDENTIFIER":
-            field = field[1:-1]
-        if optional:
-            if not self._optional_syntax:
-                return self._report(dot, "unsupported syntax '.?'")
-            return self._raised(ast.Call(dot, "_?._", [operand, ast.Literal(at, field)]), operand)
-        if self._tokens.kind == "(" and kind == "IDENTIFIER":
-            offset = self._tokens.advance()
+        tokens = self._tokens
+        dot = tokens.advance()
+        if tokens.kind != "IDENTIFIER":
+            return self._special_field(operand, dot)
+        field = tokens.take()
+        if tokens.kind == "(":
+            offset = tokens.advance()
             arguments = self._arguments()
             return self._raised(self._call(offset, field, arguments, operand), operand, *arguments)
         return self._raised(ast.Select(dot, operand, field), operand)
+
+    def _special_field(self, operand: Expression, dot: int) -> Expression:
+        """What comes after a dot if it is not just a name: a question mark, a name in quotes."""
+        tokens = self._tokens
+        optional = tokens.kind == "?"
+        if optional:
+            tokens.advance()
+        if tokens.kind not in _FIELD:
+            tokens.no_field()
+            return ast.Failed(dot)
+        at = tokens.offset
+        field = tokens.take().strip("`")
+        if not optional:
+            return self._raised(ast.Select(dot, operand, field), operand)
+        if not self._optional_syntax:
+            return self._report(dot, "unsupported syntax '.?'")
+        return self._raised(ast.Call(dot, "_?._", [operand, ast.Literal(at, field)]), operand)
 
     def _call(
         self, offset: int, function: str, arguments: list[Expression], target: Expression | None = None

@@ -75,7 +75,10 @@ class TokenStream:
     def take(self) -> str:
         """Takes the next token and gives its text."""
         at = self.at
-        self.advance()
+        self._silent = False
+        if self.kind != END:
+            self.at = at + 1
+            self.kind = self._kinds[at + 1]
         return self._texts[at]
 
     def _step(self) -> None:

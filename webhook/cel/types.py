@@ -138,6 +138,7 @@ def struct(name: str) -> Type:
     return Type(Kind.STRUCT, name)
 
 
+@lru_cache(maxsize=4096)
 def parameter(name: str) -> Type:
     """A type parameter of an overload: `list(A)` is `list_of(parameter("A"))`."""
     return Type(Kind.PARAMETER, name)
