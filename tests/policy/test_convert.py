@@ -88,3 +88,16 @@ def test_what_is_not_known_is_said(obj: dict[str, Any]) -> None:
 def test_what_is_malformed_stays_as_it_is(spec: Any) -> None:
     claim = CLAIM | {"spec": spec}
     assert to(to(claim, "v1beta1"), "v1")["apiVersion"] == f"{GROUP}/v1"
+
+
+def test_an_event_has_other_names_in_its_own_group() -> None:
+    event = {"apiVersion": "v1", "kind": "Event", "involvedObject": {"name": "p"}, "message": "pulled", "reason": "r"}
+    new = convert(event, Kind("events.k8s.io", "v1", "Event"))
+    assert new == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "regarding": {"name": "p"},
+        "note": "pulled",
+        "reason": "r",
+    }
+    assert convert(new, Kind("", "v1", "Event")) == event

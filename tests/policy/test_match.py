@@ -218,3 +218,52 @@ def test_equivalents_are_those_that_the_release_serves() -> None:
     assert [each.version for each in Kinds(32).equivalents(claims)] == ["v1alpha3"]
     assert [each.version for each in Kinds(33).equivalents(claims)] == ["v1beta2", "v1alpha3"]
     assert [each.version for each in Kinds(34).equivalents(claims)] == ["v1", "v1beta2"]
+
+
+EVENT: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "e", "namespace": "default"},
+    "involvedObject": {"kind": "Pod", "name": "p"},
+    "message": "pulled",
+    "reason": "Pulled",
+    "count": 2,
+}
+NEW_EVENTS = {"apiGroups": ["events.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["events"]}
+
+
+def test_events_of_both_groups_are_versions_of_each_other() -> None:
+    old, new = Resource("", "v1", "events"), Resource("events.k8s.io", "v1", "events")
+    assert Kinds().equivalents(old) == (new,)
+    assert Kinds().equivalents(new) == (old,)
+    assert refuses(about(EVENT), NEW_EVENTS)
+    assert not refuses(about(EVENT), NEW_EVENTS, matchPolicy="Exact")
+    assert refuses(about(EVENT | {"apiVersion": "events.k8s.io/v1"}), NEW_EVENTS | {"apiGroups": [""]})
+    assert not refuses(about(EVENT | {"apiVersion": "apps/v1"}), NEW_EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("group", "version", "resource", "kind", "releases"),
+    [
+        ("resource.k8s.io", "v1alpha2", "resourceclaimparameters", "ResourceClaimParameters", (30, 30)),
+        ("resource.k8s.io", "v1alpha2", "resourceclassparameters", "ResourceClassParameters", (30, 30)),
+        ("resource.k8s.io", "v1alpha3", "deviceclasses", "DeviceClass", (31, 33)),
+        ("resource.k8s.io", "v1alpha3", "devicetaintrules", "DeviceTaintRule", (33, 36)),
+        ("resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest", (36, 36)),
+        ("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", (36, 36)),
+        ("scheduling.k8s.io", "v1alpha1", "workloads", "Workload", (35, 35)),
+        ("certificates.k8s.io", "v1alpha1", "clustertrustbundles", "ClusterTrustBundle", (27, 36)),
+        ("certificates.k8s.io", "v1beta1", "podcertificaterequests", "PodCertificateRequest", (35, 36)),
+        ("coordination.k8s.io", "v1alpha1", "leasecandidates", "LeaseCandidate", (31, 31)),
+        ("storagemigration.k8s.io", "v1beta1", "storageversionmigrations", "StorageVersionMigration", (35, 36)),
+        ("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", (28, 36)),
+    ],
+)
+def test_kinds_are_known_in_the_releases_that_serve_them(
+    group: str, version: str, resource: str, kind: str, releases: tuple[int, int]
+) -> None:
+    wanted = Kind(group, version, kind)
+    serving = [release for release in range(27, 37) if Kinds(release).find(wanted)]
+    assert (serving[0], serving[-1]) == releases
+    assert Kinds(serving[0]).kind_of(Resource(group, version, resource)) == wanted
+    assert resource in Kinds(serving[0]).resources(group)

@@ -1,7 +1,8 @@
-"""DRA objects in another version of their API: what policies see that were written for that version.
+"""Objects in another version of their API: what policies see that were written for that version.
 
-Follows ``pkg/apis/resource`` (conversion.go of each version): before v1beta2 the fields of ``exactly`` are a request's
-own, and those of a device are in ``basic``; in v1alpha3 a capacity is a plain quantity.
+Those of DRA follow ``pkg/apis/resource`` (conversion.go of each version): before v1beta2 the fields of ``exactly`` are
+a request's own, and those of a device are in ``basic``; in v1alpha3 a capacity is a plain quantity. Events follow
+``pkg/apis/events/v1/conversion.go``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,21 @@ _REQUEST_FIELDS: Final = (
     "tolerations",
     "capacity",
 )
+_EVENT_NAMES: Final = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+    "reportingComponent": "reportingController",
+}
+"""Fields of a core Event, and what events.k8s.io calls them."""
+_EVENTS: Final = {
+    "v1": {new: old for old, new in _EVENT_NAMES.items()},
+    "events.k8s.io/v1": _EVENT_NAMES,
+}
+"""What is renamed in an Event on its way to a version."""
 
 
 def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
@@ -51,6 +67,8 @@ def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
             return moved
         newest = _changed(moved, source.request_to_newest, source.device_to_newest)
         return _changed(newest, wanted.request_from_newest, wanted.device_from_newest)
+    if own.kind == "Event" and own.api_version in _EVENTS and kind.api_version in _EVENTS:
+        return {_EVENTS[kind.api_version].get(name, name): value for name, value in moved.items()}
     msg = f"draguard cannot convert {own} to {kind.api_version}"
     raise ConfigurationError(msg)
 

@@ -77,30 +77,60 @@ admissionregistration.k8s.io v1:36,v1beta1:34,v1alpha1:32 c: MutatingAdmissionPo
 apiextensions.k8s.io v1 c: CustomResourceDefinition
 apiregistration.k8s.io v1 c: APIService
 apps v1 n: ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet
-authentication.k8s.io v1 c: SelfSubjectReview TokenReview
+authentication.k8s.io v1 c: TokenReview
+authentication.k8s.io v1:28,v1beta1:27-32,v1alpha1:26-31 c: SelfSubjectReview
 authorization.k8s.io v1 c: SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview
 authorization.k8s.io v1 n: LocalSubjectAccessReview
 autoscaling v2,v1 n: HorizontalPodAutoscaler
 batch v1 n: CronJob Job
 certificates.k8s.io v1 c: CertificateSigningRequest
+certificates.k8s.io v1beta1:33,v1alpha1:26 c: ClusterTrustBundle
+certificates.k8s.io v1beta1:35,v1alpha1:34-34 n: PodCertificateRequest
 coordination.k8s.io v1 n: Lease
+coordination.k8s.io v1beta1:33,v1alpha2:32,v1alpha1:31-31 n: LeaseCandidate
 discovery.k8s.io v1 n: EndpointSlice
 events.k8s.io v1 n: Event
-flowcontrol.apiserver.k8s.io v1:29 c: FlowSchema PriorityLevelConfiguration
+flowcontrol.apiserver.k8s.io v1:29,v1beta3:26-31,v1beta2:23-28 c: FlowSchema PriorityLevelConfiguration
+internal.apiserver.k8s.io v1alpha1 c: StorageVersion
 networking.k8s.io v1 c: IngressClass
 networking.k8s.io v1 n: Ingress NetworkPolicy
-networking.k8s.io v1:33,v1beta1:31 c: IPAddress ServiceCIDR
+networking.k8s.io v1:33,v1beta1:31,v1alpha1:27-32 c: IPAddress
+networking.k8s.io v1:33,v1beta1:31,v1alpha1:29-32 c: ServiceCIDR
+networking.k8s.io v1alpha1:25-28 c: ClusterCIDR
 node.k8s.io v1 c: RuntimeClass
 policy v1 n: PodDisruptionBudget
 rbac.authorization.k8s.io v1 c: ClusterRole ClusterRoleBinding
 rbac.authorization.k8s.io v1 n: Role RoleBinding
 scheduling.k8s.io v1 c: PriorityClass
+scheduling.k8s.io v1alpha2:36,v1alpha1:35-35 n: Workload
 storage.k8s.io v1 c: CSIDriver CSINode StorageClass VolumeAttachment
 storage.k8s.io v1 n: CSIStorageCapacity
-storage.k8s.io v1:34,v1beta1:31 c: VolumeAttributesClass
+storage.k8s.io v1:34,v1beta1:31,v1alpha1:29-34 c: VolumeAttributesClass
+storagemigration.k8s.io v1beta1:35,v1alpha1:30-34 c: StorageVersionMigration
+"""
+"""The kinds that draguard does not judge itself: group, versions, scope, names.
+
+A version has the first and the last release that serve it, be it that a feature gate is on, if not all do. They follow
+``APILifecycleIntroduced`` and ``APILifecycleRemoved`` of k8s.io/api, release by release. Those of DRA are in
+``webhook/api/versions.py``.
 """
 
-_UNCHANGED: Final = frozenset({"endpoints"})
+_UNCHANGED: Final = frozenset({"endpoints", "resourceclaimparameters", "resourceclassparameters"})
+"""Resources that are called as one object is."""
+
+_COHABITANTS: Final = {("events.k8s.io", "events"): ("", "events")}
+"""Resources of several groups that are stored as one, so that they are versions of each other.
+
+Source: kubernetes ``pkg/kubeapiserver/default_storage_factory_builder.go`` (AddCohabitatingResources), apiserver
+``pkg/server/config.go`` (EquivalentResourceRegistry). The others there were of ``extensions``, which 1.22 served last.
+"""
+
+
+def cohabitants(group: str, resource: str) -> frozenset[tuple[str, str]]:
+    """List the groups and names under which the API server serves a resource, its own among them."""
+    pair = group, resource
+    stored = _COHABITANTS.get(pair, pair)
+    return frozenset({stored, *(each for each, other in _COHABITANTS.items() if other == stored)})
 
 
 def guess_resource(kind: str) -> str:
@@ -146,11 +176,9 @@ class Kinds:
                 self._known.setdefault((known.group, known.kind), known)
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
         self._equivalents = {
-            Resource(known.group, version, known.resource): tuple(
-                Resource(known.group, other, known.resource) for other in self._served(known) if other != version
-            )
+            resource: tuple(each for each in self._stored_as(known) if each != resource)
             for known in self._known.values()
-            for version in known.versions
+            for resource in (Resource(known.group, version, known.resource) for version in known.versions)
         }
 
     def find(self, kind: Kind) -> Known | None:
@@ -178,8 +206,27 @@ class Kinds:
         return group in _BUILT_IN_GROUPS
 
     def equivalents(self, resource: Resource) -> tuple[Resource, ...]:
-        """List the other versions in which the release serves a resource, the preferred one first."""
+        """List the other versions in which the release serves a resource, the preferred one first.
+
+        Those of another group are among them if both are stored as one.
+        """
         return self._equivalents.get(resource, ())
+
+    def resources(self, group: str) -> list[str]:
+        """List the resources of a group that the release serves."""
+        return [each.resource for each in self._known.values() if each.group == group and self._served(each)]
+
+    def versions(self, group: str, resource: str) -> list[str]:
+        """List the versions of a group in which the release serves a resource, the preferred one first."""
+        known = self._by_resource.get((group, resource))
+        return self._served(known) if known else []
+
+    def _stored_as(self, known: Known) -> list[Resource]:
+        """List all that the release serves of what is stored for a kind, the core group first."""
+        together = (self._by_resource.get(pair) for pair in sorted(cohabitants(known.group, known.resource)))
+        return [
+            Resource(each.group, version, each.resource) for each in together if each for version in self._served(each)
+        ]
 
     def _served(self, known: Known) -> list[str]:
         return [name for name, (since, until) in known.versions.items() if since <= self.release <= until]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.policy.kinds import Kind, kind_of
+from webhook.policy.kinds import Kind, cohabitants, kind_of
 from webhook.policy.selectors import EVERYTHING, Selector, selector_of
 from webhook.problem import Path
 
@@ -43,7 +43,8 @@ class MatchResources(NamedTuple):
         namespaces: The namespaces.
         objects: The objects.
         is_exact: Whether other versions of a resource are not picked.
-        named: The groups and resources that the rules name; None if they do not name all that they pick.
+        named: The groups and resources that the rules name, under all names that they have; None if they do not name
+            all that they pick.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -255,8 +256,10 @@ def _match_of(match: Mapping[str, Any]) -> MatchResources:
 
 
 def _named_by(rules: tuple[Rule, ...]) -> frozenset[tuple[str, str]] | None:
-    pairs = frozenset((group, name) for rule in rules for group in rule.groups for name, _ in rule.resources)
-    return None if not rules or any("*" in pair for pair in pairs) else pairs
+    pairs = {(group, name) for rule in rules for group in rule.groups for name, _ in rule.resources}
+    if not rules or any("*" in pair for pair in pairs):
+        return None
+    return frozenset(each for pair in pairs for each in cohabitants(*pair))
 
 
 def _rule_of(rule: Mapping[str, Any]) -> Rule:
