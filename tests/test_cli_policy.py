@@ -325,7 +325,7 @@ class TestValidate:
         folder = write(p=LIMITED.replace('!= "bad"', "!="), pod=[NODELESS])
         done = draguard("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
         assert done.code == 1
-        assert done.out.startswith(f"{folder}/p.yaml:9:5: error ")
+        assert done.out.startswith(f"{folder}/p.yaml:10:30: error ")
 
     @pytest.mark.parametrize(
         ("options", "complaint"),
@@ -437,7 +437,89 @@ class TestMutate:
         assert "note policy-error: " in done.err
 
 
+LACKING = [
+    policy(paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, validations=[{"expression": "params != null"}]),
+    binding(paramRef={"name": "limits", "namespace": "team", "parameterNotFoundAction": "Deny"}),
+]
+
+
+class TestMissingParameters:
+    def test_what_was_looked_for_is_named(self, write: Callable[..., Path]) -> None:
+        folder = write(policies__p=LACKING, policies__c=[CONFIG], pod=[NODELESS])
+        (finding,) = findings("validate", "--policies", folder / "policies", folder / "pod.yaml")
+        assert finding["rule"] == "policy-error"
+        assert finding["hint"] == (
+            'add to what --policies names: the ConfigMap "limits" (v1) in the namespace "team"; '
+            'there is one in "default"'
+        )
+
+    def test_a_kind_that_is_not_known_is_named(self, write: Callable[..., Path]) -> None:
+        quota = {"apiVersion": "example.com/v1", "kind": "Quota"}
+        folder = write(policies__p=[with_spec(LACKING[0], paramKind=quota), LACKING[1]], pod=[NODELESS])
+        (finding,) = findings("validate", "--policies", folder / "policies", folder / "pod.yaml")
+        assert finding["hint"] == (
+            "add to what --policies names: the CustomResourceDefinition of Quota (example.com/v1), or such an object"
+        )
+
+    def test_a_suite_says_it_too(self, write: Callable[..., Path]) -> None:
+        case = {"name": "a", "object": NODELESS, "expect": {"allowed": True}}
+        folder = write(p=LACKING, tests=[{"cases": [case]}])
+        finding = findings("policy", "test", folder)[0]
+        assert finding["message"].endswith('(add to its context: the ConfigMap "limits" (v1) in the namespace "team")')
+
+
+INLINE = "expression: object.metadata.name == nope + 1"
+
+
 class TestCheck:
+    @pytest.mark.parametrize(
+        ("written", "pointed_at"),
+        [
+            (INLINE, "nope + 1"),
+            ("expression: >-\n      object.metadata\n\n      .name == nope", "nope"),
+            ("expression: |  # why\n\n      object.metadata.name ==\n        nope", "nope"),
+            ("expression: object.\n      metadata.name ==\n      nope", "nope"),
+            (r"""'expression' : "object.metadata.name\n ==\t\"\u00e9\\n\" + nope + 1" """, 'nope + 1" '),
+            (r"""expression: "object.metadata.name == \"\x41\U0001F600\" + nope" """, 'nope" '),
+            ('expression: "object.metadata.name == \\\n      nope"', 'nope"'),
+            ("expression: 'object.metadata.name == ''a'' + nope'", "nope'"),
+            ("expression: # why\n      !!str &a object.metadata.name == nope", "nope"),
+            (f"{{{INLINE}, message: bad}}", "nope + 1, message: bad}"),
+            ("expression: object..metadata", ".metadata"),
+            ("expression: object.metadata.name ==", ""),
+            ("expression: 1 + 1", "1 + 1"),
+            ("expression: 'true'\n    messageExpression: '''a'' + nope'", "nope'"),
+            ("message: &a nope + 1\n    expression: *a", "expression: *a"),
+            ("expression:", "expression:"),
+        ],
+    )
+    def test_a_finding_points_into_the_expression(
+        self, write: Callable[..., Path], written: str, pointed_at: str
+    ) -> None:
+        before = 'expression: |\n      object.metadata.name != "bad"\n    message: bad name'
+        manifest = LIMITED.replace(before, written)
+        first = findings("policy", "check", write(p=manifest))[0]
+        assert first["level"] == "error"
+        assert manifest.splitlines()[first["line"] - 1][first["column"] - 1 :] == pointed_at
+
+    def test_a_condition_is_stripped_before_it_is_compiled(self, write: Callable[..., Path]) -> None:
+        condition = r'[{name: a, expression: "\n  object.metadata.name == nope"}]'
+        folder = write(p=LIMITED.replace("  validations:", f"  matchConditions: {condition}\n  validations:"))
+        (finding,) = findings("policy", "check", folder)
+        assert (finding["line"], finding["column"]) == (8, 72)
+
+    def test_json_has_places_too(self, write: Callable[..., Path]) -> None:
+        folder = write()
+        broken = policy("p", validations=[{"expression": 'object.metadata.name == "\U0001f600" + nope'}])
+        (folder / "p.json").write_text(json.dumps(broken, indent=1), encoding="utf-8")
+        finding, shown, caret, *_ = draguard("policy", "check", folder).out.splitlines()
+        assert "undeclared reference to 'nope'" in finding
+        assert shown[caret.index("^") :].startswith("nope")
+
+    def test_a_field_that_there_is_not_comes_with_what_was_meant(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace("matchConstraints", "matchConstraint"))
+        assert 'help: did you mean "matchConstraints"?' in draguard("policy", "check", folder).out.splitlines()
+
     def test_policies_that_are_fine_pass(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED, tests=SUITE, c=[CONFIG])
         done = process("policy", "check", folder)
@@ -448,7 +530,7 @@ class TestCheck:
         folder = write(p=LIMITED.replace('!= "bad"', "!= 3.0 + 1"))
         done = process("policy", "check", folder)
         assert (done.code, done.err) == (1, "")
-        assert f"{folder}/p.yaml:9:5: error " in done.out
+        assert f"{folder}/p.yaml:10:35: error " in done.out
         assert "found no matching overload for '_+_' applied to '(double, int)'" in done.out
 
     def test_what_cannot_work_is_a_warning(self, write: Callable[..., Path]) -> None:
@@ -467,10 +549,10 @@ class TestCheck:
     def test_costs_are_told(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED.replace("has(object.spec.containers)", "object.spec.containers.all(c, c.name != '')"))
         lines = draguard("policy", "check", "--costs", folder).out.splitlines()
-        assert lines[0].startswith(f"{folder}/p.yaml:9: spec.validations[0].expression of limited costs at least ")
+        assert lines[0].startswith(f"{folder}/p.yaml:10: spec.validations[0].expression of limited costs at least ")
         costs = json.loads(draguard("policy", "check", "--output", "json", folder).out)["costs"]
         assert [(each["policy"], each["line"], each["unbounded"]) for each in costs] == [
-            ("limited", 9, False),
+            ("limited", 10, False),
             ("limited", 12, True),
         ]
 

@@ -151,3 +151,29 @@ def test_changes_are_shown_without_defaults() -> None:
 def test_a_value_of_another_type_is_shown_as_it_is() -> None:
     assert without_defaults({"a": 1}, [1], [1]) == {"a": 1}
     assert without_defaults([{"b": 1}], [{"b": 2}], [{"b": 2}]) == [{"b": 1}]
+
+
+def test_an_object_gets_the_namespace_of_its_request() -> None:
+    homeless = POD | {"metadata": {"name": "p", "labels": {"app": "a"}}}
+    patch = "[JSONPatch{op: 'add', path: '/metadata/labels/in', value: object.metadata.namespace}]"
+    policies = load(mutating("m", patch))
+    labels = {"app": "a", "in": "team"}
+    assert judge(homeless, policies=policies, namespace="team").object["metadata"] == {"name": "p", "labels": labels}
+    stated = homeless | {"metadata": homeless["metadata"] | {"namespace": "team"}}
+    assert judge(stated, policies=policies).object["metadata"] == stated["metadata"] | {"labels": labels}
+
+
+def test_a_stored_object_has_a_namespace() -> None:
+    homeless = POD | {"metadata": {"name": "p"}}
+    here = policy(validations=[{"expression": "oldObject.metadata.namespace == 'team'"}])
+    assert judge(homeless, homeless, policies=load([here, binding()]), namespace="team").allowed
+    assert judge(None, homeless, policies=load([here, binding()]), namespace="team").allowed
+
+
+def test_objects_of_the_cluster_get_no_namespace() -> None:
+    nodes = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["nodes", "namespaces"]}
+    bare = policy(rules=[nodes], validations=[{"expression": "!has(object.metadata.namespace)"}])
+    for kind in ("Node", "Namespace"):
+        assert judge(
+            {"apiVersion": "v1", "kind": kind, "metadata": {"name": "n"}}, policies=load([bare, binding()])
+        ).allowed

@@ -103,3 +103,20 @@ def test_a_kind_is_known_by_its_objects() -> None:
     text = "failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Quota'"
     assert message(judged(refused(name="q"), paramKind=kind)) == text
     assert judged(refused(name="q"), paramKind=kind, failurePolicy="Ignore").allowed
+
+
+def missing(verdict: Verdict) -> str:
+    return verdict.decisions[0].missing
+
+
+def test_what_would_have_to_be_there_is_told() -> None:
+    assert missing(judged(refused(name="c"))) == 'the ConfigMap "c" (v1) in the namespace "default"'
+    here = 'a ConfigMap (v1) with the labels that the selector asks for in the namespace "default"'
+    chosen = refused(selector={"matchLabels": {"a": "b"}})
+    assert missing(judged(chosen, config("c", "yes"))) == here
+    assert missing(judged(chosen, config("c", "yes", "x", a="b"), config("d", "yes", "w", a="b"))) == (
+        f'{here}; there is one in "w" and "x"'
+    )
+    nodes = {"apiVersion": "v1", "kind": "Node"}
+    assert missing(judged(refused(name="other"), NODE, paramKind=nodes)) == 'the Node "other" (v1)'
+    assert missing(judged(refused(name="c"), config("c", "no"))) == ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.versions import NEWEST, find, release_of
 from webhook.cli.arguments import UsageError
+from webhook.cli.expressions import located, position
 from webhook.documents import Document, Unreadable, read
 from webhook.mutation import mutate
 from webhook.policy.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
@@ -14,7 +15,7 @@ from webhook.policy.defaults import completed
 from webhook.policy.evaluate import validate
 from webhook.policy.load import Given, PolicySet, load
 from webhook.policy.model import DENY
-from webhook.policy.request import DEFAULT_USER, Request, metadata_of, request_of, text_of
+from webhook.policy.request import DEFAULT_USER, Request, as_stated, in_namespace, metadata_of, request_of, text_of
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report import NOTE, Finding, Origin, as_text, counted, found, identity, unread
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from webhook.mutation import Mutation
     from webhook.policy import load as loading
+    from webhook.policy.request import JSONObject
     from webhook.policy.verdict import Decision, Verdict
     from webhook.prescheduled import Rewrite
 
@@ -35,7 +37,6 @@ NOT_EVALUATED = "policy-error"
 _STANDARD_INPUT = "-"
 _BINDING_AT_FAULT = "failed to configure binding"
 _PARAM_REF = Path(("spec", "paramRef"))
-_BLOCKS = (">", ">-", ">+", "|", "|-", "|+")
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 _ANONYMOUS = "system:anonymous"
 _AUTHENTICATED = "system:authenticated"
@@ -177,24 +178,20 @@ class Asked(NamedTuple):
         request: The request, with the object as it is afterwards.
         mutation: What was done to it.
         findings: Why it was refused, or which policies could not be asked.
-        placed: Whether the object states no namespace itself.
+        submitted: The object as it was submitted.
         policies: The policies, as the release takes them for which the object is meant.
     """
 
     request: Request
     mutation: Mutation
     findings: list[Finding]
-    placed: bool
+    submitted: JSONObject
     policies: PolicySet
 
     @property
     def manifest(self) -> Any:
         """The object as it is afterwards, in the namespace that it states itself."""
-        obj = self.mutation.object
-        if not self.placed or obj is None:
-            return obj
-        metadata = {name: value for name, value in metadata_of(obj).items() if name != "namespace"}
-        return {**obj, "metadata": metadata}
+        return as_stated(self.mutation.object, self.submitted)
 
 
 class Requester:
@@ -237,18 +234,16 @@ class Requester:
             return None
         authorizer = self._policies.authorizer
         policies = self._at(release_of(kubernetes) if kubernetes else self._release(data))
-        request = request_of(
-            data,
-            old if isinstance(old, dict) else None,
-            kinds=policies.kinds,
-            subresource=subresource,
-            user=self._user,
-            namespace=self._namespace,
+        request = in_namespace(
+            request_of(
+                data,
+                old if isinstance(old, dict) else None,
+                kinds=policies.kinds,
+                subresource=subresource,
+                user=self._user,
+                namespace=self._namespace,
+            )
         )
-        metadata = metadata_of(data)
-        placed = bool(metadata and request.namespace and not request.is_namespace and not metadata.get("namespace"))
-        if placed:  # the API server does so before admission (registry/rest/meta.go)
-            request = request.with_object({**data, "metadata": {**metadata, "namespace": request.namespace}})
         done = mutate(request, policies, authorizer, rewrite, completed)
         decisions, texts = done.verdict.decisions, iter(done.verdict.causes)
         findings = [
@@ -261,7 +256,7 @@ class Requester:
             findings.append(found(problem, document, f"1.{policies.release}"))
         if policies is not self._policies.set and policies.errors:
             findings.append(_left_out(document, policies))
-        return Asked(request.with_object(done.object), done, findings, placed, policies)
+        return Asked(request.with_object(done.object), done, findings, data, policies)
 
     def _release(self, obj: Mapping[str, Any]) -> int:
         minor, known = self._policies.set.release, find(obj.get("apiVersion"), obj.get("kind"))
@@ -305,7 +300,8 @@ def _findings(decision: Decision, document: Document, policies: PolicySet) -> It
 
 def _found(decision: Decision, document: Document, policies: PolicySet, level: str, text: str) -> Finding:
     rule = NOT_EVALUATED if decision.is_error else DENIED
-    problem = Problem(level, rule, decision.reason, Path(), text)
+    hint = decision.missing and f"add to what --policies names: {decision.missing}"
+    problem = Problem(level, rule, decision.reason, Path(), text, hint)
     return found(problem, document, f"1.{policies.release}")._replace(origin=_origin(decision, policies))
 
 
@@ -331,17 +327,10 @@ def _origin(decision: Decision, policies: PolicySet) -> Origin:
         manifest, path = policies.origins[binding].manifest, _PARAM_REF
     else:
         manifest, path = policies.origins[policy].manifest, decision.path or Path()
-    line, column, text = _expression(manifest, path) if path else (manifest.position().line, 1, "")
-    return origin._replace(file=manifest.source, line=line, column=column, text=text)
-
-
-def _expression(document: Document, path: Path) -> tuple[int, int, str]:
-    """Find an expression: on the line of its field, or on the next if it is a block of lines."""
-    place = document.position(path)
-    text = document.line(place.line)
-    if text.rstrip().endswith(_BLOCKS) and (below := document.line(place.line + 1)).strip():
-        return place.line + 1, len(below) - len(below.lstrip()) + 1, below
-    return place.line, place.column, text
+    if not path:
+        return origin._replace(file=manifest.source, line=manifest.position().line, column=1)
+    place = position(manifest, path)
+    return origin._replace(file=manifest.source, line=place.line, column=place.column, text=manifest.line(place.line))
 
 
 def placed(findings: Iterable[loading.Finding], minor: int, suite: Document | None = None) -> list[Finding]:
@@ -353,4 +342,4 @@ def placed(findings: Iterable[loading.Finding], minor: int, suite: Document | No
         suite: The suite of which the other objects are part.
     """
     kubernetes, documents = f"1.{minor}", [(each, each.given.manifest or suite) for each in findings]
-    return [found(each.problem, document, kubernetes) for each, document in documents if document is not None]
+    return [located(each.problem, document, kubernetes) for each, document in documents if document is not None]

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import UsageError
+from webhook.cli.expressions import position
 from webhook.cli.policies import is_suite, placed, release
 from webhook.cli.release import kubernetes
 from webhook.cli.shown import exit_code, show_text
@@ -68,7 +69,7 @@ def _cost_of(cost: Cost, result: CheckResult) -> dict[str, Any]:
         "policy": cost.policy,
         "field": str(cost.path),
         "file": manifest.source,
-        "line": manifest.position(cost.path).line,
+        "line": position(manifest, cost.path).line,
         "least": cost.least,
         "most": cost.most,
         "unbounded": cost.most > CALL_LIMIT,

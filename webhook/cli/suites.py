@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.arguments import UsageError
+from webhook.cli.expressions import located
 from webhook.cli.policies import is_suite, placed, release
 from webhook.cli.release import kubernetes
 from webhook.cli.shown import exit_code, show_text
@@ -188,7 +189,7 @@ def _unseen(coverage: Iterable[tuple[Covered, Document]]) -> Iterator[Finding]:
     for each, manifest in coverage:
         if each.missing:
             message = f"no case has seen this {' or '.join(each.missing)}"
-            yield found(Problem(WARNING, "not-covered", "", each.path, message), manifest)
+            yield located(Problem(WARNING, "not-covered", "", each.path, message), manifest)
 
 
 def _untested(manifests: Iterable[Document]) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from webhook.policy.load import Hook, PolicySet
     from webhook.policy.match import Matched
     from webhook.policy.model import Binding
+    from webhook.policy.params import Fault
     from webhook.policy.request import JSONObject, Request
 
 
@@ -34,7 +35,7 @@ class Invocation(NamedTuple):
     binding: Binding | None
     matched: Matched | None = None
     params: JSONObject | None = None
-    error: str = ""
+    fault: Fault | None = None
 
 
 class Session:
@@ -84,12 +85,12 @@ class Session:
     def invocations(self, kind: str) -> Iterator[Invocation]:
         """List the policies of a kind that are asked, in their order."""
         policies, request = self.policies, self.request
-        for hook, always, error in policies.indexes[kind].find(request):
+        for hook, always, fault in policies.indexes[kind].find(request):
             matched = always or match(hook.policy.match, request, policies.kinds, self.namespace_labels)
             if matched is None:
                 continue
-            if error:
-                yield Invocation(hook, None, error=error)
+            if fault:
+                yield Invocation(hook, None, fault=fault)
                 continue
             for binding in hook.bindings:
                 if binding.match and not match(binding.match, request, policies.kinds, self.namespace_labels):
@@ -100,8 +101,8 @@ class Session:
                 try:
                     for params in collect_params(hook.policy, binding, request.namespace, policies):
                         yield Invocation(hook, binding, matched, params)
-                except ConfigurationError as fault:
-                    yield Invocation(hook, binding, error=str(fault))
+                except ConfigurationError as error:
+                    yield Invocation(hook, binding, fault=error.fault)
 
     def object(self, kind: Kind) -> JSONObject | None:
         """Return the object as it was sent, in another version.

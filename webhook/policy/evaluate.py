@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from webhook.policy.dispatch import Invocation
     from webhook.policy.load import PolicySet
     from webhook.policy.model import Binding, Policy, Validation
+    from webhook.policy.params import Fault
     from webhook.policy.request import Request
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024
@@ -62,9 +63,9 @@ def validate(
     warnings: list[str] = []
     for invocation in session.invocations(VALIDATING):
         policy, binding = invocation.hook.policy, invocation.binding
-        if binding is None or invocation.error:
+        if invocation.fault:
             result = (
-                _Result() if policy.fails_open else _Result(errors=[_unconfigured(policy, binding, invocation.error)])
+                _Result() if policy.fails_open else _Result(errors=[_unconfigured(policy, binding, invocation.fault)])
             )
         else:
             result = _ask(session, invocation)
@@ -83,10 +84,10 @@ def validate(
     return _verdict(session, decisions, refusals, warnings, audit)
 
 
-def _unconfigured(policy: Policy, binding: Binding | None, error: str) -> Decision:
+def _unconfigured(policy: Policy, binding: Binding | None, fault: Fault) -> Decision:
     what = "binding" if binding else "policy"
-    message = f"failed to configure {what}: {error}"
-    return Decision(policy, binding, denied=True, is_error=True, message=message, refuses=True)
+    message = f"failed to configure {what}: {fault.text}"
+    return Decision(policy, binding, denied=True, is_error=True, message=message, refuses=True, missing=fault.missing)
 
 
 def _verdict(

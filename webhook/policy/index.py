@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.policy.match import is_exempt, match
-from webhook.policy.params import ConfigurationError, check_param_kind
+from webhook.policy.params import ConfigurationError, Fault, check_param_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,12 +29,12 @@ class Candidate(NamedTuple):
     Args:
         hook: The policy.
         matched: The version in which it sees the object; None if it takes a look at the request to tell.
-        error: Why it cannot be asked.
+        fault: Why it cannot be asked.
     """
 
     hook: Hook
     matched: Matched | None
-    error: str
+    fault: Fault | None
 
 
 class Index:
@@ -77,12 +77,12 @@ class Index:
                     continue
             yield Candidate(hook, matched, self._fault(hook))
 
-    def _fault(self, hook: Hook) -> str:
+    def _fault(self, hook: Hook) -> Fault | None:
         try:
             check_param_kind(hook.policy, self._policies)
         except ConfigurationError as error:
-            return str(error)
-        return ""
+            return error.fault
+        return None
 
 
 def _length(request: Request) -> int:

@@ -10,6 +10,7 @@ from webhook.policy.index import Index
 from webhook.policy.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifests import is_policy, judge
 from webhook.policy.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
+from webhook.policy.params import DEFAULT_NAMESPACE
 from webhook.policy.programs import Programs, compile_policy
 from webhook.policy.request import labels_of, metadata_of, text_of
 from webhook.policy.verdict import Decision
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from webhook.policy.request import JSONObject
 
-DEFAULT_NAMESPACE: Final = "default"
 _NAMESPACE_KIND: Final = Kind("", "v1", "Namespace")
 _ACTIVE: Final = {
     "apiVersion": "v1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,9 +17,12 @@ from webhook.policy.types import (
 )
 from webhook.problem import Path, Problem, refused
 from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
+from webhook.schema.decoding import UNKNOWN_FIELD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from webhook.schema.decoding import Misfit
 
 GROUP: Final = "admissionregistration.k8s.io"
 KINDS: Final = {
@@ -74,8 +78,20 @@ def judge(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:
         return [Problem(problem.level, "not-served", problem.reason, problem.path, message, hint)]
     struct = _struct(kind, obj["apiVersion"], release)
     if misfits := struct.decode(obj):
-        return [misfit.problem() for misfit in misfits]
+        return _undecodable(misfits, struct)
     return list(struct.check(obj)) if struct.check else []
+
+
+def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Problem]:
+    """Say what the decoder refuses, and of the first fields that there are not, what they were meant to be."""
+    from webhook.api.judgement import SOUGHT  # noqa: PLC0415 - most policies can be decoded
+    from webhook.schema.meant import meant  # noqa: PLC0415 - as above
+
+    problems = [misfit.problem() for misfit in misfits]
+    unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
+    for index in unknown[:SOUGHT]:
+        problems[index] = replace(problems[index], hint=meant(struct, problems[index].path))
+    return problems
 
 
 @cache

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from webhook.policy.dispatch import Invocation
     from webhook.policy.load import PolicySet
     from webhook.policy.model import Mutation, Policy
+    from webhook.policy.params import Fault
     from webhook.policy.request import JSONObject, Request
 
 _FORBIDDEN: Final = 403
@@ -161,9 +162,9 @@ class _Mutator:
             each for each in self._session.invocations(MUTATING) if each.hook.policy.reinvoked or not self._again
         ]
         for invocation in invocations:
-            if invocation.error:
-                self._unconfigured(invocation, invocation.error)
-        touched = [self._ask(invocation) for invocation in invocations if not invocation.error]
+            if invocation.fault:
+                self._unconfigured(invocation, invocation.fault)
+        touched = [self._ask(invocation) for invocation in invocations if not invocation.fault]
         if any(touched):
             self.to_reinvoke |= self._invoked
 
@@ -171,7 +172,7 @@ class _Mutator:
         """Ask those policies again that want to know of later changes."""
         keys = self.to_reinvoke
         for invocation in self._session.invocations(MUTATING):
-            if not invocation.error and _key(invocation) in keys:
+            if not invocation.fault and _key(invocation) in keys:
                 self._ask(invocation)
 
     def _ask(self, invocation: Invocation) -> bool:
@@ -183,7 +184,7 @@ class _Mutator:
             obj = convert(before, matched.kind)
             bindings = self._session.bindings(invocation, obj)
         except ConfigurationError as error:
-            self._unconfigured(invocation, str(error))
+            self._unconfigured(invocation, error.fault)
             return False
         met = evaluate_conditions(programs, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
@@ -230,19 +231,25 @@ class _Mutator:
         try:
             after = convert(obj, own)
         except ConfigurationError as error:
-            self._unconfigured(invocation, str(error))
+            self._unconfigured(invocation, error.fault)
             return
         if after != before:
             self.object = after
             self.to_reinvoke |= self._invoked
 
-    def _unconfigured(self, invocation: Invocation, error: str) -> None:
+    def _unconfigured(self, invocation: Invocation, fault: Fault) -> None:
         """Note that a policy or binding cannot be asked."""
         what = "binding" if invocation.binding else "policy"
-        self._failed(invocation, f"failed to configure {what}: {error}", reason="Forbidden")
+        message = f"failed to configure {what}: {fault.text}"
+        self._failed(invocation, message, reason="Forbidden", missing=fault.missing)
 
     def _failed(
-        self, invocation: Invocation, message: str, mutation: Mutation | None = None, reason: str = INVALID
+        self,
+        invocation: Invocation,
+        message: str,
+        mutation: Mutation | None = None,
+        reason: str = INVALID,
+        missing: str = "",
     ) -> None:
         policy = invocation.hook.policy
         decision = Decision(
@@ -255,6 +262,7 @@ class _Mutator:
             path=mutation.path if mutation else None,
             params=invocation.params,
             refuses=True,
+            missing=missing,
         )
         self.decisions.append(decision)
         for action in decision.actions:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.defaults import completed
 from webhook.policy.mutate import admit
-from webhook.policy.request import request_of
+from webhook.policy.request import as_stated, in_namespace, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +32,8 @@ def judge(
 ) -> Verdict:
     """Ask policies about the request that a manifest stands for, as the API server would; never raises.
 
-    The API server's defaults are set before policies look at the object. The verdict's ``object`` is the object as
-    mutating policies changed it, without those defaults.
+    The namespace and the API server's defaults are set before policies look at the object. The verdict's ``object`` is
+    the object as mutating policies changed it, without those.
 
     Args:
         obj: The object; None to delete ``old``.
@@ -56,4 +56,5 @@ def judge(
         dry_run=dry_run,
         namespace=namespace,
     )
-    return admit(completed(request), policies, authorizer)
+    verdict = admit(completed(in_namespace(request)), policies, authorizer)
+    return verdict._replace(object=as_stated(verdict.object, request.object))

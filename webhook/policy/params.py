@@ -5,18 +5,45 @@ Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.policy.request import labels_of
+from webhook.policy.request import labels_of, metadata_of, text_of
+from webhook.problem import quoted
 
 if TYPE_CHECKING:
+    from webhook.policy.kinds import Kind
     from webhook.policy.load import PolicySet
-    from webhook.policy.model import Binding, Policy
+    from webhook.policy.model import Binding, ParamRef, Policy
     from webhook.policy.request import JSONObject
 
 
+DEFAULT_NAMESPACE: Final = "default"
+"""Where an object is that states no namespace."""
+
+
+class Fault(NamedTuple):
+    """Why a policy or binding cannot be asked.
+
+    Args:
+        text: What the API server says.
+        missing: What would have to be among the objects that policies look at; empty if nothing helps.
+    """
+
+    text: str
+    missing: str = ""
+
+
 class ConfigurationError(Exception):
-    """A policy or binding cannot be asked; the failure policy decides what that means."""
+    """A policy or binding cannot be asked; the failure policy decides what that means.
+
+    Args:
+        text: What the API server says.
+        missing: What would have to be among the objects that policies look at.
+    """
+
+    def __init__(self, text: str, missing: str = "") -> None:
+        super().__init__(text)
+        self.fault = Fault(text, missing)
 
 
 def check_param_kind(policy: Policy, policies: PolicySet) -> None:
@@ -28,7 +55,8 @@ def check_param_kind(policy: Policy, policies: PolicySet) -> None:
     kind = policy.param_kind
     if kind is not None and policies.is_namespaced(kind) is None:
         msg = f"failed to find resource referenced by paramKind: '{kind}'"
-        raise ConfigurationError(msg)
+        missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
+        raise ConfigurationError(msg, missing)
 
 
 def collect_params(policy: Policy, binding: Binding, namespace: str, policies: PolicySet) -> list[JSONObject | None]:
@@ -63,5 +91,24 @@ def collect_params(policy: Policy, binding: Binding, namespace: str, policies: P
     ]
     if not found and ref.denies_missing:
         msg = "no params found for policy binding with `Deny` parameterNotFoundAction"
-        raise ConfigurationError(msg)
+        raise ConfigurationError(msg, _missing(kind, ref, where, policies))
     return found[:1] if ref.selector is None else found
+
+
+def _missing(kind: Kind, ref: ParamRef, namespace: str, policies: PolicySet) -> str:
+    """Name the object that a binding looks for, and the namespaces in which there is one."""
+    if ref.selector is not None:
+        wanted = f"a {kind.kind} ({kind.api_version}) with the labels that the selector asks for"
+    else:
+        wanted = f"the {kind.kind} {quoted(ref.name)} ({kind.api_version})"
+    if not namespace:
+        return wanted
+    others = sorted(
+        {
+            text_of(metadata_of(each), "namespace") or DEFAULT_NAMESPACE
+            for name, each in policies.find(kind, "")
+            if (name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)))
+        }
+    )
+    there = f"; there is one in {' and '.join(map(quoted, others))}" if others else ""
+    return f"{wanted} in the namespace {quoted(namespace)}{there}"

@@ -73,6 +73,40 @@ class Request(NamedTuple):
         return self._replace(object=obj, submitted=None)
 
 
+def in_namespace(request: Request) -> Request:
+    """Return a request whose objects state its namespace, as the API server sees to before admission.
+
+    Follows apiserver ``pkg/registry/rest/meta.go`` (EnsureObjectNamespaceMatchesRequestNamespace).
+    """
+    if not request.namespace or request.is_namespace:
+        return request
+    return request._replace(
+        object=_in_namespace(request.object, request.namespace),
+        old_object=_in_namespace(request.old_object, request.namespace),
+    )
+
+
+def _in_namespace(obj: JSONObject | None, namespace: str) -> JSONObject | None:
+    metadata = metadata_of(obj)
+    if obj is None or not metadata or metadata.get("namespace"):
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": namespace}}
+
+
+def as_stated(obj: JSONObject | None, submitted: JSONObject | None) -> JSONObject | None:
+    """Return an object without a namespace that it has only of its request.
+
+    Args:
+        obj: What became of the object.
+        submitted: The object as it was submitted.
+    """
+    stated = {name: value for name, value in metadata_of(submitted).items() if name == "namespace"}
+    if obj is None or not metadata_of(submitted) or stated.get("namespace"):
+        return obj
+    metadata = {name: value for name, value in metadata_of(obj).items() if name != "namespace"}
+    return {**obj, "metadata": metadata | stated}
+
+
 def metadata_of(obj: object) -> Mapping[str, Any]:
     """Return an object's metadata, whatever it is."""
     metadata = obj.get("metadata") if isinstance(obj, dict) else None

@@ -259,7 +259,7 @@ def _differences(expected: Mapping[str, Any], verdict: Verdict, before: JSONObje
         msg = f"{where}.expect.allowed: must be true or false"
         raise SuiteError(msg)
     if verdict.allowed != expected["allowed"]:
-        yield "was allowed" if verdict.allowed else f"was refused: {verdict.message}"
+        yield "was allowed" if verdict.allowed else f"was refused: {verdict.message}{_missing(verdict)}"
     elif not verdict.allowed:
         yield from _other_refusal(expected, verdict)
     if "warnings" in expected and not _same_warnings(expected["warnings"], verdict):
@@ -281,6 +281,12 @@ def _other_refusal(expected: Mapping[str, Any], verdict: Verdict) -> Iterator[st
         yield f"message: expected {expected['message']!r}, got {own!r}"
     if "reason" in expected and expected["reason"] != verdict.reason:
         yield f"reason: expected {expected['reason']!r}, got {verdict.reason!r}"
+
+
+def _missing(verdict: Verdict) -> str:
+    """Say what the suite would have to give so that a policy can be asked."""
+    missing = next((each.missing for each in verdict.decisions if each.denied), "")
+    return f" (add to its context: {missing})" if missing else ""
 
 
 def _same_warnings(wanted: object, verdict: Verdict) -> bool:

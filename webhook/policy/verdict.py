@@ -36,6 +36,7 @@ class Decision:
         params: The parameters that the policy was asked with.
         changed: Whether a mutation changed the object.
         refuses: Whether it refuses the request if it is denied, whatever the binding's actions are.
+        missing: What would have to be among the objects that policies look at, so that it can be asked.
     """
 
     policy: Policy
@@ -48,6 +49,7 @@ class Decision:
     params: JSONObject | None = None
     changed: bool = False
     refuses: bool = False
+    missing: str = ""
 
     @property
     def actions(self) -> tuple[str, ...]:

@@ -1,0 +1,120 @@
+"""Where in a manifest an expression is wrong: CEL tells line and column within the expression, people look at the file.
+
+Between a text and how YAML or JSON writes it lie indentation, folded lines and escapes. So characters are counted,
+those aside that are white space: they are there in both, in the same order.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.documents import Position
+from webhook.report import found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.documents import Document
+    from webhook.problem import Path, Problem
+    from webhook.report import Finding
+
+_EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})
+"""The fields that hold expressions."""
+_LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
+"""How cel-go begins an error (``common/error.go``)."""
+_BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
+"""What is before a value: its key, white space, comments, a tag, an anchor."""
+_HEADER: Final = re.compile(r"[|>][^\n]*\n")
+_ESCAPED: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]")
+_SINGLE: Final = re.compile(r"''|[^']")
+_PLAIN: Final = re.compile(r"[\s\S]")
+_WHITE_ESCAPES: Final = frozenset(rf"\{each}" for each in "nrtvf_NLP \t\n")
+_MORE_LINES: Final = 8
+_LOW_SURROGATES: Final = range(0xDC00, 0xE000)
+"""Second halves of what JSON writes as two escapes."""
+
+
+def located(problem: Problem, document: Document, kubernetes: str = "") -> Finding:
+    """Say where in its file a problem is; if it is one of an expression, where in that.
+
+    Args:
+        problem: The problem.
+        document: The document that it is in.
+        kubernetes: The release that was asked, such as ``1.30``.
+    """
+    finding = found(problem, document, kubernetes)
+    if not problem.path or problem.path[-1] not in _EXPRESSIONS:
+        return finding
+    place = position(document, problem.path, _before(_text_at(document.data, problem.path), problem.message))
+    return finding._replace(line=place.line, column=place.column, text=document.line(place.line))
+
+
+def position(document: Document, path: Path, before: int = 0) -> Position:
+    """Return where a character of an expression is in its file; where its key is if that cannot be told.
+
+    Args:
+        document: The document.
+        path: Where the expression stands in it.
+        before: How many characters are before the one that is sought, white space aside.
+    """
+    key, value = document.position(path), _text_at(document.data, path)
+    if not value:
+        return key
+    # A text has no more lines than characters, but for some around it: comments, a header.
+    lines = [document.line(number) for number in range(key.line, key.line + len(value) + _MORE_LINES)]
+    text = "\n".join([lines[0][key.column - 1 :], *lines[1:]])
+    start = re.match(_BEFORE.format(re.escape(str(path[-1]))), text)
+    if start is None or text.startswith("*", start.end()):  # elsewhere, behind an alias
+        return key
+    spans = list(islice(_visible(text, start.end()), before + 1))
+    if len(spans) <= before:
+        return key
+    offset = spans[before].start() if before < _count(value) else spans[before - 1].end()
+    line = text.count("\n", 0, offset)
+    column = offset - text.rfind("\n", 0, offset)
+    return Position(key.line + line, column if line else key.column + offset)
+
+
+def _visible(text: str, start: int) -> Iterator[re.Match[str]]:
+    """Go through what stands for a character of a value, white space aside; beyond its end if nothing closes it."""
+    header = _HEADER.match(text, start)
+    token, start = {'"': (_ESCAPED, start + 1), "'": (_SINGLE, start + 1)}.get(
+        text[start : start + 1], (_PLAIN, header.end() if header else start)
+    )
+    return (match for match in token.finditer(text, start) if not _is_white(match))
+
+
+def _is_white(token: re.Match[str]) -> bool:
+    """Tell whether a character, or an escape in double quotes, is white space or the second half of a character."""
+    code = token[token.lastindex] if token.lastindex else ""
+    if not code:
+        return token[0] in _WHITE_ESCAPES or token[0].isspace()
+    return chr(int(code, 16)).isspace() or int(code, 16) in _LOW_SURROGATES
+
+
+def _count(text: str) -> int:
+    return sum(not each.isspace() for each in text)
+
+
+def _before(value: str, message: str) -> int:
+    """Count the characters before the one that a message is about; none if it does not say which."""
+    match = _LOCATED.search(message)
+    if match is None:
+        return 0
+    number, column = int(match[1]), int(match[2])
+    for text in (value, value.strip()):  # some are stripped before they are compiled: the message shows the line
+        lines = text.split("\n")[:number]
+        if len(lines) == number and f"\n | {lines[-1]}\n".replace("\t", " ") in f"{message}\n":
+            return _count("".join(lines[:-1]) + lines[-1][: column - 1])
+    return 0
+
+
+def _text_at(data: Any, path: Path) -> str:
+    for step in path:
+        try:
+            data = data[step]
+        except (LookupError, TypeError):  # what is missing is a problem of what is around it
+            return ""
+    return data if isinstance(data, str) else ""
