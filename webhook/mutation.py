@@ -1,7 +1,7 @@
 """What becomes of an object at admission: what mutating policies make of it, and the rewrite of pre-scheduled pods.
 
-In the API server's order: mutating policies come first, webhooks, and so the rewrite, after them; if the rewrite has
-changed the object, policies with ``reinvocationPolicy: IfNeeded`` are asked once more.
+In the API server's order: mutating policies come first, webhooks, and so the rewrite, after them; if any of them has
+changed the object, policies with ``reinvocationPolicy: IfNeeded`` that have been asked are asked once more.
 """
 
 from __future__ import annotations
@@ -62,10 +62,14 @@ def mutate(
     Raises:
         DeadlineExceededError: They have not.
     """
-    verdict = policy.mutate(complete(request), policies, authorizer, deadline=deadline)
-    change = rewrite(verdict.object) if verdict.allowed else None
-    if change is None or isinstance(change, Problem):
-        return Mutation(verdict, change)
-    changed = request.with_object(apply_patch(verdict.object, change.patch))
-    again = policy.mutate(complete(changed), policies, authorizer, again=True, deadline=deadline)
-    return Mutation(again.after(verdict), change)
+    change: Rewrite | Problem | None = None
+
+    def rewritten(obj: JSONObject | None) -> JSONObject | None:
+        nonlocal change
+        change = rewrite(obj)
+        if isinstance(change, Problem):
+            return None
+        return obj if obj is None or change is None else apply_patch(obj, change.patch)
+
+    verdict = policy.mutate(complete(request), policies, authorizer, rewritten, deadline=deadline)
+    return Mutation(verdict, change)

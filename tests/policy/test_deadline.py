@@ -153,7 +153,8 @@ def test_the_cost_of_mutations_is_told_and_added_to_that_of_validations() -> Non
     assert admit(request, policies).cost == changed.cost + judged.cost
 
 
-def test_the_cost_of_policies_that_are_asked_again_after_a_rewrite_is_added() -> None:
+def test_the_cost_of_policies_that_are_asked_again_is_added() -> None:
+    once = mutate(about(POD), load(mutating("m", LABELLED))).cost
     again = load(mutating("m", LABELLED, reinvocationPolicy="IfNeeded"))
-    once = mutate(about(POD), again).cost
+    assert mutate(about(POD), again).cost == 2 * once
     assert mutation.mutate(about(POD), again, DENY_ALL, lambda _: REWRITE).verdict.cost == 2 * once

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
+from tests.policy.examples import spec as with_spec
 from webhook.policy.kinds import Kinds
 from webhook.policy.load import load
 from webhook.policy.mutate import admit, mutate
 from webhook.policy.request import request_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webhook.policy.verdict import Verdict
 
 
@@ -186,6 +189,52 @@ def test_a_policy_that_did_not_apply_is_not_asked_again() -> None:
         mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late), mutating("n", counting("b"))
     )
     assert labels(verdict) == {"app": "a", "b": "1"}
+
+
+def rewriting(
+    *manifests: Any, change: Callable[[Any], Any] = lambda obj: with_spec(obj, schedulerName="mine")
+) -> Verdict:
+    """Ask policies, with a webhook behind them."""
+    policies = load(each for group in manifests for each in group)
+    assert not policies.errors
+    return mutate(request_of(POD, kinds=policies.kinds), policies, webhooks=change)
+
+
+def test_a_webhooks_change_is_a_reason_to_ask_again_once() -> None:
+    verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", counting("b")))
+    assert labels(verdict) == {"app": "a", "a": "11", "b": "1"}
+    assert verdict.object["spec"]["schedulerName"] == "mine"
+
+
+def test_a_policy_to_which_a_webhook_gives_a_reason_was_not_asked_before() -> None:
+    late = [{"name": "c", "expression": "has(object.spec.schedulerName)"}]
+    verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late))
+    assert labels(verdict) == {"app": "a"}
+
+
+def test_who_is_asked_again_is_told_by_the_changed_object() -> None:
+    unlabelled = {"objectSelector": {"matchExpressions": [{"key": "b", "operator": "DoesNotExist"}]}}
+    rules = {"resourceRules": [PODS | {"operations": ["CREATE"]}]}
+    verdict = rewriting(
+        mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConstraints=rules | unlabelled),
+        mutating("n", counting("b")),
+    )
+    assert labels(verdict) == {"app": "a", "a": "1", "b": "1"}
+
+
+def test_conditions_of_policies_that_are_not_asked_again_may_fail() -> None:
+    fragile = [{"name": "c", "expression": "!has(object.spec.schedulerName) || object.nope"}]
+    verdict = rewriting(
+        mutating("m", counting("a"), reinvocationPolicy="IfNeeded"),
+        mutating("n", counting("b"), matchConditions=fragile),
+    )
+    assert not verdict.allowed
+    assert "no such key: nope" in verdict.message
+
+
+def test_nobody_is_asked_again_of_what_a_webhook_refuses() -> None:
+    verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), change=lambda _: None)
+    assert labels(verdict) == {"app": "a", "a": "1"}
 
 
 def test_nothing_is_asked_again_after_an_error() -> None:

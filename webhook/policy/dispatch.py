@@ -64,6 +64,12 @@ class Session:
         self._objects: dict[tuple[str, Kind], JSONObject | None] = {}
         self._requests: dict[Matched, JSONObject] = {}
 
+    def after(self, obj: JSONObject) -> Session:
+        """Return a session of the same request with what has become of its object."""
+        later = Session(self.request._replace(object=obj), self.policies, self._authorizer)
+        later.notes, later.meter = self.notes, self.meter
+        return later
+
     @property
     def namespace(self) -> JSONObject | None:
         """The object's namespace; None for objects of the cluster, Namespaces among them."""

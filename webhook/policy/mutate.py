@@ -5,6 +5,7 @@ Follows apiserver ``pkg/admission/plugin/policy/mutating`` (dispatcher.go, reinv
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import find, target
@@ -30,6 +31,8 @@ from webhook.policy.verdict import INVALID, Decision, Verdict
 from webhook.schema import CREATE, compile_struct
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from webhook.policy.authorizer import Authorizer
     from webhook.policy.dispatch import Invocation
     from webhook.policy.load import PolicySet
@@ -42,6 +45,12 @@ _INTERNAL: Final = 500
 
 Key = tuple[str, str, str, str]
 """A policy, a binding and parameters: what is asked again, if it is."""
+Webhooks = Callable[["JSONObject | None"], "JSONObject | None"]
+"""What webhooks make of an object; None if they refuse it."""
+
+
+def _unchanged(obj: JSONObject | None) -> JSONObject | None:
+    return obj
 
 
 class MutationError(Exception):
@@ -71,25 +80,26 @@ def mutate(
     request: Request,
     policies: PolicySet,
     authorizer: Authorizer = DENY_ALL,
+    webhooks: Webhooks = _unchanged,
     *,
-    again: bool = False,
     deadline: float | None = None,
 ) -> Verdict:
-    """Ask the mutating policies about a request; never raises but for the deadline.
+    """Ask the mutating policies about a request, and the webhooks that come after them.
 
-    The verdict's ``object`` is the changed object; the request's own is not changed.
+    The verdict's ``object`` is the changed object; the request's own is not changed. If it has changed, policies that
+    have been asked and want to know of later changes are asked once more. Only the deadline raises, and the webhooks.
 
     Args:
         request: The request.
         policies: The policies.
         authorizer: Who knows what the user may do.
-        again: Whether only those are asked that want to know of later changes.
+        webhooks: What webhooks make of the object; None if they refuse it, so that nobody is asked again.
         deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
         DeadlineExceededError: They have not.
     """
-    return _as_submitted(_mutate(Session(request, policies, authorizer, deadline), again=again), request)
+    return _as_submitted(_mutate(Session(request, policies, authorizer, deadline), webhooks), request)
 
 
 def _as_submitted(verdict: Verdict, request: Request) -> Verdict:
@@ -99,15 +109,14 @@ def _as_submitted(verdict: Verdict, request: Request) -> Verdict:
     return verdict._replace(object=without_defaults(verdict.object, request.object, request.submitted))
 
 
-def _mutate(session: Session, *, again: bool = False) -> Verdict:
-    request = session.request
-    if request.operation == DELETE or not session.policies.mutating:
-        return Verdict(allowed=True, object=request.object)
-    mutator = _Mutator(session, again=again)
+def _mutate(session: Session, webhooks: Webhooks = _unchanged) -> Verdict:
+    """Ask everybody once, and once more if something has changed (apiserver ``pkg/admission/reinvocation.go``)."""
+    mutator = _Mutator(session)
     try:
-        mutator.ask_all()
-        if not mutator.errors and mutator.to_reinvoke:
-            mutator.ask_again()
+        if session.request.operation != DELETE:
+            mutator.ask_all()
+        if not mutator.errors:
+            mutator.give_to(webhooks)
     except DecodingError as error:
         message = f"Internal error occurred: {error}"
         decisions = tuple(mutator.decisions)
@@ -145,38 +154,45 @@ def _refusal(error: Decision) -> str:
 class _Mutator:
     """Makes the changes of all policies, one after the other."""
 
-    def __init__(self, session: Session, *, again: bool) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._again = again
         self.object = session.request.object
         self.decisions: list[Decision] = []
         self.errors: list[Decision] = []
         self.warnings: list[str] = []
         self.audit = Audit(MUTATION_FAILURE)
         self._invoked: set[Key] = set()
-        self.to_reinvoke: set[Key] = set()
+        self._touched = False
 
     def ask_all(self) -> None:
         """Ask every policy that is about the request; those that cannot be asked are told of first."""
-        invocations = [
-            each for each in self._session.invocations(MUTATING) if each.hook.policy.reinvoked or not self._again
-        ]
+        invocations = list(self._session.invocations(MUTATING))
         for invocation in invocations:
             if invocation.fault:
                 self._unconfigured(invocation, invocation.fault)
-        touched = [self._ask(invocation) for invocation in invocations if not invocation.fault]
-        if any(touched):
-            self.to_reinvoke |= self._invoked
-
-    def ask_again(self) -> None:
-        """Ask those policies again that want to know of later changes."""
-        keys = self.to_reinvoke
-        for invocation in self._session.invocations(MUTATING):
-            if not invocation.fault and _key(invocation) in keys:
+        for invocation in invocations:
+            if not invocation.fault:
                 self._ask(invocation)
 
-    def _ask(self, invocation: Invocation) -> bool:
-        """Ask a policy; tell whether it made its changes, be there any or not."""
+    def give_to(self, webhooks: Webhooks) -> None:
+        """Let webhooks change the object, and ask those policies again that want to know of later changes.
+
+        A policy that was not asked, since its conditions did not hold, is no such policy, whatever has changed.
+        """
+        obj = webhooks(self.object)
+        if obj is None:
+            return
+        due = set(self._invoked) if self._touched or obj != self.object else set()
+        self.object = obj
+        if not due:
+            return
+        self._session = self._session.after(obj)
+        for invocation in self._session.invocations(MUTATING):
+            if not invocation.fault:
+                self._ask(invocation, due)
+
+    def _ask(self, invocation: Invocation, due: AbstractSet[Key] | None = None) -> None:
+        """Ask a policy; if only some are due, the conditions of others are looked at nevertheless, and may fail."""
         policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
         assert matched is not None  # noqa: S101 - it has matched
         before = self.object
@@ -185,13 +201,12 @@ class _Mutator:
             bindings = self._session.bindings(invocation, obj)
         except ConfigurationError as error:
             self._unconfigured(invocation, error.fault)
-            return False
+            return
         met = evaluate_conditions(programs, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
             self._failed(invocation, met.error)
-        if not met.holds:
-            return False
-        touched = False
+        if not met.holds or (due is not None and _key(invocation) not in due):
+            return
         for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
             if obj is None:
                 break
@@ -206,7 +221,7 @@ class _Mutator:
                 _bear(error, policy)
                 self._failed(invocation, str(error), mutation)
                 continue
-            touched = True
+            self._touched = True
             self.decisions.append(
                 Decision(
                     policy,
@@ -221,7 +236,6 @@ class _Mutator:
         self._keep(invocation, before, obj)
         if policy.reinvoked:
             self._invoked.add(_key(invocation))
-        return touched
 
     def _keep(self, invocation: Invocation, before: JSONObject | None, obj: JSONObject | None) -> None:
         """Take a changed object over, in the version in which it was sent."""
@@ -235,7 +249,6 @@ class _Mutator:
             return
         if after != before:
             self.object = after
-            self.to_reinvoke |= self._invoked
 
     def _unconfigured(self, invocation: Invocation, fault: Fault) -> None:
         """Note that a policy or binding cannot be asked."""
