@@ -195,6 +195,16 @@ class TestTooMuch:
     def test_trailers_are_not_kept(self, served: Served) -> None:
         assert statuses(flood(served, post("Transfer-Encoding: chunked\r\n", b"0\r\n"), b"a: b\r\n" * 5000)) == [413]
 
+    def test_trailers_of_a_body_that_is_still_coming_in_are_not_kept_either(self, served: Served) -> None:
+        with served.socket() as connection:
+            connection.sendall(post("Transfer-Encoding: chunked\r\n", b"0\r\n" + b"a: b\r\n" * 5000))
+            assert served.get("/healthz")[0] == 200
+            kept = [each.headers for each in served.server.server_state.connections if isinstance(each, Connection)]
+            assert kept
+            assert not any(kept)
+            connection.sendall(b"\r\n")
+            assert statuses(answered(connection)) == [200]
+
     def test_requests_may_not_be_sent_ahead_without_end(self, served: Served) -> None:
         assert statuses(exchange(served, GET * 1000))[-1] == 400
 

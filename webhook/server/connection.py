@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from dataclasses import dataclass
 from enum import Enum, auto
 from http import HTTPStatus
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _crowds, _malformed = (BoundedLog(logging.getLogger(__name__)) for _ in range(2))
 _errors = logging.getLogger(f"{__name__}.uvicorn")
 _errors.setLevel(logging.ERROR)  # it would warn of each bad request, without end and without saying whose it was
+_NOWHERE: Any = deque(maxlen=0)
 
 
 @dataclass(frozen=True)
@@ -178,11 +180,6 @@ class Connection(HttpToolsProtocol):
         elif self._received > self._request_bytes:
             self._refuse(413, f"a request may have {self._request_bytes} bytes as sent")
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header, but no trailers, of which there could be any number."""
-        if self._stage is not _Stage.BODY:
-            super().on_header(name, value)
-
     def on_message_begin(self) -> None:
         """Begin to wait for the header."""
         super().on_message_begin()
@@ -198,6 +195,7 @@ class Connection(HttpToolsProtocol):
             message = "too many requests are sent ahead"
             raise ValueError(message)
         super().on_headers_complete()
+        self.headers = _NOWHERE  # trailers, of which there could be any number
         self._stage = _Stage.BODY
 
     def on_message_complete(self) -> None:
