@@ -28,9 +28,9 @@ examples:
   draguard serve --kubernetes-version 1.30 --tls-cert /tls/tls.crt --tls-key /tls/tls.key
 
 POST /validate and POST /mutate answer AdmissionReviews; GET /healthz and GET /readyz answer probes.
---monitoring-port adds a port for probes and GET /metrics. docs/observability.md tells of metrics and logs.
-SIGTERM and SIGINT end it once the requests in flight are answered; SIGHUP replaces workers one by one.
-Certificates and policies are taken up when their files change.
+--monitoring-port adds a port for probes and GET /metrics; docs/observability.md has what is told.
+SIGTERM and SIGINT end it once the requests in flight are answered; SIGHUP replaces workers, one
+after the other. Certificates and policies are taken up when their files change.
 """
 
 
