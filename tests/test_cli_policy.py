@@ -516,6 +516,57 @@ class TestCheck:
         assert "undeclared reference to 'nope'" in finding
         assert shown[caret.index("^") :].startswith("nope")
 
+    @pytest.mark.parametrize(
+        ("old", "new", "hint"),
+        [
+            ('object.metadata.name != "bad"', 'objekt.metadata.name != "bad"', 'did you mean "object"?'),
+            ('object.metadata.name != "bad"', 'object.metadata.name.contain("bad")', 'did you mean "contains"?'),
+            ('object.metadata.name != "bad"', "object.metadata.nam == ''", 'did you mean "name"?'),
+            ('object.metadata.name != "bad"', "zzz", ""),
+            ('object.metadata.name != "bad"', "object.", ""),
+            ('object.metadata.name != "bad"', "1 + '2' == '3'", "both sides must be of one type: "),
+            ('object.metadata.name != "bad"', "object.metadata.name", "it must say true or false: "),
+            ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a text"),
+            ("expression: has(", "expression: !has(", "YAML takes a text that begins with ! for a tag: quote it"),
+            ("resources: [pods]", "resources: [Pod]", 'did you mean "pods"?'),
+            ("resources: [pods]", "resources: [jobs]", 'jobs are in the API group "batch"'),
+            ("resources: [pods]", "resources: [qqq]", ""),
+            ('apiGroups: [""]', "apiGroups: [v1]", 'that is a version; the core group is ""'),
+            ('apiGroups: [""]', "apiGroups: [app]", 'did you mean "apps"?'),
+            ('apiGroups: [""]', "apiGroups: [qqq]", ""),
+            ("apiVersions: [v1]", "apiVersions: [v2]", "it serves v1"),
+            ("policyName: limited", "policyName: limit", 'did you mean "limited"?'),
+            ("policyName: limited", "policyName: other", ""),
+            ("PolicyBinding", "PolicyBnding", ""),
+            (
+                "  validations:",
+                "  paramKind: {apiVersion: v1, kind: Configmap}\n  validations:",
+                'did you mean "ConfigMap"?',
+            ),
+            ("  validations:", "  paramKind: {apiVersion: v1, kind: Qqq}\n  validations:", ""),
+            ("  validations:", "  paramKind: {apiVersion: v2, kind: Secret}\n  validations:", "it serves v1"),
+        ],
+    )
+    def test_a_finding_comes_with_what_was_meant(
+        self, write: Callable[..., Path], old: str, new: str, hint: str
+    ) -> None:
+        found = findings("policy", "check", write(p=LIMITED.replace(old, new)))
+        assert [each["hint"] for each in found if each["hint"].startswith(hint) and bool(each["hint"]) == bool(hint)]
+
+    def test_a_policy_may_be_bound_as_one_of_the_other_kind(self, write: Callable[..., Path]) -> None:
+        folder = write(p=[policy("m", validations=[{"expression": "has(object.spec)"}]), mutating("m", "Object{}")[1]])
+        hints = [each["hint"] for each in findings("policy", "check", folder)]
+        assert "it is a ValidatingAdmissionPolicy: bind it by a ValidatingAdmissionPolicyBinding" in hints
+
+    def test_brackets_around_a_patch_are_missed(self, write: Callable[..., Path]) -> None:
+        patch = {"patchType": "JSONPatch", "jsonPatch": {"expression": "JSONPatch{op: 'remove', path: '/spec'}"}}
+        folder = write(p=[with_spec(mutating("m", "Object{}")[0], mutations=[patch])])
+        assert findings("policy", "check", folder)[0]["hint"] == "put it in brackets: […]"
+
+    def test_what_cannot_be_read_is_not_said_to_be_missing(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace("message: bad name", "message: bad: name"))
+        assert [each["rule"] for each in findings("policy", "check", folder)] == ["unreadable"]
+
     def test_a_field_that_there_is_not_comes_with_what_was_meant(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED.replace("matchConstraints", "matchConstraint"))
         assert 'help: did you mean "matchConstraints"?' in draguard("policy", "check", folder).out.splitlines()
@@ -577,14 +628,14 @@ class TestTest:
         done = process("policy", "test", "--strict", write(a__policy=LIMITED, a__tests=WHOLE))
         assert done == (0, "3 cases in 1 suite: 3 passed; 2 of 2 expressions covered\n", "")
 
-    def test_what_fails_is_shown_at_its_case(self, write: Callable[..., Path]) -> None:
-        folder = write(policy=LIMITED, tests=WHOLE.replace("message: bad name", "message: worse"))
+    def test_what_fails_is_shown_where_it_was_expected(self, write: Callable[..., Path]) -> None:
+        folder, where = write(policy=LIMITED, tests=WHOLE.replace("bad name", "worse")), "cases[1].expect.message"
         done = process("policy", "test", folder)
         assert (done.code, done.err) == (1, "")
         assert done.out.splitlines() == [
-            f"{folder}/tests.yaml:11:3: error case: cases[1]: a bad one: message: expected 'worse', got 'bad name'",
-            "11 | - name: a bad one",
-            "   |   ^^^^",
+            f"{folder}/tests.yaml:14:28: error case: {where}: a bad one: message: expected 'worse', got 'bad name'",
+            "14 |   expect: {allowed: false, message: worse}",
+            "   |                            ^^^^^^^",
             "",
             "3 cases in 1 suite: 2 passed, 1 failed; 2 of 2 expressions covered",
         ]
@@ -648,10 +699,13 @@ class TestTest:
         [
             ("cases: []", "cases: a suite has a list of cases"),
             ("cases: 3", "cases: a suite has a list of cases"),
-            ("cases: [{}]\ncase: 1", "the suite: there is no field 'case'"),
+            ("cases: [{}]\ncase: 1", "case: there is no field 'case'; did you mean 'cases'?"),
             ('cases: [{}]\nkubernetes: "1.2"', "kubernetes: Kubernetes 1.2 is not known here"),
             ("cases: [3]", "error case: cases[0]: must be a map with name"),
-            ("cases: [{name: x, objct: 1}]", "error case: cases[0]: x: there is no field 'objct'"),
+            (
+                "cases: [{name: x, objct: 1}]",
+                "error case: cases[0].objct: x: there is no field 'objct'; did you mean 'object'?",
+            ),
         ],
     )
     def test_a_malformed_suite_is_told_why(self, suite: str, complaint: str, write: Callable[..., Path]) -> None:

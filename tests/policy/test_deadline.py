@@ -142,7 +142,7 @@ def test_a_refusal_tells_the_cost_of_its_message_too() -> None:
 
 
 def test_expressions_that_fail_have_cost_something() -> None:
-    assert validate(about(POD), validating("object.metadata.nope == 'p'")).cost == 3
+    assert validate(about(POD), validating("object.metadata.nope == 'p'")).cost == 4
 
 
 def test_the_cost_of_mutations_is_told_and_added_to_that_of_validations() -> None:

@@ -51,14 +51,14 @@ def test_what_is_as_expected_passes(expect: dict[str, Any], patch: list[dict[str
         ({"allowed": False}, [], "was allowed"),
         ({"allowed": True}, RENAME, f"was refused: {REFUSAL}"),
         ({"allowed": False, "message": "other"}, RENAME, "message: expected 'other', got 'bad name'"),
-        ({"allowed": False, "message": ["x"]}, RENAME, "message: expected ['x'], got 'bad name'"),
+        ({"allowed": False, "message": ["x"]}, RENAME, "cases[0].expect.message: must be a text"),
         ({"allowed": False, "reason": "Invalid"}, RENAME, "reason: expected 'Invalid', got 'Forbidden'"),
         ({"allowed": True, "warnings": ["w"]}, [], "warnings: expected ['w'], got []"),
         ({"allowed": True, "warnings": "w"}, [], "warnings: expected 'w', got []"),
         ({"allowed": True, "auditAnnotations": {}}, [], "auditAnnotations: expected {}, got {'p/k': 'v'}"),
         ({"allowed": True, "object": {}}, [], f"object: expected {{}}, got {POD!r}"),
         ({}, [], "cases[0].expect.allowed: must be true or false"),
-        ({"alowed": True}, [], "cases[0].expect: there is no field 'alowed'; there are allowed, message, reason, "),
+        ({"alowed": True}, [], "cases[0].expect.alowed: there is no field 'alowed'; did you mean 'allowed'?"),
     ],
 )
 def test_what_is_not_fails_and_says_so(expect: dict[str, Any], patch: list[dict[str, Any]], failure: str) -> None:
@@ -152,12 +152,23 @@ def test_coverage_of_mutations_is_a_change() -> None:
         ({"object": None}, "cases[0].object: a case has an object, or an oldObject to delete"),
         ({"patch": {}}, "cases[0].patch: must be a list of operations, as a JSON Patch is"),
         ({"patch": [{"op": "add"}]}, "cases[0].patch[0]: an operation has op, path, and value or from"),
-        ({"patch": [{"op": "remove", "path": "/x"}]}, "error in remove for path: '/x': "),
+        ({"patch": [{"op": "remove", "path": "/x"}]}, "cases[0].patch: error in remove for path: '/x': "),
+        ({"patch": [{"op": "set", "path": "/x"}]}, "cases[0].patch[0].op: must be one of add, remove, replace, move, "),
+        (
+            {"expect": {"allowed": False, "reason": "Gone"}},
+            "cases[0].expect.reason: must be one of Invalid, Forbidden, ",
+        ),
+        ({"object": {"kind": "Pod"}}, "cases[0].object: an object has apiVersion and kind; there is no apiVersion"),
+        (
+            {"object": POD | {"spec": {"nodeName": False}}},
+            "cases[0].object.spec.nodeName: the API server cannot decode ",
+        ),
+        ({"oldObject": POD | {"spec": 1}}, "cases[0].oldObject.spec: the API server cannot decode it: json: "),
         ({"operation": "GET"}, "cases[0].operation: must be one of CONNECT, CREATE, DELETE, UPDATE"),
         ({"user": "jane"}, "cases[0].user: must be a map with username and groups"),
-        ({"context": {}}, "context: must be a list of objects"),
-        ({"authorizer": {}}, "an authorizer's file has a list of rules: "),
-        ({"nam": "x"}, "cases[0]: there is no field 'nam'; there are name, object, "),
+        ({"context": {}}, "cases[0].context: must be a list of objects"),
+        ({"authorizer": {}}, "cases[0].authorizer: an authorizer's file has a list of rules: "),
+        ({"nam": "x"}, "cases[0].nam: there is no field 'nam'; did you mean 'name'?"),
         ({"expect": []}, "cases[0].expect: must be a map with allowed, "),
     ],
 )
@@ -171,8 +182,8 @@ def test_a_malformed_case_fails_alone(case: dict[str, Any], failure: str) -> Non
 @pytest.mark.parametrize(
     ("suite", "text"),
     [
-        ([], "the suite: must be a map with kubernetes, context, objects, cases"),
-        ({"tests": []}, "the suite: there is no field 'tests'"),
+        ([], "must be a map with kubernetes, context, objects, cases"),
+        ({"tests": []}, "tests: there is no field 'tests'; there are kubernetes, "),
         ({"cases": []}, "cases: a suite has a list of cases"),
         ({"cases": [{}], "objects": []}, "cases"),
         ({"cases": [{}], "objects": [1]}, "objects: must be a map from names to objects"),
@@ -187,3 +198,16 @@ def test_a_malformed_suite_is_refused(suite: Any, text: str) -> None:
     with pytest.raises(SuiteError) as caught:
         run_suite(suite, [])
     assert str(caught.value).startswith(text)
+
+
+def test_an_object_of_the_suite_is_wrong_where_it_stands() -> None:
+    wrong = POD | {"spec": POD["spec"] | {"nodeName": False}}
+    suite = {"objects": {"pod": wrong}, "cases": [{"object": "pod", "expect": {"allowed": True}}]}
+    (failure,) = run_suite(suite, [NAMED, binding()]).cases[0].found
+    assert failure.path == ("objects", "pod", "spec", "nodeName")
+    assert failure.text.endswith("in YAML, y, n, yes, no, on and off are booleans, too")
+
+
+def test_a_release_is_a_text() -> None:
+    with pytest.raises(SuiteError, match=r'kubernetes: 1\.3 is no text; write the Kubernetes version as "1\.'):
+        run_suite({"kubernetes": 1.30, "cases": [{}]}, [])

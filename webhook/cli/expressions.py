@@ -7,6 +7,7 @@ those aside that are white space: they are there in both, in the same order.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ _LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
 """How cel-go begins an error (``common/error.go``)."""
 _BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
 """What is before a value: its key, white space, comments, a tag, an anchor."""
+_TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!""")
 _HEADER: Final = re.compile(r"[|>][^\n]*\n")
 _ESCAPED: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]")
 _SINGLE: Final = re.compile(r"''|[^']")
@@ -47,7 +49,12 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     finding = found(problem, document, kubernetes)
     if not problem.path or problem.path[-1] not in _EXPRESSIONS:
         return finding
-    place = position(document, problem.path, _before(_text_at(document.data, problem.path), problem.message))
+    value = _text_at(document.data, problem.path)
+    if not value and _TAGGED.match(document.line(finding.line), finding.column - 1):
+        return finding._replace(
+            problem=replace(problem, hint="YAML takes a text that begins with ! for a tag: quote it")
+        )
+    place = position(document, problem.path, _before(value, problem.message))
     return finding._replace(line=place.line, column=place.column, text=document.line(place.line))
 
 

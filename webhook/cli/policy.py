@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import position
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from webhook.policy.check import CheckResult, Cost
+
+_LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
+"""Rules about what is not among the policies."""
 
 
 def run(arguments: Namespace) -> int:
@@ -49,7 +52,9 @@ def check(arguments: Namespace) -> int:
         message = f"there is no policy in {', '.join(arguments.paths)}"
         raise UsageError(message)
     result = check_policies(given, minor)
-    report.findings += placed(result.findings, minor)
+    # Where something could not be read, it may be what others seem to lack.
+    unsure = _LACKING if report.findings else frozenset()
+    report.findings += placed((each for each in result.findings if each.problem.rule not in unsure), minor)
     costs = [_cost_of(cost, result) for cost in result.costs]
     if arguments.output == "json":
         print(json.dumps(json.loads(as_json(report)) | {"costs": costs}, indent=2))

@@ -44,11 +44,9 @@ class Ran(NamedTuple):
     def failures(self) -> Iterator[Finding]:
         """Say where cases stand that failed, and why."""
         for index, case in enumerate(self.result.cases):
-            for failure in case.failures:
-                place = f"cases[{index}]"
-                text = failure.removeprefix(place).lstrip(".: ")
-                message = text if case.name == place else f"{case.name}: {text}"
-                problem = Problem(ERROR, "case", "", Path(("cases", index)), message)
+            for failure in case.found:
+                message = failure.text if case.name == f"cases[{index}]" else f"{case.name}: {failure.text}"
+                problem = Problem(ERROR, "case", "", failure.path, message)
                 yield found(problem, self.suite, self.kubernetes)
 
 
@@ -115,7 +113,7 @@ def test(paths: Iterable[str], stated: str | None) -> Tested:
             try:
                 result = run_suite(suite.data, given, release(stated) if stated else None)
             except SuiteError as error:
-                findings[found(Problem(ERROR, "suite", "", Path(), str(error)), suite)] = None
+                findings[found(Problem(ERROR, "suite", "", error.path, error.text), suite)] = None
                 continue
             minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
             ran.append(Ran(suite, f"1.{minor}", result))

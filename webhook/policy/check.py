@@ -15,12 +15,13 @@ from webhook.policy.load import Finding, Given, load
 from webhook.policy.programs import compile_policy
 from webhook.policy.typecheck import type_warnings
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
+from webhook.schema.decoding import nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webhook.policy.activation import NamedExpression
-    from webhook.policy.kinds import Kinds
+    from webhook.policy.kinds import Kind, Kinds
     from webhook.policy.load import PolicySet
     from webhook.policy.model import Policy, Rule
     from webhook.policy.programs import Programs
@@ -79,11 +80,12 @@ def check_policies(given: Iterable[Given | JSONObject], release: int = NEWEST) -
         programs = compile_policy(policy, release)
         problems = [
             *_unmatched(policy, policies.kinds),
+            *_param_kind(policy, policies),
             *_constants(policy, programs),
             *_unused(policy),
             *(
-                _warning("type-check", path, text.strip())
-                for path, text in type_warnings(policy, policies.kinds, release)
+                _warning("type-check", each.path, each.text.strip(), each.hint)
+                for each in type_warnings(policy, policies.kinds, release)
             ),
         ]
         for cost in _costs(policy, programs):
@@ -95,8 +97,8 @@ def check_policies(given: Iterable[Given | JSONObject], release: int = NEWEST) -
     return CheckResult(policies, tuple(findings), tuple(costs))
 
 
-def _warning(rule: str, path: Path, message: str) -> Problem:
-    return Problem(WARNING, rule, "", path, message)
+def _warning(rule: str, path: Path, message: str, hint: str = "") -> Problem:
+    return Problem(WARNING, rule, "", path, message, hint)
 
 
 def _unmatched(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
@@ -109,21 +111,63 @@ def _unmatched(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
 def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
     if "*" in rule.groups:
         return
+    dotless = sorted(group for group in rule.groups if "." not in group and not kinds.has_group(group))
+    for group in dotless:  # what is no group of Kubernetes' own has a dot (apiextensions ``validation.go``)
+        message = f"there is no API group {quoted(group)}: the rule matches nothing of it"
+        yield _warning("unknown-resource", path / "apiGroups", message, _group_meant(group, kinds))
     for position, (name, _) in enumerate(rule.resources):
-        known = [kinds.has_group(group) for group in rule.groups]
-        if name == "*" or not all(known):
+        if name == "*" or not all(map(kinds.has_group, rule.groups)):
             continue
         found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
         groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
         if not found:
             message = f"there is no resource {quoted(name)} in {groups}: the rule matches nothing"
-            yield _warning("unknown-resource", path / "resources" / position, message)
+            yield _warning(
+                "unknown-resource", path / "resources" / position, message, _resource_meant(name, rule, kinds)
+            )
         elif "*" not in rule.versions and not any(
             kinds.find(kind._replace(version=version)) for kind in found for version in rule.versions
         ):
             versions = ", ".join(sorted(rule.versions))
             message = f"Kubernetes 1.{kinds.release} does not serve {name} in {versions}: the rule matches nothing"
-            yield _warning("unserved-version", path / "apiVersions", message)
+            yield _warning("unserved-version", path / "apiVersions", message, _served(found, kinds))
+
+
+def _group_meant(group: str, kinds: Kinds) -> str:
+    if re.fullmatch(r"v\d+\w*", group):
+        return 'that is a version; the core group is ""'
+    nearest = nearest_name(group, kinds.groups)
+    return f'did you mean "{nearest}"?' if nearest else ""
+
+
+def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
+    """Say which resource was meant: one of the groups, or one of this name of other groups."""
+    if nearest := nearest_name(name, (each for group in rule.groups for each in kinds.resources(group))):
+        return f'did you mean "{nearest}"?'
+    elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]
+    return f"{name} are in the API group {' and '.join(elsewhere)}" if elsewhere else ""
+
+
+def _served(found: Iterable[Kind], kinds: Kinds) -> str:
+    versions = [version for kind in found for version in kinds.versions(kind)]
+    return f"it serves {', '.join(versions)}" if versions else ""
+
+
+def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
+    """Find a kind of parameters that there is not; of groups that are not Kubernetes' own, nobody knows."""
+    kind, kinds = policy.param_kind, policies.kinds
+    if kind is None or not kinds.has_group(kind.group) or policies.is_namespaced(kind) is not None:
+        return
+    path = Path(("spec", "paramKind"))
+    if versions := kinds.versions(kind):
+        message = (
+            f"Kubernetes 1.{kinds.release} does not serve {kind.kind} in {kind.api_version}: the policy only fails"
+        )
+        yield _warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
+    else:
+        message = f"there is no kind {quoted(kind.kind)} in {kind.api_version}: the policy only fails"
+        nearest = nearest_name(kind.kind, kinds.names(kind.group))
+        yield _warning("unknown-resource", path / "kind", message, f'did you mean "{nearest}"?' if nearest else "")
 
 
 def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:

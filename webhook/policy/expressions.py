@@ -5,6 +5,7 @@ Follows apiserver ``pkg/admission/plugin/cel/compile.go`` and ``composition.go``
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -57,10 +58,17 @@ class Compiled(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why an expression cannot be evaluated; ``internal`` if the API server calls it an internal error."""
+    """Why an expression cannot be evaluated.
+
+    Args:
+        text: What the API server says.
+        internal: Whether it calls it an internal error.
+        hint: How to mend it.
+    """
 
     text: str
     internal: bool = False
+    hint: str = ""
 
 
 @lru_cache(maxsize=256)
@@ -85,10 +93,15 @@ def compile_expression(text: str, scope: Scope, *wanted: Type) -> Compiled | Fai
     try:
         checked = environment.check(text)
         if wanted and checked.type not in wanted:
-            return Failure(_wrong_type(checked.type, wanted, scope.release))
+            from webhook.policy.hints import hint_of_type  # noqa: PLC0415 - most expressions are right
+
+            text = _wrong_type(checked.type, wanted, scope.release)
+            return Failure(text, hint=hint_of_type(checked.type, wanted))
         return Compiled(environment.program(checked), checked, environment)
     except CompileError as error:
-        return Failure(f"compilation failed: {error}")
+        from webhook.policy.hints import hint_of  # noqa: PLC0415 - as above
+
+        return Failure(f"compilation failed: {error}", hint=hint_of(error, environment))
     except ProgramError as error:
         return Failure(f"program instantiation failed: {error}", internal=True)
 
@@ -164,4 +177,4 @@ def complaints(result: Compiled | Failure, path: Path, text: str) -> Iterator[Pr
     if result.internal:
         yield Problem(ERROR, "expression", "InternalError", path, f"Internal error: {result.text}")
     else:
-        yield invalid(path, text, result.text)
+        yield replace(invalid(path, text, result.text), hint=result.hint)

@@ -212,13 +212,22 @@ class Kinds:
         """
         return self._equivalents.get(resource, ())
 
+    @property
+    def groups(self) -> list[str]:
+        """The groups of the kinds that are known."""
+        return list(dict.fromkeys(group for group, _ in self._known))
+
+    def names(self, group: str) -> list[str]:
+        """List the kinds of a group that the release serves."""
+        return [each.kind for each in self._known.values() if each.group == group and self._served(each)]
+
     def resources(self, group: str) -> list[str]:
         """List the resources of a group that the release serves."""
         return [each.resource for each in self._known.values() if each.group == group and self._served(each)]
 
-    def versions(self, group: str, resource: str) -> list[str]:
-        """List the versions of a group in which the release serves a resource, the preferred one first."""
-        known = self._by_resource.get((group, resource))
+    def versions(self, kind: Kind) -> list[str]:
+        """List the versions in which the release serves a kind, the preferred one first."""
+        known = self._known.get((kind.group, kind.kind))
         return self._served(known) if known else []
 
     def _stored_as(self, known: Known) -> list[Resource]:

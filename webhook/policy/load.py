@@ -15,6 +15,7 @@ from webhook.policy.programs import Programs, compile_policy
 from webhook.policy.request import labels_of, metadata_of, text_of
 from webhook.policy.verdict import Decision
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
+from webhook.schema.decoding import nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -244,7 +245,8 @@ def _unbound(
             continue
         if bound_policy is None:
             message = f"there is no {binding.kind} with the name {quoted(binding.policy)}: the binding does nothing"
-            yield _finding(given, "binding-without-policy", Path(("spec", "policyName")), message)
+            hint = _policy_meant(binding, policies)
+            yield _finding(given, "binding-without-policy", Path(("spec", "policyName")), message, hint)
         elif bound_policy.param_kind is None and binding.param_ref is not None:
             message = f"{binding.kind} {quoted(binding.policy)} has no paramKind: the parameters are not used"
             yield _finding(given, "param-without-kind", Path(("spec", "paramRef")), message)
@@ -255,5 +257,14 @@ def _unbound(
             yield _finding(given, "binding-without-params", Path(("spec",)), message)
 
 
-def _finding(given: Given, rule: str, path: Path, message: str) -> Finding:
-    return Finding(given, Problem(WARNING, rule, "", path, message))
+def _policy_meant(binding: Binding, policies: Iterable[tuple[str, str]]) -> str:
+    """Say which policy a binding was meant for."""
+    others = [kind for kind, name in policies if name == binding.policy]
+    if others:
+        return f"it is a {others[0]}: bind it by a {others[0]}Binding"
+    nearest = nearest_name(binding.policy, (name for kind, name in policies if kind == binding.kind))
+    return f'did you mean "{nearest}"?' if nearest else ""
+
+
+def _finding(given: Given, rule: str, path: Path, message: str, hint: str = "") -> Finding:
+    return Finding(given, Problem(WARNING, rule, "", path, message, hint))

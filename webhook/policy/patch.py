@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from webhook.policy.request import JSONObject
 
+OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 _MISSING: Final = "missing value"
 _NO_FROM: Final = f"operation, missing from field: {_MISSING}"
 _INVALID_INDEX: Final = "invalid index referenced"

@@ -29,13 +29,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import NEWEST, find, release_of, target
 from webhook.policy.authorizer import DENY_ALL, AuthorizerError, authorizer_of
 from webhook.policy.coverage import Coverage, Covered
 from webhook.policy.load import Finding, Given, load
 from webhook.policy.offline import judge
+from webhook.policy.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.patch import PatchError, apply_patch
-from webhook.policy.request import OPERATIONS
+from webhook.policy.request import OPERATIONS, text_of
+from webhook.problem import Path
+from webhook.schema import CREATE, compile_struct
+from webhook.schema.decoding import WRONG_TYPE, nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,6 +49,9 @@ if TYPE_CHECKING:
     from webhook.policy.request import JSONObject
     from webhook.policy.verdict import Verdict
 
+_CASES: Final = Path(("cases",))
+_OBJECTS: Final = Path(("objects",))
+_REASONS: Final = ("Invalid", "Forbidden", "Unauthorized", "RequestEntityTooLarge", "InternalError")
 _SUITE_FIELDS: Final = ("kubernetes", "context", "objects", "cases")
 _CASE_FIELDS: Final = (
     "name",
@@ -62,7 +69,29 @@ _EXPECT_FIELDS: Final = ("allowed", "message", "reason", "warnings", "auditAnnot
 
 
 class SuiteError(ValueError):
-    """A suite is malformed; the text says where and how to mend it."""
+    """A suite is malformed.
+
+    Args:
+        path: Where.
+        text: What is wrong, and how to mend it.
+    """
+
+    def __init__(self, path: Path, text: str) -> None:
+        super().__init__(f"{path}: {text}" if path else text)
+        self.path = path
+        self.text = text
+
+
+class Failure(NamedTuple):
+    """How a verdict differs from what was expected, or why there is none.
+
+    Args:
+        path: Where in the suite.
+        text: What is wrong.
+    """
+
+    path: Path
+    text: str
 
 
 class CaseResult(NamedTuple):
@@ -70,18 +99,23 @@ class CaseResult(NamedTuple):
 
     Args:
         name: The case's name.
-        failures: How the verdict differs from what was expected.
+        found: How the verdict differs from what was expected.
         verdict: What the policies said; None if the case is malformed.
     """
 
     name: str
-    failures: tuple[str, ...]
+    found: tuple[Failure, ...]
     verdict: Verdict | None = None
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What is wrong; of a malformed case also where."""
+        return tuple(each.text if self.verdict else f"{each.path}: {each.text}" for each in self.found)
 
     @property
     def passed(self) -> bool:
         """Whether the policies said what was expected."""
-        return not self.failures
+        return not self.found
 
 
 class SuiteResult(NamedTuple):
@@ -119,22 +153,20 @@ def run_suite(suite: object, given: Iterable[Given | JSONObject], release: int |
     Raises:
         SuiteError: The suite itself is malformed; a malformed case only fails.
     """
-    document = _fields(suite, "the suite", _SUITE_FIELDS)
+    document = _fields(suite, Path(), _SUITE_FIELDS)
     release = _release(document) if release is None else release
     cases = document.get("cases")
     if not isinstance(cases, list) or not cases:
-        msg = "cases: a suite has a list of cases"
-        raise SuiteError(msg)
+        raise SuiteError(_CASES, "a suite has a list of cases")
     templates = document.get("objects") or {}
     if not isinstance(templates, dict):
-        msg = "objects: must be a map from names to objects"
-        raise SuiteError(msg)
-    base = [*given, *_objects(document, "context")]
+        raise SuiteError(_OBJECTS, "must be a map from names to objects")
+    base = [*given, *_objects(document, Path())]
     policies = load(base, release)
     coverage = Coverage(policies)
     results = []
     for index, case in enumerate(cases):
-        result = _run_case(case, f"cases[{index}]", base, policies, templates)
+        result = _run_case(case, _CASES / index, base, policies, templates)
         results.append(result)
         if result.verdict:
             coverage.add(result.verdict.decisions)
@@ -146,51 +178,60 @@ def _release(document: Mapping[str, Any]) -> int:
     if stated is None:
         return NEWEST
     try:
-        return release_of(str(stated))
+        return release_of(stated)
     except ValueError as error:
-        msg = f"kubernetes: {error}"
-        raise SuiteError(msg) from None
+        raise SuiteError(Path(("kubernetes",)), str(error)) from None
 
 
 def _run_case(
     case: object,
-    where: str,
+    where: Path,
     base: Sequence[Given | JSONObject],
     policies: PolicySet,
     templates: Mapping[str, Any],
 ) -> CaseResult:
-    name = str(case.get("name") or where) if isinstance(case, dict) else where
+    name = str(case.get("name") or where) if isinstance(case, dict) else str(where)
     try:
         fields = _fields(case, where, _CASE_FIELDS)
-        expected = _fields(fields.get("expect"), f"{where}.expect", _EXPECT_FIELDS)
-        context = _objects(fields, "context")
+        expected = _expected(fields.get("expect"), where / "expect")
+        context = _objects(fields, where)
         if context:
             policies = load([*context, *base], policies.release)
         verdict, before = _judge(fields, where, policies, templates)
-        return CaseResult(name, tuple(_differences(expected, verdict, before, where)), verdict)
-    except (SuiteError, AuthorizerError, PatchError) as error:
-        return CaseResult(name, (str(error),))
+        return CaseResult(name, tuple(_differences(expected, verdict, before, where / "expect")), verdict)
+    except SuiteError as error:
+        return CaseResult(name, (Failure(error.path, error.text),))
+
+
+def _expected(value: object, where: Path) -> dict[str, Any]:
+    expected = _fields(value, where, _EXPECT_FIELDS)
+    if not isinstance(expected.get("allowed"), bool):
+        raise SuiteError(where / "allowed", "must be true or false")
+    if not isinstance(expected.get("message", ""), str):
+        raise SuiteError(where / "message", "must be a text")
+    if "reason" in expected and expected["reason"] not in _REASONS:
+        raise SuiteError(where / "reason", f"must be one of {', '.join(_REASONS)}")
+    return expected
 
 
 def _judge(
-    fields: Mapping[str, Any], where: str, policies: PolicySet, templates: Mapping[str, Any]
+    fields: Mapping[str, Any], where: Path, policies: PolicySet, templates: Mapping[str, Any]
 ) -> tuple[Verdict, JSONObject | None]:
-    obj = _object(fields, "object", where, templates)
-    old = _object(fields, "oldObject", where, templates)
+    obj, from_obj = _object(fields, "object", where, templates)
+    old, from_old = _object(fields, "oldObject", where, templates)
     if obj is None and old is None:
-        msg = f"{where}.object: a case has an object, or an oldObject to delete"
-        raise SuiteError(msg)
+        raise SuiteError(where / "object", "a case has an object, or an oldObject to delete")
     patch = fields.get("patch")
     if patch is not None and obj is not None:
-        obj = apply_patch(obj, _operations(patch, f"{where}.patch"))
+        obj = _patched(obj, patch, where / "patch")
     operation = fields.get("operation") or ""
     if operation and (not isinstance(operation, str) or operation not in OPERATIONS):
-        msg = f"{where}.operation: must be one of {', '.join(sorted(OPERATIONS))}"
-        raise SuiteError(msg)
+        raise SuiteError(where / "operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
     user = fields.get("user")
     if user is not None and not isinstance(user, dict):
-        msg = f"{where}.user: must be a map with username and groups"
-        raise SuiteError(msg)
+        raise SuiteError(where / "user", "must be a map with username and groups")
+    for each, path in ((obj, from_obj), (old, from_old)):
+        _expect_decodable(each, path, policies.release)
     verdict = judge(
         obj,
         old,
@@ -198,89 +239,121 @@ def _judge(
         operation=operation,
         subresource=str(fields.get("subresource") or ""),
         user=user,
-        authorizer=_authorizer(fields),
+        authorizer=_authorizer(fields, where / "authorizer"),
     )
     return verdict, obj
 
 
-def _authorizer(fields: Mapping[str, Any]) -> Authorizer:
+def _expect_decodable(obj: JSONObject | None, where: Path, release: int) -> None:
+    """Make sure that an object is one that can reach a policy."""
+    if obj is None:
+        return
+    for name in ("apiVersion", "kind"):
+        if not text_of(obj, name):
+            raise SuiteError(where, f"an object has apiVersion and kind; there is no {name}")
+    known = find(obj["apiVersion"], obj["kind"])
+    if known is None or not known.since <= release <= known.until:
+        return
+    struct = compile_struct(known.type, target(obj["apiVersion"], release, CREATE))
+    for misfit in struct.decode(obj):
+        if misfit.rule == WRONG_TYPE:
+            problem = misfit.problem()
+            hint = f"; {problem.hint}" if problem.hint else ""
+            raise SuiteError(Path((*where, *problem.path)), f"the API server cannot decode it: {problem.message}{hint}")
+
+
+def _authorizer(fields: Mapping[str, Any], where: Path) -> Authorizer:
     document = fields.get("authorizer")
-    return DENY_ALL if document is None else authorizer_of(document)
+    try:
+        return DENY_ALL if document is None else authorizer_of(document)
+    except AuthorizerError as error:
+        raise SuiteError(where, str(error)) from None
 
 
-def _object(fields: Mapping[str, Any], field: str, where: str, templates: Mapping[str, Any]) -> JSONObject | None:
-    value = fields.get(field)
+def _object(
+    fields: Mapping[str, Any], field: str, where: Path, templates: Mapping[str, Any]
+) -> tuple[JSONObject | None, Path]:
+    """Return an object, and where it stands."""
+    value, path = fields.get(field), where / field
     if isinstance(value, str):
         if value not in templates:
-            msg = f"{where}.{field}: the suite's objects have no {value!r}; they have {', '.join(map(str, templates))}"
-            raise SuiteError(msg)
-        value = templates[value]
+            raise SuiteError(path, f"the suite's objects have no {value!r}; they have {', '.join(map(str, templates))}")
+        value, path = templates[value], _OBJECTS / value
     if value is not None and not isinstance(value, dict):
-        msg = f"{where}.{field}: must be an object, or the name of one of the suite's objects"
-        raise SuiteError(msg)
-    return value
+        raise SuiteError(path, "must be an object, or the name of one of the suite's objects")
+    return value, path
 
 
-def _operations(patch: object, where: str) -> list[JSONObject]:
+def _patched(obj: JSONObject, patch: object, where: Path) -> JSONObject:
+    try:
+        return apply_patch(obj, _operations(patch, where))
+    except PatchError as error:
+        raise SuiteError(where, str(error)) from None
+
+
+def _operations(patch: object, where: Path) -> list[JSONObject]:
     if not isinstance(patch, list):
-        msg = f"{where}: must be a list of operations, as a JSON Patch is"
-        raise SuiteError(msg)
+        raise SuiteError(where, "must be a list of operations, as a JSON Patch is")
     for index, each in enumerate(patch):
         if not isinstance(each, dict) or not isinstance(each.get("op"), str) or not isinstance(each.get("path"), str):
-            msg = f"{where}[{index}]: an operation has op, path, and value or from"
-            raise SuiteError(msg)
+            raise SuiteError(where / index, "an operation has op, path, and value or from")
+        if each["op"] not in PATCH_OPERATIONS:
+            raise SuiteError(where / index / "op", f"must be one of {', '.join(PATCH_OPERATIONS)}")
     return patch
 
 
-def _objects(fields: Mapping[str, Any], field: str) -> list[Given]:
-    objects = fields.get(field)
+def _objects(fields: Mapping[str, Any], where: Path) -> list[Given]:
+    objects = fields.get("context")
     if objects is None:
         return []
     if not isinstance(objects, list):
-        msg = f"{field}: must be a list of objects"
-        raise SuiteError(msg)
+        raise SuiteError(where / "context", "must be a list of objects")
     return [Given(each) for each in objects]
 
 
-def _fields(value: object, where: str, known: Sequence[str]) -> dict[str, Any]:
+def _fields(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
     if not isinstance(value, dict):
-        msg = f"{where}: must be a map with {', '.join(known)}"
-        raise SuiteError(msg)
+        raise SuiteError(where, f"must be a map with {', '.join(known)}")
     for name in value:
         if name not in known:
-            msg = f"{where}: there is no field {name!r}; there are {', '.join(known)}"
-            raise SuiteError(msg)
+            text = f"there is no field {name!r}"
+            nearest = nearest_name(name, known) if isinstance(name, str) else None
+            told = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join(known)}"
+            raise SuiteError(where / str(name), f"{text}; {told}")
     return value
 
 
-def _differences(expected: Mapping[str, Any], verdict: Verdict, before: JSONObject | None, where: str) -> Iterator[str]:
+def _differences(
+    expected: Mapping[str, Any], verdict: Verdict, before: JSONObject | None, where: Path
+) -> Iterator[Failure]:
     """Say how a verdict differs from what was expected."""
-    if not isinstance(expected.get("allowed"), bool):
-        msg = f"{where}.expect.allowed: must be true or false"
-        raise SuiteError(msg)
     if verdict.allowed != expected["allowed"]:
-        yield "was allowed" if verdict.allowed else f"was refused: {verdict.message}{_missing(verdict)}"
+        text = "was allowed" if verdict.allowed else f"was refused: {verdict.message}{_missing(verdict)}"
+        yield Failure(where / "allowed", text)
     elif not verdict.allowed:
-        yield from _other_refusal(expected, verdict)
+        yield from _other_refusal(expected, verdict, where)
     if "warnings" in expected and not _same_warnings(expected["warnings"], verdict):
-        yield f"warnings: expected {expected['warnings']!r}, got {list(verdict.warnings)!r}"
+        yield _difference(where, "warnings", expected["warnings"], list(verdict.warnings))
     if "auditAnnotations" in expected and expected["auditAnnotations"] != verdict.audit_annotations:
-        yield f"auditAnnotations: expected {expected['auditAnnotations']!r}, got {dict(verdict.audit_annotations)!r}"
+        yield _difference(where, "auditAnnotations", expected["auditAnnotations"], dict(verdict.audit_annotations))
     if "changes" in expected:
-        operations = _operations(expected["changes"], f"{where}.expect.changes")
-        changed = apply_patch(before or {}, operations)
+        changed = _patched(before or {}, expected["changes"], where / "changes")
         if verdict.object != changed:
-            yield f"changes: expected {changed!r}, got {verdict.object!r}"
+            yield _difference(where, "changes", changed, verdict.object)
     if "object" in expected and expected["object"] != verdict.object:
-        yield f"object: expected {expected['object']!r}, got {verdict.object!r}"
+        yield _difference(where, "object", expected["object"], verdict.object)
 
 
-def _other_refusal(expected: Mapping[str, Any], verdict: Verdict) -> Iterator[str]:
+def _difference(where: Path, field: str, expected: object, got: object) -> Failure:
+    return Failure(where / field, f"{field}: expected {expected!r}, got {got!r}")
+
+
+def _other_refusal(expected: Mapping[str, Any], verdict: Verdict, where: Path) -> Iterator[Failure]:
     own = next((each.message for each in verdict.decisions if each.denied), "")
     if "message" in expected and expected["message"] not in (own, verdict.message):
-        yield f"message: expected {expected['message']!r}, got {own!r}"
+        yield _difference(where, "message", expected["message"], own)
     if "reason" in expected and expected["reason"] != verdict.reason:
-        yield f"reason: expected {expected['reason']!r}, got {verdict.reason!r}"
+        yield _difference(where, "reason", expected["reason"], verdict.reason)
 
 
 def _missing(verdict: Verdict) -> str:

@@ -7,10 +7,11 @@ most. The API server writes what it finds into the policy's status; here it is a
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cel import CompileError, Environment, Library, StructType, types
 from webhook.cel.kubernetes import admission_environment, variable_type, with_variables
+from webhook.policy.hints import hint_of
 from webhook.policy.kinds import Resource
 from webhook.policy.schemas import Anything, ListOf, MapOf, Scalar, Structure, schema_of
 
@@ -33,8 +34,16 @@ _SCALARS: Final[Mapping[str, Type]] = {
 }
 
 
-def type_warnings(policy: Policy, kinds: Kinds, release: int) -> Iterator[tuple[Path, str]]:
-    """Check the types of a policy's expressions; give where one is wrong, and the warning.
+class TypeWarning(NamedTuple):
+    """Where an expression's types are wrong, what the API server says of it for every kind, and how to mend it."""
+
+    path: Path
+    text: str
+    hint: str
+
+
+def type_warnings(policy: Policy, kinds: Kinds, release: int) -> Iterator[TypeWarning]:
+    """Check the types of a policy's expressions.
 
     Args:
         policy: The policy.
@@ -43,13 +52,15 @@ def type_warnings(policy: Policy, kinds: Kinds, release: int) -> Iterator[tuple[
     """
     checked = [kind for kind in kinds_to_check(policy, kinds) if schema_of(kind.api_version, kind.kind)]
     found: dict[Path, list[str]] = {}
+    hints: dict[Path, str] = {}
     for kind in checked:
         environment = _environment(kind, policy, release)
         for path, text in _expressions(policy):
             if error := _error(environment, text):
                 found.setdefault(path, []).append(f"{kind}: {error}\n")
+                hints.setdefault(path, hint_of(error, environment))
     for path, texts in found.items():
-        yield path, "\n".join(texts)
+        yield TypeWarning(path, "\n".join(texts), hints[path])
 
 
 def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
@@ -75,12 +86,12 @@ def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
         yield named.path, named.expression
 
 
-def _error(environment: Environment, text: str) -> str:
+def _error(environment: Environment, text: str) -> CompileError | None:
     try:
         environment.check(text)
     except CompileError as error:
-        return str(error)
-    return ""
+        return error
+    return None
 
 
 def _environment(kind: Kind, policy: Policy, release: int) -> Environment:
