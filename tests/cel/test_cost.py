@@ -208,7 +208,93 @@ def test_the_cost_is_known_after_an_error_too() -> None:
     meter = Meter()
     with pytest.raises(EvaluationError):
         FOLDING.compile("d.name == 'a' || d.nope").evaluate(BINDINGS, meter=meter)
-    assert meter.cost == 3 + 2
+    assert meter.cost == 3 + NOPE
+
+
+# Not recorded but read off cel-go's source: every step that was taken is observed, be its value an error or not
+# (interpreter/interpretable.go); an error is of size 1 (interpreter/runtimecost.go, actualSize).
+NOPE = 2  # d.nope: the variable and the field that is not there
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [
+        ("d.nope == 'a'", NOPE + 1),
+        ("d.nope == d.name", NOPE + 2 + 1),
+        ("d.name == d.nope", 2 + NOPE + 1),
+        ("d.nope == ''", NOPE + 0),
+        ("d.nope == d.nope", NOPE + NOPE + 1),
+        ("d.nope != 1", NOPE + 1),
+        ("(d.nope == 'a') == (d.nope == 'b')", (NOPE + 1) + (NOPE + 1) + 1),
+        ("n / 0 > n + 1", (1 + 1) + (1 + 1) + 1),
+        ("d.nope + text == 'a'", NOPE + 1 + 51 + 1),
+        ("string(d.nope) + text == 'a'", (NOPE + 1) + 1 + 51 + 1),
+        ("text + string(d.nope) == 'a'", 1 + (NOPE + 1) + 51 + 1),
+        ("!d.nope", NOPE + 1),
+        ("!(n / 0 > 1)", (1 + 1) + 1 + 1),
+        ("bytes(string(d.nope)) == raw", (NOPE + 1) + 1 + 1 + 1),
+        ("text.startsWith(string(d.nope))", 1 + (NOPE + 1) + 50),
+        ("string(d.nope).startsWith(text)", (NOPE + 1) + 1 + 1),
+        ("text.matches(text + '(')", 1 + (1 + 51) + 51 * 126),
+        ("text.replace(string(d.nope), 'b') == 'a'", 1 + (NOPE + 1) + 1),
+        ("text.replace('a', string(d.nope)) == 'a'", 1 + (NOPE + 1) + 1 + 1),
+        ("text.replace('a', 'b', n / 0) == 'a'", 1 + (1 + 1) + 1 + 1),
+        ("numbers.slice(n, 0) == more", (1 + 1 + 11 + 1) + 1 + 0),
+        ("numbers[n / 0] == 1", (1 + 1) + (1 + 1) + 1),
+        ("numbers[d.nope] == 1", 1 + 1 + 1 + 1),
+        ("[n / 0, n + n] == numbers", (10 + 1 + 1) + 1 + 1),
+        ("{'a': n / 0, 'b': n + n} == d", (30 + 1 + 1) + 1 + 1),
+        ("{?'a': optional.of(n / 0)} == d", (30 + 1 + 1 + 1) + 1 + 1),
+        ("[?optional.of(n / 0)] == numbers", (10 + 1 + 1 + 1) + 1 + 1),
+        ("Item{count: n / 0} == item", (40 + 1 + 1) + 1 + 1),
+        ("has(d.nope.x)", NOPE),
+        ("numbers.map(x, x / 0) == more", 1 + 10 + 2 * (2 + 10 + 2) + 1 + 1 + 0),
+        ("numbers.transformMap(i, x, x / 0) == d", 1 + 30 + (3 + 2) + 1 + 1 + 1 + 1),
+        ("numbers.transformMapEntry(i, x, {i: x / 0}) == d", 1 + 30 + 2 * (2 + 30 + 1 + 2) + 1 + 1 + 1),
+        ("numbers.all(x, x / 0 > 1)", 1 + 2 * (3 + 2 + 1) + 1),
+        ("numbers.sort() == d.nope", 1 + (8 + 11) + NOPE + 1),
+        ("[d.nope].flatten(d.nope) == numbers", (10 + NOPE) + NOPE + (1 + 11) + 1 + 1),
+        ("dyn(d.nope).distinct() == numbers", (NOPE + 1) + (2 + 11) + 1 + 1),
+        ("names.exists(k, d.nope == k) == (n / 0 > 1)", 1 + (4 + NOPE + 1 + 1) + 1 + 3 + 1),
+    ],
+)
+def test_what_is_evaluated_after_an_error_is_counted(text: str, cost: int) -> None:
+    meters = Meter(), Meter()
+    with pytest.raises(EvaluationError):
+        PLAIN.compile(text).evaluate(BINDINGS, meter=meters[0])
+    assert meters[0].cost == cost
+    if PLAIN.check(text).type == BOOL:
+        assert PLAIN.compile(f"({text}) || true").evaluate(BINDINGS, meter=meters[1])
+        assert meters[1].cost == cost
+
+
+@pytest.mark.parametrize(("text", "cost"), [("has(d.nope.x)", 1), ("has(d.deep.nope.x)", 2), ("has(d.name)", 1)])
+def test_a_presence_test_that_is_not_come_to_is_not_counted(text: str, cost: int) -> None:
+    meter = Meter()
+    with suppress(EvaluationError):
+        KUBERNETES.compile(text).evaluate(BINDINGS, meter=meter)
+    assert meter.cost == cost
+
+
+def test_a_call_that_fits_no_overload_costs_a_unit() -> None:
+    environment = FOLDING.extend(Library("", call_costs={"size": lambda _, values, __: len(values[1])}))
+    meter = Meter()
+    with pytest.raises(EvaluationError, match="no such overload"):
+        environment.program(environment.parse("size(1, 2, 3)")).evaluate({}, meter=meter)
+    assert meter.cost == 1
+
+
+def test_a_cost_of_the_environments_own_counts_errors_too() -> None:
+    environment = FOLDING.extend(
+        Library("", call_costs={"_==_": lambda _, values, __: 1000 if isinstance(values[0], str) else None})
+    )
+    costs = []
+    for text in ("text == d.nope", "d.nope == text"):
+        meter = Meter()
+        with pytest.raises(EvaluationError):
+            environment.compile(text).evaluate(BINDINGS, meter=meter)
+        costs.append(meter.cost)
+    assert costs == [1 + NOPE + 1000, NOPE + 1 + 1]
 
 
 LOOPS = (
@@ -279,6 +365,56 @@ def test_a_loop_is_stopped_when_its_deadline_passes(text: str, *, specialised: b
         program.evaluate({"big": list(range(200_000))}, meter=Meter(deadline=time.monotonic() + 0.005))
 
 
+MATRICES = [[[float(column) for column in range(300)] for _ in range(300)] for _ in range(2)]
+LONG = list(range(200_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "d.matrix == d.copy",
+        "[d.matrix] != [d.copy]",
+        "{'a': d.matrix} == {'a': d.copy}",
+        "[d.matrix] in d.copies",
+        "d.matrix in dyn([d.copy, d.copy])",
+        "d.long == d.same",
+        "-1 in d.long",
+        "[-1] in d.long",
+        "-1 in dyn(d.long)",
+        "[1, 2, 3].all(x, sets.contains([d.matrix], [d.copy]))",
+        "[1, 2, 3].all(x, [d.matrix, d.copy].distinct().size() == 1)",
+    ],
+)
+def test_what_takes_long_at_little_cost_is_stopped_too(text: str) -> None:
+    matrix, copy = MATRICES
+    data = {"matrix": matrix, "copy": copy, "copies": [[copy], [copy]], "long": LONG, "same": LONG.copy()}
+    meter = Meter(deadline=time.monotonic() + 0.001)
+    with pytest.raises(DeadlineExceededError):
+        FOLDING.compile(f"{text} || a").evaluate({**BINDINGS, "d": data}, meter=meter)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_true"),
+    [
+        ("d.one == {'a': [1, 2.0, {'b': null}], 'c': true}", True),
+        ("d.one == {'a': [1, 2, {'b': null}], 'c': 1}", False),
+        ("d.one == {'a': [1, 2, {'b': null}], 'x': true}", False),
+        ("d.one == {'a': [1, 2, {'b': null}]}", False),
+        ("d.one == {'a': [1, 2], 'c': true}", False),
+        ("d.one == [d.one]", False),
+        ("d.one in [d.one.a, [], {}, 1, d.one]", True),
+        ("d.one in dyn([d.one.a, [], {}, 1])", False),
+        ("2.0 in d.one.a", True),
+        ("true in d.one.a", False),
+        ("'x' in d.one.a", False),
+    ],
+)
+def test_equality_and_membership_with_a_deadline_are_what_they_are_without(text: str, *, is_true: bool) -> None:
+    data = {"one": {"a": [1, 2, {"b": None}], "c": True}}
+    for deadline in (None, time.monotonic() + 60):
+        assert FOLDING.compile(text).evaluate({"d": data}, meter=Meter(deadline=deadline)) is is_true
+
+
 @pytest.mark.parametrize("text", ["numbers.all(x, x > 0)", "[1, 2].map(x, text.matches('a*b*'))", "d.nope"])
 def test_a_deadline_that_does_not_pass_changes_neither_limit_nor_cost(text: str) -> None:
     program = FOLDING.compile(text)
@@ -325,7 +461,7 @@ def outcome(text: str, bindings: dict[str, Any], *, specialised: bool) -> tuple[
     try:
         return program.evaluate(bindings, meter=meter), "", meter.cost
     except EvaluationError as error:
-        return None, str(error), 0
+        return None, str(error), meter.cost
 
 
 @settings(max_examples=400, deadline=None)

@@ -12,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cel import EVERYTHING, EXTENSIONS
-from webhook.cel import CelError, CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, limits
+from webhook.cel import (
+    CelError,
+    CompileError,
+    CostLimitExceededError,
+    Environment,
+    EvaluationError,
+    Meter,
+    limits,
+    operators,
+)
 from webhook.cel.estimate import MOST
 from webhook.cel.estimator import estimate_cost
 from webhook.cel.types import DYN
@@ -314,3 +323,16 @@ def test_work_grows_with_the_text_and_not_much_faster(start: str, more: str) -> 
 def test_the_largest_text_is_compiled() -> None:
     text = "[" + "1," * (limits.MAX_CODE_POINTS // 2 - 2) + "]"
     assert len(EVERYTHING.compile(text).evaluate({})) == limits.MAX_CODE_POINTS // 2 - 2
+
+
+@settings(max_examples=300, deadline=None)
+@given(one=JSON, other=JSON, container=st.lists(JSON, max_size=6))
+def test_equality_that_looks_at_the_clock_is_equality(one: Any, other: Any, container: list[Any]) -> None:
+    program = ENVIRONMENT.compile("[o == p, o == dyn([p])[0], p in dyn([p]), o in dyn([p])]")
+    assert program.evaluate({"o": one, "p": other}) == [
+        operators.equal(one, other),
+        operators.equal(one, other),
+        operators.contains(other, [other]),
+        operators.contains(one, [other]),
+    ]
+    assert ENVIRONMENT.compile("o in p").evaluate({"o": one, "p": container}) is operators.contains(one, container)

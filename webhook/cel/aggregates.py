@@ -68,6 +68,7 @@ def build_list(elements: list[Closure], optional: frozenset[int], cost: int) -> 
         return plain
 
     def build(frame: Frame) -> list[Value]:
+        frame[0] -= cost
         made = []
         for position, element in enumerate(elements):
             value = element(frame)
@@ -77,7 +78,6 @@ def build_list(elements: list[Closure], optional: frozenset[int], cost: int) -> 
                     continue
                 value = found.value
             made.append(value)
-        frame[0] -= cost
         return made
 
     return build
@@ -89,6 +89,7 @@ def build_struct(
     """The closure of a struct."""
 
     def build(frame: Frame) -> Value:
+        frame[0] -= cost
         made: dict[str, Value] = {}
         for name, closure, optional in fields:
             value = closure(frame)
@@ -99,7 +100,6 @@ def build_struct(
                     continue
                 value = found.value
             made[name] = value
-        frame[0] -= cost
         return construct(made)
 
     return build

@@ -56,14 +56,15 @@ def resolve(frame: Frame, value: Value, links: tuple[Link, ...]) -> Value:
             value = value.value
             optional = True
         optional = optional or link.optional
-        key = link.key if link.computed is None else link.computed(frame)
         if optional:
+            key = link.key if link.computed is None else link.computed(frame)
             value = operators.find_present(value, key, strict=link.strict)
             if value is MISSING:
                 return NONE
             frame[0] -= 1
         else:
             frame[0] -= 1
+            key = link.key if link.computed is None else link.computed(frame)
             value = operators.index(value, key)
     return Optional(value) if optional else value
 
@@ -178,7 +179,11 @@ def emit_presence(chain: Chain, field: str, *, test_cost: int, strict: bool) -> 
 
     def presence(frame: Frame) -> bool:
         frame[0] -= own_cost
-        value = operand(frame)
+        try:
+            value = operand(frame)
+        except EvaluationError:
+            frame[0] += 1  # the step that tests was not come to
+            raise
         return field in value if type(value) is dict else operators.has(value, field, strict=strict)
 
     slot = chain.slot

@@ -1,4 +1,9 @@
-"""Calls of functions: which overload runs, and what it costs."""
+"""Calls of functions: which overload runs, and what it costs.
+
+A call whose argument is an error is an error, and `||` may absorb it; cel-go has then counted it all the same: a call
+of two arguments after evaluating both, one of three or more only if none but the last failed (cel-go
+interpreter/interpretable.go, runtimecost.go).
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel import operators
 from webhook.cel.errors import EvaluationError
-from webhook.cel.frame import draw
+from webhook.cel.frame import FAILED, SHARE, draw, hasten, try_to_evaluate
 from webhook.cel.types import UNKNOWN_KINDS, Kind, Type
 from webhook.cel.values import PLAIN_CLASSES, Optional, Value, python_type, type_of
+from webhook.cel.watched import contains_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +30,7 @@ _ANYTHING: Final = UNKNOWN_KINDS | {Kind.PARAMETER}
 _OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
     "_+_": operators.add, "_-_": operators.subtract, "_*_": operators.multiply, "_/_": operators.divide,
     "_%_": operators.modulo, "_<_": operators.less, "_<=_": operators.less_equal, "_>_": operators.greater,
-    "_>=_": operators.greater_equal, "-_": operators.negate, "!_": operators.logical_not, "@in": operators.contains,
+    "_>=_": operators.greater_equal, "-_": operators.negate, "!_": operators.logical_not,
 }  # fmt: skip
 # Where cel-go's refusal does not name the types of the arguments (cel-go common/stdlib/standard.go).
 _REFUSALS: Final = {
@@ -56,7 +62,7 @@ def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
 def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | CostFunction:
     """What a call costs, known only in part: with several overloads in question cel-go counts 1."""
     own: int | CostFunction = overloads[0].cost if len(overloads) == 1 else 1
-    if by_name is None:
+    if by_name is None or not overloads:
         return own
     id_ = overloads[0].id if len(overloads) == 1 else ""
 
@@ -120,8 +126,11 @@ def make_call(
         arguments: The closures of the arguments, the target's first.
         by_name: The environment's own cost of the function, if any.
     """
-    dispatch = _dispatcher(function, overloads)
     cost = charge(overloads, by_name)
+    if function == "@in":
+        item, container = arguments
+        return _membership(item, container, cost)
+    dispatch = _dispatcher(function, overloads)
     first = overloads[0] if overloads else None
     guard = _guard(first) if first is not None and first.implementation is not None else None
     direct = first.implementation if first is not None and guard is not None else None
@@ -133,9 +142,12 @@ def make_call(
     return _any_arity(dispatch, arguments, cost)
 
 
-def _spend(frame: Frame, cost: int) -> None:
+def _spend(frame: Frame, cost: int, subject: Value) -> None:
+    """Counts a call; a look at the clock is due soon after one on a list, whose elements may hold anything."""
     frame[0] -= cost
-    if frame[0] < 0:
+    if type(subject) is list:
+        hasten(frame, SHARE)
+    elif frame[0] < 0:
         draw(frame)
 
 
@@ -158,9 +170,14 @@ def _unary(
         return constant
 
     def by_size(frame: Frame) -> Value:
-        value = argument(frame)
-        result = direct(value) if cls is None or type(value) is cls else dispatch(value)
-        _spend(frame, cost((value,), result))
+        value = FAILED
+        try:
+            value = argument(frame)
+            result = direct(value) if cls is None or type(value) is cls else dispatch(value)
+        except EvaluationError:
+            _spend(frame, cost((value,), FAILED), value)
+            raise
+        _spend(frame, cost((value,), result), value)
         return result
 
     return by_size
@@ -186,35 +203,84 @@ def _binary(
 ) -> Closure:
     first_argument, second_argument = arguments
     first_class, second_class = classes
-
     constant = cost if isinstance(cost, int) else 0
-    by_size = None if isinstance(cost, int) else cost
 
     def call(frame: Frame) -> Value:
         frame[0] -= constant
-        first = first_argument(frame)
+        try:
+            first = first_argument(frame)
+        except EvaluationError:
+            try_to_evaluate(second_argument, frame)
+            raise
         second = second_argument(frame)
         if (first_class is None or type(first) is first_class) and (
             second_class is None or type(second) is second_class
         ):
-            result = direct(first, second)
-        else:
-            result = dispatch(first, second)
-        if by_size is not None:
-            _spend(frame, by_size((first, second), result))
+            return direct(first, second)
+        return dispatch(first, second)
+
+    if isinstance(cost, int):
+        return call
+
+    def by_size(frame: Frame) -> Value:
+        first = second = FAILED
+        try:
+            first = first_argument(frame)
+            second = second_argument(frame)
+            if (first_class is None or type(first) is first_class) and (
+                second_class is None or type(second) is second_class
+            ):
+                result = direct(first, second)
+            else:
+                result = dispatch(first, second)
+        except EvaluationError:
+            if first is FAILED:
+                second = try_to_evaluate(second_argument, frame)
+            _spend(frame, cost((first, second), FAILED), first)
+            raise
+        _spend(frame, cost((first, second), result), first)
         return result
 
-    return call
+    return by_size
 
 
 def _any_arity(dispatch: Callable[..., Value], arguments: list[Closure], cost: int | CostFunction) -> Closure:
     def call(frame: Frame) -> Value:
-        values = [argument(frame) for argument in arguments]
-        result = dispatch(*values)
-        _spend(frame, cost if isinstance(cost, int) else cost(values, result))
+        values: list[Value] = []
+        try:
+            for argument in arguments:
+                values.append(argument(frame))  # noqa: PERF401  # what was evaluated before an error is counted
+            result = dispatch(*values)
+        except EvaluationError:
+            if len(values) < len(arguments):
+                values.append(FAILED)
+            if len(arguments) == 2 and len(values) == 1:  # noqa: PLR2004  # of two, both are evaluated, of more not all
+                values.append(try_to_evaluate(arguments[1], frame))
+            if len(values) == len(arguments):
+                _spend(frame, cost if isinstance(cost, int) else cost(values, FAILED), FAILED)
+            raise
+        _spend(frame, cost if isinstance(cost, int) else cost(values, result), values[0] if values else None)
         return result
 
     return call
+
+
+def _membership(item: Closure, container: Closure, cost: int | CostFunction) -> Closure:
+    def member(frame: Frame) -> bool:
+        sought = found = FAILED
+        try:
+            sought = item(frame)
+            found = container(frame)
+            result = contains_in_time(frame, sought, found)
+        except EvaluationError:
+            if sought is FAILED:
+                found = try_to_evaluate(container, frame)
+            _spend(frame, cost if isinstance(cost, int) else cost((sought, found), FAILED), FAILED)
+            raise
+        _spend(frame, cost if isinstance(cost, int) else cost((sought, found), result), None)
+        return result
+
+    return member
 
 
 def choose(arguments: list[Closure], *, unwrap: bool) -> Closure:

@@ -2,8 +2,7 @@
 
 Nothing of the data is converted: an expression reads the dicts and lists that it is given. Each closure counts what
 cel-go's cost tracker counts for its node, constants folded as cel-go folds them (cel-go interpreter/planner.go).
-One difference remains: after an error that `||`, `&&` or a comprehension absorbs, cel-go has gone on to evaluate the
-other operands of strict functions and counted them; here they are left out.
+What comes after an error that `||`, `&&` or a comprehension absorbs is evaluated and counted as there, too.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from webhook.cel.constants import NOT_CONSTANT, Constants, is_in_list
 from webhook.cel.cost import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.errors import EvaluationError, ProgramError
 from webhook.cel.frame import BINDINGS, BUDGET, FIRST_SLOT
-from webhook.cel.logic import conjunction, disjunction, equality
+from webhook.cel.logic import conjunction, custom_equality, disjunction, equality
 from webhook.cel.program import Program
 from webhook.cel.types import Type
 
@@ -263,9 +262,12 @@ class Compiler:
         return conditional
 
     def _equality(self, node: ast.Call) -> Closure:
-        first, second = node.arguments
+        first, second = (self.compile(each) for each in node.arguments)
+        negated = node.function == "_!=_"
         by_name = self._environment.call_costs.get(node.function)
-        return equality(self.compile(first), self.compile(second), negated=node.function == "_!=_", by_name=by_name)
+        if by_name is None:
+            return equality(first, second, negated=negated)
+        return custom_equality(first, second, negated=negated, by_name=by_name)
 
     def _membership(self, node: ast.Call) -> Closure | None:
         """`x in [1, 2]`: a set of constants, which cel-go looks into at no cost."""
@@ -318,10 +320,10 @@ class Compiler:
         strict = self._environment.options.strict_map_keys
 
         def build(frame: Frame) -> dict[Value, Value]:
+            frame[BUDGET] -= MAP_COST
             builder = MapBuilder(strict=strict)
             for key, value, optional in entries:
                 builder.put(key(frame), value(frame), optional=optional)
-            frame[BUDGET] -= MAP_COST
             return builder.made
 
         return build
@@ -394,8 +396,9 @@ class Compiler:
             frame[BUDGET] -= 2
             folds.insert_map(made, value(frame))
 
-        insert = insert_value if node.shape == "transformMap" else insert_entries
-        return folds.collector(loop, self._predicate(node), insert, dict)
+        if node.shape == "transformMap":
+            return folds.collector(loop, self._predicate(node), insert_value, dict, folds.skip)
+        return folds.collector(loop, self._predicate(node), insert_entries, dict)
 
 
 def _missing(candidates: list[str]) -> Value:

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 Implementation = Callable[..., Value]
 CostFunction = Callable[[Sequence[Value], Value], int]
-"""The cost of a call that was made, from its arguments (the target first) and its result."""
+"""The cost of a call that was made, from its arguments (the target first) and its result.
+
+In the place of an error, which is counted too, stands `webhook.cel.frame.FAILED`; its `size_of` is 1.
+"""
 CallCost = Callable[[str, Sequence[Value], Value], "int | None"]
 """As `CostFunction`, for all overloads of a function: overload id first; None leaves it to the overload."""
 Estimate = Callable[["SizeOf", "EstimatedNode | None", "Sequence[EstimatedNode]"], "CallEstimate | None"]

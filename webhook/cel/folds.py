@@ -175,7 +175,13 @@ def exactly_one(loop: Loop, predicate: Closure) -> Closure:
     return one
 
 
-def collector(loop: Loop, predicate: Closure | None, insert: Callable[[Frame, Value], None], empty: type) -> Closure:
+def collector(
+    loop: Loop,
+    predicate: Closure | None,
+    insert: Callable[[Frame, Value], None],
+    empty: type,
+    after_failure: Callable[[Frame, Value], None] | None = None,
+) -> Closure:
     """The comprehensions that make a list or a map.
 
     Of errors in predicates the last one counts, of errors in elements the first; either comes before the result.
@@ -185,10 +191,13 @@ def collector(loop: Loop, predicate: Closure | None, insert: Callable[[Frame, Va
         predicate: Which elements it takes; None for all.
         insert: Evaluates what is due for an element and puts it in.
         empty: What it begins with, `list` or `dict`.
+        after_failure: Takes the place of `insert` from the first error on.
     """
+    instead = after_failure or insert
 
     def collect(frame: Frame) -> Value:
         made = empty()
+        put = insert
         failure: EvaluationError | None = None
         for _ in loop.run(frame):
             if frame[0] < 0:
@@ -201,11 +210,13 @@ def collector(loop: Loop, predicate: Closure | None, insert: Callable[[Frame, Va
                     raise _no_such_overload()
             except EvaluationError as error:
                 failure = error
+                put = instead
                 continue
             try:
-                insert(frame, made)
+                put(frame, made)
             except EvaluationError as error:
                 failure = failure or error
+                put = instead
         frame[0] -= 1
         if failure is not None:
             raise failure
@@ -222,6 +233,11 @@ def append(element: Closure, cost: int) -> Callable[[Frame, list[Value]], None]:
         made.append(element(frame))
 
     return insert
+
+
+def skip(frame: Frame, _: Value) -> None:
+    """What is done for an element after an error if the call that inserts has three arguments: it ends at the first."""
+    frame[0] -= 1
 
 
 def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:

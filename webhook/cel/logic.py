@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from webhook.cel.cost import STRING_FACTOR, traversal
 from webhook.cel.errors import EvaluationError
-from webhook.cel.frame import draw
+from webhook.cel.frame import FAILED, try_to_evaluate
 from webhook.cel.operators import equal, no_such_overload
 from webhook.cel.values import Value, size_of
+from webhook.cel.watched import equal_in_time
 
 if TYPE_CHECKING:
     from webhook.cel.declarations import CallCost
@@ -91,12 +92,21 @@ def _chain(terms: list[Closure], *, stop: bool) -> Closure:
     return chain
 
 
-def equality(first: Closure, second: Closure, *, negated: bool, by_name: CallCost | None) -> Closure:
+def equality(first: Closure, second: Closure, *, negated: bool) -> Closure:
     """`a == b`, or `a != b`; the cost goes by the smaller size."""
 
     def same(frame: Frame) -> bool:
-        left = first(frame)
-        right = second(frame)
+        try:
+            left = first(frame)
+        except EvaluationError:
+            right = try_to_evaluate(second, frame)  # changes what is left, hence not within the next line
+            frame[0] -= _smaller(FAILED, right)
+            raise
+        try:
+            right = second(frame)
+        except EvaluationError:
+            frame[0] -= _smaller(left, FAILED)
+            raise
         cls, other = type(left), type(right)
         if cls is other:  # texts and whole numbers are the most frequent by far
             if cls is str:
@@ -110,18 +120,31 @@ def equality(first: Closure, second: Closure, *, negated: bool, by_name: CallCos
             frame[0] -= 1 if cls in _SCALARS and other in _SCALARS else _smaller(left, right)
         else:
             frame[0] -= _smaller(left, right)
-            if frame[0] < 0:
-                draw(frame)
+            if cls is other:
+                return equal_in_time(frame, left, right) is not negated
         return equal(left, right) is not negated
 
-    if by_name is None:
-        return same
+    return same
+
+
+def custom_equality(first: Closure, second: Closure, *, negated: bool, by_name: CallCost) -> Closure:
+    """`a == b`, or `a != b`, where the environment says itself what that costs."""
+    id_ = "not_equals" if negated else "equals"
+
+    def count(frame: Frame, left: Value, right: Value, result: Value) -> None:
+        named = by_name(id_, (left, right), result)
+        frame[0] -= _smaller(left, right) if named is None else named
 
     def custom(frame: Frame) -> bool:
-        left, right = first(frame), second(frame)
-        result = equal(left, right) is not negated
-        named = by_name("not_equals" if negated else "equals", (left, right), result)
-        frame[0] -= _smaller(left, right) if named is None else named
+        left: Value = FAILED
+        try:
+            left = first(frame)
+            right = second(frame)
+        except EvaluationError:
+            count(frame, left, try_to_evaluate(second, frame) if left is FAILED else FAILED, FAILED)
+            raise
+        result = equal_in_time(frame, left, right) is not negated
+        count(frame, left, right, result)
         return result
 
     return custom

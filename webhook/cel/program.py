@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from webhook.cel.cost import UNLIMITED
@@ -39,7 +40,7 @@ class Program:
     def __init__(self, run: Closure, variables: Mapping[str, int], slots: int) -> None:
         self._run = run
         self._variables = tuple(variables.items())
-        self._template: list[Value] = [UNLIMITED, 0, None, None, *([UNSET] * (slots - FIRST_SLOT))]
+        self._template: list[Value] = [UNLIMITED, 0, math.inf, None, *([UNSET] * (slots - FIRST_SLOT))]
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -138,14 +138,15 @@ def _of_result(_: Sequence[Value], result: Value) -> int:
 
 
 def _of_flattening(arguments: Sequence[Value], _: Value) -> int:
-    return _allocation(size_of(arguments[0]), float(arguments[1]) if len(arguments) > 1 else 1.0)
+    is_told = len(arguments) > 1 and type(arguments[1]) is int
+    return _allocation(size_of(arguments[0]), float(arguments[1]) if is_told else 1.0)
 
 
 def _of_comparing(position: int) -> CostFunction:
     def cost(arguments: Sequence[Value], _: Value) -> int:
         values = arguments[position]
-        factor = 2.0 + (STRING_FACTOR if values and type(values[0]) in {str, bytes} else 0)
-        return _allocation(len(values) ** 2, factor)
+        is_text = type(values) is list and values and type(values[0]) in {str, bytes}
+        return _allocation(size_of(values) ** 2, 2.0 + (STRING_FACTOR if is_text else 0))
 
     return cost
 
