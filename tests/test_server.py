@@ -165,7 +165,7 @@ class TestOverload:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         def slow(body: bytes, call: Call) -> Answer:
-            time.sleep(0.2)
+            time.sleep(0.3)  # more than a quarter of a second, for which the second one waits
             return echo(body, call)
 
         with serving(create_app(slow)) as served, ExitStack() as stack:

@@ -107,6 +107,9 @@ class _Stage(Enum):
     BODY = auto()
 
 
+_IDLE, _HEADER, _BODY = _Stage  # an attribute of an Enum takes its time
+
+
 class Connection(HttpToolsProtocol):
     """Closes a connection whose client is too slow, sends or leaves unread too much, or may not ask.
 
@@ -132,7 +135,7 @@ class Connection(HttpToolsProtocol):
         self._request_bytes = request_bytes
         self._clients = clients
         self._refusal = ""
-        self._stage = _Stage.HEADER
+        self._stage = _HEADER
         self._requests = 0
         self._received = 0
         self._watched: tuple[int, _Stage] | None = None
@@ -164,8 +167,8 @@ class Connection(HttpToolsProtocol):
         if self._refusal:  # told once a request comes: before that, nobody would listen
             self._refuse(403, self._refusal)
             return
-        if self._stage is _Stage.IDLE:  # even an empty line, after which uvicorn would wait for ever
-            self._stage = _Stage.HEADER
+        if self._stage is _IDLE:  # even an empty line, after which uvicorn would wait for ever
+            self._stage = _HEADER
         before = self._requests
         super().data_received(data)
         if self.transport.is_closing():
@@ -173,9 +176,9 @@ class Connection(HttpToolsProtocol):
         if self._requests == before:
             self._received += len(data)
         else:  # how much of it belongs to the next request is not told
-            self._received = 0 if self._stage is _Stage.IDLE else 1
+            self._received = 0 if self._stage is _IDLE else 1
         self._watch()
-        if self._stage is _Stage.HEADER and self._received > self._limits.header_bytes:
+        if self._stage is _HEADER and self._received > self._limits.header_bytes:
             self._refuse(431, f"a header may have {self._limits.header_bytes} bytes")
         elif self._received > self._request_bytes:
             self._refuse(413, f"a request may have {self._request_bytes} bytes as sent")
@@ -183,7 +186,7 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin to wait for the header."""
         super().on_message_begin()
-        self._stage = _Stage.HEADER
+        self._stage = _HEADER
 
     def on_headers_complete(self) -> None:
         """Begin to wait for the body."""
@@ -196,13 +199,13 @@ class Connection(HttpToolsProtocol):
             raise ValueError(message)
         super().on_headers_complete()
         self.headers = _NOWHERE  # trailers, of which there could be any number
-        self._stage = _Stage.BODY
+        self._stage = _BODY
 
     def on_message_complete(self) -> None:
         """Note when the request was there, from when on it waits for its answer."""
         self.scope["state"]["arrived"] = time.monotonic()
         super().on_message_complete()
-        self._stage = _Stage.IDLE
+        self._stage = _IDLE
         self._requests += 1
 
     def send_400_response(self, msg: str) -> None:
@@ -244,8 +247,8 @@ class Connection(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-        if self._stage is not _Stage.IDLE:
-            header = self._stage is _Stage.HEADER
+        if self._stage is not _IDLE:
+            header = self._stage is _HEADER
             seconds = self._limits.header_seconds if header else self._limits.body_seconds
             self._deadline = self.loop.call_later(seconds, self._too_slow)
 
