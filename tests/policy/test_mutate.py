@@ -316,3 +316,71 @@ def test_validating_policies_are_not_asked_after_a_refusal() -> None:
     verdict = admit(request_of(POD, kinds=Kinds()), policies)
     assert verdict.code == 403
     assert [decision.policy.name for decision in verdict.decisions] == ["m"]
+
+
+TEMPLATED: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d", "namespace": "default"},
+    "spec": {"replicas": 1, "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}},
+}
+CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
+SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "path", "value", "refusal"),
+    [
+        (TEMPLATED, "/spec/replicas", "2", ""),
+        (TEMPLATED, "/spec/replicas", "2.0", ""),
+        (TEMPLATED, "/spec/replicas", "2.5", "number into Go struct field DeploymentSpec.spec.replicas of type int32"),
+        (TEMPLATED, "/spec/replicas", "true", "bool into Go struct field DeploymentSpec.spec.replicas of type int32"),
+        (TEMPLATED, "/spec/paused", "'a'", "string into Go struct field DeploymentSpec.spec.paused of type bool"),
+        (
+            TEMPLATED,
+            "/spec/template/spec/nodeName",
+            "3",
+            "number into Go struct field PodSpec.spec.template.spec.nodeName of type string",
+        ),
+        (CONFIG, "/data/a", "3", "number into Go struct field ConfigMap.data of type string"),
+        (CONFIG, "/data", "[1]", "array into Go struct field ConfigMap.data of type map[string]string"),
+        (CONFIG, "/metadata", "3", "number into Go struct field ConfigMap.metadata of type v1.ObjectMeta"),
+        (
+            CONFIG,
+            "/metadata/finalizers",
+            "'a'",
+            "string into Go struct field ObjectMeta.metadata.finalizers of type []string",
+        ),
+        (
+            CONFIG,
+            "/metadata/finalizers",
+            "[1]",
+            "number into Go struct field ObjectMeta.metadata.finalizers of type string",
+        ),
+        (
+            CONFIG,
+            "/metadata/ownerReferences",
+            "'a'",
+            "string into Go struct field ObjectMeta.metadata.ownerReferences of ",
+        ),
+        (
+            SERVICE,
+            "/metadata/labels",
+            "3",
+            "number into Go struct field ObjectMeta.metadata.labels of type map[string]string",
+        ),
+        (SERVICE, "/spec", "3", ""),
+        (QUOTA, "/metadata/labels", "3", ""),
+    ],
+)
+def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value: str, refusal: str) -> None:
+    patch = f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]"
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=obj)
+    assert verdict.allowed == (not refusal)
+    assert verdict.message.startswith(f"Internal error occurred: json: cannot unmarshal {refusal}" if refusal else "")
+
+
+def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
+    before = CONFIG | {"data": {"a": 3}}
+    patch = "[JSONPatch{op: 'add', path: '/data/b', value: 'c'}]"
+    assert made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=before).allowed

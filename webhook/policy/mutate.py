@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.versions import find, target
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes import POLICY_LIMIT
 from webhook.policy.activation import Evaluation, OutOfBudgetError
@@ -16,6 +15,7 @@ from webhook.policy.audit import MUTATION_FAILURE, Audit
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.conditions import evaluate_conditions
 from webhook.policy.convert import convert
+from webhook.policy.decoding import DecodingError, expect_decodable
 from webhook.policy.defaults import without_defaults
 from webhook.policy.dispatch import Session
 from webhook.policy.evaluate import validate
@@ -28,7 +28,6 @@ from webhook.policy.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.request import DELETE, metadata_of, text_of
 from webhook.policy.schemas import Structure, schema_of
 from webhook.policy.verdict import INVALID, Decision, Verdict
-from webhook.schema import CREATE, compile_struct
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -55,10 +54,6 @@ def _unchanged(obj: JSONObject | None) -> JSONObject | None:
 
 class MutationError(Exception):
     """A mutation cannot be made; the failure policy decides what that means."""
-
-
-class DecodingError(Exception):
-    """What a patch made cannot be decoded: an internal error of the API server, whatever the failure policy says."""
 
 
 def admit(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
@@ -216,7 +211,7 @@ class _Mutator:
                 if outcome.error:
                     self._failed(invocation, outcome.error, mutation)
                     continue
-                changed = _changed(obj, mutation, outcome.value, self._session.policies.release)
+                changed = _changed(obj, mutation, outcome.value, self._session.policies)
             except (OutOfBudgetError, MutationError, DecodingError) as error:
                 _bear(error, policy)
                 self._failed(invocation, str(error), mutation)
@@ -299,7 +294,7 @@ def _key(invocation: Invocation) -> Key:
     return invocation.hook.policy.name, binding, text_of(metadata, "namespace"), text_of(metadata, "name")
 
 
-def _changed(obj: JSONObject, mutation: Mutation, value: Any, release: int) -> JSONObject:
+def _changed(obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySet) -> JSONObject:
     """Make a change.
 
     Raises:
@@ -311,7 +306,7 @@ def _changed(obj: JSONObject, mutation: Mutation, value: Any, release: int) -> J
     try:
         if mutation.patch_type == "JSONPatch":
             changed = _patched(obj, value)
-            _expect_decodable(changed, obj, release)
+            expect_decodable(changed, obj, policies)
         else:
             if schema is None:
                 msg = f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
@@ -346,24 +341,6 @@ def _patched(obj: JSONObject, value: list[Any]) -> JSONObject:
     except PatchError as error:
         msg = f"JSON Patch: {error}"
         raise MutationError(msg) from None
-
-
-def _expect_decodable(obj: JSONObject, before: JSONObject, release: int) -> None:
-    """Make sure that the API server can decode what a patch made, if the kind is one that is known here.
-
-    What was there before may be of a release that is not known here; the API server had decoded it.
-    """
-    known = find(before.get("apiVersion"), before.get("kind"))
-    if known is None or not known.since <= release <= known.until:
-        return
-    struct = compile_struct(known.type, target(before["apiVersion"], release, CREATE))
-    misfits = struct.decode(obj)
-    if not misfits:
-        return
-    older = {misfit.path for misfit in struct.decode(before)}
-    for misfit in misfits:
-        if misfit.path not in older:
-            raise DecodingError(misfit.problem().message)
 
 
 def _has_null(value: Any) -> bool:

@@ -121,6 +121,10 @@ def _read(*texts: str) -> dict[str, Structure]:
     return types
 
 
+OBJECT: Final = _read("ObjectMeta: labels={s} annotations={s} finalizers=[s]*\nObject: metadata=ObjectMeta")["Object"]
+"""What objects of all kinds have, as far as policies change it."""
+
+
 @cache
 def _known() -> dict[tuple[str, str], Structure]:
     from webhook.policy.schemas import core, dra  # noqa: PLC0415 - read when the first object is merged
