@@ -143,7 +143,10 @@ class _Checker:
         return type(node) is ast.Ident and node.name.lstrip(".") in environment.dotted_roots
 
     def _field(self, node: Expression, operand: Expression, field: str, *, optional: bool) -> Type:
-        target, was_optional = types.unwrap_optional(self._inference.substitute(self._check(operand)))
+        found = self._check(operand)
+        if found is types.DYN:  # most often
+            return types.OPTIONAL if optional else found
+        target, was_optional = types.unwrap_optional(self._inference.substitute(found))
         if target.kind is Kind.MAP:
             result = target.parameters[1]
         elif target.kind is Kind.STRUCT:

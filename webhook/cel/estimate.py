@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cel.cost import REGEX_FACTOR, STRING_FACTOR
@@ -25,7 +24,8 @@ class Bounds(NamedTuple):
 
     def plus(self, other: Bounds) -> Bounds:
         """Both together."""
-        return Bounds(min(self.low + other.low, MOST), min(self.high + other.high, MOST))
+        low, high = self.low + other.low, self.high + other.high
+        return Bounds(low, high) if high <= MOST else Bounds(min(low, MOST), MOST)
 
     def times(self, other: Bounds) -> Bounds:
         """One for each unit of the other."""
@@ -54,8 +54,7 @@ UNKNOWN: Final = Bounds(0, MOST)
 ONE: Final = fixed(1)
 
 
-@dataclass(frozen=True, slots=True)
-class EstimatedNode:
+class EstimatedNode(NamedTuple):
     """A part of an expression as estimates see it.
 
     Args:
@@ -75,8 +74,7 @@ SizeOf = Callable[[EstimatedNode], Bounds]
 """The size of a node: what the expression tells, else what was declared, else unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallEstimate:
+class CallEstimate(NamedTuple):
     """What a call can cost, and how large its result can be where that has a size."""
 
     cost: Bounds

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DeclaredSize = "Callable[[EstimatedNode], Bounds | None]"
 _FREE: Final = fixed(0)
+_STEP: Final = CallEstimate(ONE)
 _SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
 _SELECTABLE: Final = frozenset({Kind.MAP, Kind.STRUCT, Kind.PARAMETER})
 
@@ -181,15 +182,17 @@ class _Estimator:
         return entries.value if entries is not None else None
 
     def _overload(self, node: ast.Call, overload: Overload) -> CallEstimate:
-        target = None if node.target is None else self._node(node.target)
-        arguments = [self._node(argument) for argument in node.arguments]
         if overload.id in {"add_list", "add_string", "add_bytes"}:
             self._join_entries(node)
         by_name = self._environment.call_estimates.get(node.function)
+        if by_name is None and overload.estimate is None:
+            return _STEP
+        target = None if node.target is None else self._node(node.target)
+        arguments = [self._node(argument) for argument in node.arguments]
         found = by_name(self._estimated_size, overload.id, target, arguments) if by_name is not None else None
         if found is None and overload.estimate is not None:
             found = overload.estimate(self._estimated_size, target, arguments)
-        return found or CallEstimate(ONE)
+        return found or _STEP
 
     def _conditional(self, node: ast.Call, costs: list[Bounds]) -> Bounds:
         then, otherwise = node.arguments[1:]
@@ -273,10 +276,13 @@ class _Estimator:
 
 
 def _sum(costs: list[Bounds]) -> Bounds:
-    total = _FREE
+    if len(costs) == 1:
+        return costs[0]
+    low = high = 0
     for cost in costs:
-        total = total.plus(cost)
-    return total
+        low += cost.low
+        high += cost.high
+    return Bounds(min(low, MOST), min(high, MOST))
 
 
 def _own_size(node: Expression) -> Bounds | None:
