@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from webhook.schema import View
 
 BINDING_CONDITIONS_MAX_ITEMS = 4
+CONDITION_LISTS = ("bindingConditions", "bindingFailureConditions")
 BINDING_GATES = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 
 

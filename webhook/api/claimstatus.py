@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
-from webhook.api.binding import BINDING_GATES, binding_conditions, conditions_for_binding
+from webhook.api.binding import BINDING_GATES, CONDITION_LISTS, binding_conditions, conditions_for_binding
 from webhook.api.conditions import conditions
 from webhook.api.core import NodeSelector
 from webhook.api.names import dns_label, driver_name, pool_name
@@ -61,7 +61,7 @@ class DeviceRequestAllocationResult(Struct):
     )
 
 
-check(DeviceRequestAllocationResult, since=34)(conditions_for_binding)
+check(DeviceRequestAllocationResult, since=34, given=CONDITION_LISTS)(conditions_for_binding)
 
 
 class DeviceAllocationConfiguration(DeviceConfiguration):
@@ -156,7 +156,7 @@ class ResourceClaimStatus(Struct):
     )
 
 
-@check(ResourceClaimStatus)
+@check(ResourceClaimStatus, given=["reservedFor"])
 def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
     """A claim can be reserved only while it is allocated."""
     if status.reservedFor and not status.allocation:
@@ -188,7 +188,7 @@ _SPELLED_OUT = 35
 """From Kubernetes 1.35 the rejected device is shown with its names."""
 
 
-@check(ResourceClaimStatus, since=32)
+@check(ResourceClaimStatus, since=32, given=["devices"])
 def devices_that_are_allocated(status: View) -> Iterator[Problem]:
     """A status is for a device that is allocated, and each device has one."""
     allocated = {_device_id(result) for result in status.allocation.devices.results}
@@ -219,7 +219,7 @@ _CANONICAL = 33
 """From Kubernetes 1.33 addresses are compared as they are written."""
 
 
-@check(NetworkDeviceData)
+@check(NetworkDeviceData, given=["ips"])
 def addresses(network: View) -> Iterator[Problem]:
     """Addresses are written with a prefix length, in canonical form, and each once."""
     if len(network.ips) > IPS_MAX_ITEMS and network.release >= _SPELLED_OUT:

@@ -153,21 +153,21 @@ def no_model_in_result(result: View) -> Iterator[Problem]:
         yield required(result.path, "exactly one structured model field must be set")
 
 
-@check(ResourceHandle, since=30)
+@check(ResourceHandle, since=30, given=["structuredData"])
 def data_with_structured_data(handle: View) -> Iterator[Problem]:
     """A handle holds a driver's own data or structured data, not both."""
     if handle.data and handle.structuredData:
         yield invalid(handle.path, "null", "data and structuredData are mutually exclusive")
 
 
-@check(ResourceClaimStatus)
+@check(ResourceClaimStatus, given=["allocation"])
 def allocated_by_a_driver(status: View) -> Iterator[Problem]:
     """An allocation names the driver that made it."""
     if status.allocation and not status.driverName:
         yield required(status / "driverName", "must be specified when `allocation` is set")
 
 
-@check(ResourceClaimStatus)
+@check(ResourceClaimStatus, given=["reservedFor"])
 def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
     """A claim can be reserved only while it is allocated, and for several pods only if it is shareable."""
     if status.reservedFor and not status.allocation:

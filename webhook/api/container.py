@@ -6,19 +6,29 @@ that have it, so that a misspelt field is found.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
 from webhook.api.values import Quantity
 from webhook.formats.quantities import quantity
 from webhook.problem import forbidden
-from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Struct, Text, check
+from webhook.schema import OLDEST, Anything, Array, Bool, Int, Map, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.problem import Problem
     from webhook.schema import Target, View
+
+
+_SHORT = 20
+
+
+@lru_cache(maxsize=1024)
+def _is_quantity(text: str) -> bool:
+    """Tell whether a text is a quantity; a cluster has few that differ."""
+    return not quantity(text, OLDEST)
 
 
 class ResourceList(Map):
@@ -33,18 +43,18 @@ class ResourceList(Map):
 
     def compile(self, target: Target, owner: str, package: str) -> Any:
         """Make the closures for one target; quantities of the common forms are only looked at."""
-        compiled, release = super().compile(target, owner, package), target.release
+        compiled = super().compile(target, owner, package)
 
         def decode(value: object) -> Sequence[Any]:
             if type(value) is dict:
                 for each in value.values():
-                    if type(each) is not str or quantity(each, release):
+                    if type(each) is not str or len(each) > _SHORT or not _is_quantity(each):
                         break
                 else:
                     return ()
             return compiled.decode(value)
 
-        return compiled._replace(decode=decode)
+        return compiled._replace(decode=decode, fine=None)
 
 
 class ResourceClaim(Struct):
@@ -122,7 +132,7 @@ class EphemeralContainer(Container):
     targetContainerName = Text("The container whose processes it sees.")
 
 
-@check(EphemeralContainer)
+@check(EphemeralContainer, given=["resources"])
 def resources_of_ephemeral_container(container: View) -> Iterator[Problem]:
     """A container that is added later gets no resources, and so no claims."""
     if any(field in container.resources for field in ResourceRequirements.fields):

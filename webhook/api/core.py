@@ -79,7 +79,7 @@ def values_for_operator(requirement: View) -> Iterator[Problem]:
         yield invalid(requirement / "operator", operator, "not a valid selector operator")
 
 
-@check(NodeSelectorRequirement, since=32)
+@check(NodeSelectorRequirement, since=32, given=["values"])
 def label_values(requirement: View) -> Iterator[Problem]:
     """Values that a label cannot have would never match."""
     for index, value in enumerate(requirement.values):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
-from webhook.api.binding import BINDING_GATES, binding_conditions, conditions_for_binding
+from webhook.api.binding import BINDING_GATES, CONDITION_LISTS, binding_conditions, conditions_for_binding
 from webhook.api.capacity import Counter, DeviceCapacity, request_policy
 from webhook.api.core import NodeSelector
 from webhook.api.names import DRIVER_NAME_MAX_BYTES, ID_MAX_BYTES, dns_label, qualified_name
@@ -74,9 +74,9 @@ def one_attribute_value(attribute: View, given: Sequence[str]) -> Iterator[Probl
         yield required(attribute.path, detail)
 
 
-def list_attributes(device: View) -> list[dict[str, Any]]:
-    """Return the attributes of a device that are lists, as they were submitted."""
-    attributes = (device.content.get("attributes") or {}).values()
+def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return those attributes of a device, as it was submitted, that are lists."""
+    attributes = (device.get("attributes") or {}).values()
     lists = [attribute for attribute in attributes if attribute and not _LISTS.isdisjoint(attribute)]
     return [each for each in lists if any(each.get(name) is not None for name in LISTS)] if lists else lists
 
@@ -112,7 +112,7 @@ class DeviceCounterConsumption(Struct):
     )
 
 
-@check(DeviceCounterConsumption, since=35)
+@check(DeviceCounterConsumption, since=35, given=["counterSet"])
 def counter_set_name(consumption: View) -> Iterator[Problem]:
     """A set of counters is called by a DNS label."""
     for detail in formats.dns_label(consumption.counterSet, consumption.release) if consumption.counterSet else ():
@@ -200,29 +200,31 @@ class Device(BasicDevice):
     name = dns_label("Its name, unique in the pool.", always=True)
 
 
-check(BasicDevice, since=34)(conditions_for_binding)
+check(BasicDevice, since=34, given=CONDITION_LISTS)(conditions_for_binding)
 
 
-@check(BasicDevice)
+@check(BasicDevice, given=["attributes", "capacity"])
 def attributes_and_capacities(device: View) -> Iterator[Problem]:
     """A device has 32 attributes and capacities in all at most."""
-    total = len(device.content.get("attributes") or ()) + len(device.content.get("capacity") or ())
+    content = device.content
+    total = len(content.get("attributes") or ()) + len(content.get("capacity") or ())
     if total > ATTRIBUTES_AND_CAPACITIES_MAX:
         detail = f"the total number of attributes and capacities must not exceed {ATTRIBUTES_AND_CAPACITIES_MAX}"
         yield invalid(device.path, total, detail)
 
 
-@check(BasicDevice, since=36)
+@check(BasicDevice, since=36, given=["attributes"])
 def attribute_values(device: View) -> Iterator[Problem]:
     """A device has 48 values of attributes at most, those in lists counted one by one."""
-    sizes = [sum(len(attribute.get(name) or ()) for name in LISTS) for attribute in list_attributes(device)]
-    total = len(device.content.get("attributes") or ()) + sum(size - 1 for size in sizes if size)
+    content = device.content
+    sizes = [sum(len(attribute.get(name) or ()) for name in LISTS) for attribute in list_attributes(content)]
+    total = len(content.get("attributes") or ()) + sum(size - 1 for size in sizes if size)
     if total > ATTRIBUTE_VALUES_MAX:
         detail = f"the total number of attribute values must not exceed {ATTRIBUTE_VALUES_MAX}"
         yield invalid(device.path, total, detail)
 
 
-@check(BasicDevice, since=34)
+@check(BasicDevice, since=34, given=["capacity"])
 def capacity_for_requests(device: View) -> Iterator[Problem]:
     """Only of a device that several claims can share can a request take a part."""
     if not any(each and each.get("requestPolicy") for each in (device.content.get("capacity") or {}).values()):
@@ -234,7 +236,7 @@ def capacity_for_requests(device: View) -> Iterator[Problem]:
             yield forbidden(capacity / "requestPolicy", "allowMultipleAllocations must be true")
 
 
-@check(BasicDevice, since=36)
+@check(BasicDevice, since=36, given=["nodeAllocatableResourceMappings"])
 def resources_of_the_node(device: View) -> Iterator[Problem]:
     """What goes with a device are resources of the node itself, taken for a capacity that the device has."""
     for name, mapping in device.nodeAllocatableResourceMappings.items():

@@ -6,7 +6,7 @@ Follows ``pkg/features/kube_features.go`` of each release and ``k8s.io/component
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -78,6 +78,12 @@ def enabled(release: int, stated: Mapping[str, bool] | None = None) -> frozenset
         ValueError: A gate is not known here, or cannot be switched off any more.
     """
     return _enabled(release, frozenset(stated.items()) if stated else frozenset())
+
+
+@cache
+def every(release: int) -> frozenset[str]:
+    """Return the gates of a release."""
+    return enabled(release, EVERY)
 
 
 def parse(text: str) -> dict[str, bool]:

@@ -84,24 +84,24 @@ def judge(
     release = kind.until if stated is None else stated
     if decoded:  # an API server that sends an object serves it, whatever release it was said to be
         release = min(max(release, kind.since), kind.until)
-        feature_gates = _gates_at_admission(feature_gates, release)
-    on = gates.enabled(release, feature_gates)
+    on = _gates_on(feature_gates, release, decoded=decoded)
     if not kind.since <= release <= kind.until:
         return [_not_served(obj, kind, release)]
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     admin = _admin_namespace(namespace_labels, release, decoded=decoded)
     struct = compile_struct(kind.type, target(obj["apiVersion"], release, operation, on, admin))
-    misfits = struct.decode(obj)
+    fine = struct.fine(obj)
+    misfits = () if fine else struct.decode(obj)
     if decoded and misfits:
         struct, misfits = _as_decoded(
             struct, misfits, obj, range(release - 1, kind.since - 1, -1) if not stated else ()
         )
-    dropped = []
+    dropped: Sequence[Misfit] = ()
     if misfits:
         dropped = [misfit for misfit in misfits if misfit.rule == GATE_OFF]
         if len(dropped) < len(misfits):
             return _undecodable([misfit for misfit in misfits if misfit.rule != GATE_OFF], struct, obj)
-    found = _judged(struct, obj, old, dropped)
+    found = _judged(struct, obj, old, dropped, fine=fine)
     if decoded:  # the API server itself warns of the kind
         return found
     if old is None:
@@ -124,11 +124,14 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
     return problems
 
 
-def _judged(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:
+def _judged(
+    struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit], *, fine: bool
+) -> list[Problem]:
     """Judge what could be decoded."""
     if old is None:
-        found = [*warned.gates_off(dropped, struct.target), *_homeless(struct, obj)]
-        found += _checked(struct, _without(obj, dropped))
+        found = _homeless(struct, obj)
+        if not fine:
+            found = [*warned.gates_off(dropped, struct.target), *found, *_checked(struct, _without(obj, dropped))]
     else:
         before = old if isinstance(old, dict) else _EMPTY
         # The stored object may have fields of a later release; what cannot be decoded cannot have been stored.
@@ -223,11 +226,10 @@ def _homeless(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     namespace = (obj.get("metadata") or _EMPTY).get("namespace")
     if not _kind(struct).namespaced or not namespace:
         return []
-    path, message = Path(("metadata", "namespace")), f"namespaces {quoted(namespace)} not found"
-    return [
-        replace(refused("NotFound", path, message), rule="namespace", hint=f"no namespace can be called so: {detail}")
-        for detail in formats.dns_label(namespace, struct.target.release)[:1]
-    ]
+    if not (details := formats.dns_label(namespace, struct.target.release)):
+        return []
+    refusal = refused("NotFound", Path(("metadata", "namespace")), f"namespaces {quoted(namespace)} not found")
+    return [replace(refusal, rule="namespace", hint=f"no namespace can be called so: {details[0]}")]
 
 
 def _preconditions(obj: dict[str, Any], old: dict[str, Any], *, namespaced: bool) -> list[Problem]:
@@ -259,9 +261,11 @@ def _unconditional(obj: dict[str, Any], old: dict[str, Any]) -> bool:
     return bool(stored.get("resourceVersion") and not new.get("resourceVersion"))
 
 
-def _gates_at_admission(stated: Mapping[str, bool] | None, release: int) -> Mapping[str, bool]:
-    """Take nothing for dropped unless the gates are stated: what was decoded says nothing of the gates."""
-    return gates.EVERY if stated is None else gates.settable(stated, release)
+def _gates_on(stated: Mapping[str, bool] | None, release: int, *, decoded: bool) -> frozenset[str]:
+    """Take nothing decoded for dropped unless the gates are stated: what was decoded says nothing of the gates."""
+    if not decoded:
+        return gates.enabled(release, stated)
+    return gates.every(release) if stated is None else gates.enabled(release, gates.settable(stated, release))
 
 
 def _admin_namespace(labels: Mapping[str, str] | None, release: int, *, decoded: bool) -> bool | None:

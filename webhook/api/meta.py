@@ -109,37 +109,46 @@ class TemplateMetadata(ObjectMeta):
     """The metadata of a template: only labels and annotations."""
 
 
-@check(ObjectMeta)
+@check(ObjectMeta, given=["labels"])
 def label_syntax(meta: View) -> Iterator[Problem]:
     """Keys of labels are qualified names, values are short names."""
+    release = meta.release
     for key, value in meta.labels.items():
-        for detail in formats.label_key(key, meta.release):
+        for detail in formats.label_key(key, release):
             yield invalid(meta / "labels", key, detail)
-        for detail in formats.label_value(value or "", meta.release):
+        for detail in formats.label_value(value or "", release):
             yield invalid(meta / "labels", value or "", detail)
 
 
-@check(ObjectMeta)
+@check(ObjectMeta, given=["annotations"])
 def annotation_keys(meta: View) -> Iterator[Problem]:
     """Keys of annotations are qualified names, and all annotations together have 256 KiB at most."""
-    for key in meta.annotations:
-        for detail in formats.annotation_key(key, meta.release):
+    annotations, release, characters = meta.annotations, meta.release, 0
+    for key, value in annotations.items():
+        characters += len(key) + len(value or "")
+        for detail in formats.annotation_key(key, release):
             yield invalid(meta / "annotations", key, detail)
-    size = sum(len((text or "").encode("utf-8", "surrogatepass")) for pair in meta.annotations.items() for text in pair)
-    if size > ANNOTATIONS_MAX_BYTES:
-        yield too_long(meta / "annotations", ANNOTATIONS_MAX_BYTES, meta.release, in_bytes=True)
+    # A character has four bytes at most.
+    if characters * 4 > ANNOTATIONS_MAX_BYTES and _size(annotations) > ANNOTATIONS_MAX_BYTES:
+        yield too_long(meta / "annotations", ANNOTATIONS_MAX_BYTES, release, in_bytes=True)
+
+
+def _size(annotations: dict[str, str | None]) -> int:
+    """Count the bytes of annotations."""
+    return sum(len((text or "").encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
 
 
 @check(Metadata, on=[CREATE])
 def object_name(meta: View) -> Iterator[Problem]:
     """An object has a name that is a DNS subdomain, or a prefix to make one from."""
-    if not meta.name and not meta.generateName:
+    name, prefix = created_name(meta), meta.generateName
+    if not name:
         yield required(meta / "name", "name or generateName is required")
     declarative = meta.target.pick(meta.type.declarative_name)
-    if meta.generateName and not declarative:
-        for detail in formats.name_prefix(meta.generateName, meta.release):
-            yield invalid(meta / "generateName", meta.generateName, detail)
-    if name := created_name(meta):
+    if prefix and not declarative:
+        for detail in formats.name_prefix(prefix, meta.release):
+            yield invalid(meta / "generateName", prefix, detail)
+    if name:
         for detail in (formats.long_name if declarative else formats.dns_subdomain)(name, meta.release):
             yield invalid(meta / "name", name, detail)
 
@@ -157,7 +166,7 @@ _BASE, _RANDOM = 58, "xxxxx"
 """What a generated name is made of: so much of the prefix, and five random characters, which nobody knows before."""
 
 
-@check(Metadata, on=[CREATE])
+@check(Metadata, on=[CREATE], given=["resourceVersion"])
 def resource_version_of_new(meta: View) -> Iterator[Problem]:
     """A new object has no resourceVersion; one that has a uid, too, is in a cluster already, and not judged as new.
 
@@ -181,14 +190,14 @@ _REVISIONS = 2**64
 _DIGITS = len(str(_REVISIONS))
 
 
-@check(Metadata, on=[CREATE])
+@check(Metadata, on=[CREATE], given=["generation"])
 def negative_generation(meta: View) -> Iterator[Problem]:
     """Generations count up from 0."""
     if meta.generation < 0 and not meta.type.counted:
         yield invalid(meta / "generation", meta.generation, "must be greater than or equal to 0")
 
 
-@check(Metadata)
+@check(Metadata, given=["ownerReferences"])
 def owner_references(meta: View) -> Iterator[Problem]:
     """Owners are named in full, are no Events, and one of them at most is the controller."""
     path = meta / "ownerReferences"
@@ -220,7 +229,7 @@ def _must_not_be_empty(field: str, release: int) -> str:
 _SHORT_OWNER_TEXTS = 34
 
 
-@check(Metadata)
+@check(Metadata, given=["finalizers"])
 def finalizer_names(meta: View) -> Iterator[Problem]:
     """Finalizers are qualified names with a domain, or Kubernetes' own."""
     path = meta / "finalizers"
@@ -254,7 +263,7 @@ def generation_decremented(meta: View, old: View) -> Iterator[Problem]:
         yield invalid(meta / "generation", meta.generation, "must not be decremented")
 
 
-@check(TemplateMetadata)
+@check(TemplateMetadata, given=ObjectMeta.fields.keys() - {"labels", "annotations"})
 def only_labels_and_annotations(meta: View) -> Iterator[Problem]:
     """A template names no object: of its metadata only labels and annotations are taken over."""
     for field in ObjectMeta.fields:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from webhook import formats
 from webhook.api.meta import Object, created_name
-from webhook.api.podspec import PodSpec, items
+from webhook.api.podspec import PodSpec
 from webhook.api.podstatus import PodStatus
 from webhook.api.podupdate import changes
 from webhook.problem import Key, Path, duplicate, forbidden, invalid
@@ -33,27 +33,27 @@ class Pod(Object):
     status = Nested(PodStatus, "What became of it.", subresource=STATUS)
 
 
-@check(Pod, on=[CREATE])
+@check(Pod, on=[CREATE], given=["spec"])
 def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
     """Ephemeral containers are added to a pod that runs already."""
-    if items(pod.spec, "ephemeralContainers"):
+    if pod.spec.contents("ephemeralContainers"):
         yield forbidden(pod / "spec" / "ephemeralContainers", "cannot be set on create")
 
 
-@check(Pod, since=32)
+@check(Pod, since=32, given=["spec"])
 def claims_of_static_pod(pod: View) -> Iterator[Problem]:
     """Static pods cannot use claims: they run without the API server."""
-    if (claims := items(pod.spec, "resourceClaims")) and MIRROR_POD in pod.metadata.annotations:
-        for index, _ in enumerate(claims):
+    if MIRROR_POD in pod.metadata.annotations:
+        for index, _ in enumerate(pod.spec.contents("resourceClaims")):
             problem = forbidden(pod / "spec" / "resourceClaims" / index, "static pods do not support resource claims")
             yield replace(problem, spelled=Path((Key(""),)))  # upstream's path is empty
 
 
-@check(Pod, until=30)
+@check(Pod, until=30, given=["spec"])
 def name_of_made_claim(pod: View) -> Iterator[Problem]:
     """The claim made from a template was named after the pod and its entry for the claim."""
     seen = set()
-    for index, claim in enumerate(items(pod.spec, "resourceClaims")):
+    for index, claim in enumerate(pod.spec.contents("resourceClaims")):
         name, source = claim.get("name"), claim.get("source") or {}
         if not name or name in seen or formats.dns_label(name, pod.release):
             continue

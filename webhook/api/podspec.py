@@ -211,7 +211,7 @@ def container_names(spec: View) -> Iterator[Problem]:
     """No two containers of a pod share a name."""
     seen: set[str] = set()
     for kind in CONTAINER_LISTS:
-        for index, container in enumerate(items(spec, kind)):
+        for index, container in enumerate(spec.contents(kind)):
             name = container.get("name") or ""
             if name in seen:
                 yield duplicate(spec / kind / index / "name", name)
@@ -219,11 +219,11 @@ def container_names(spec: View) -> Iterator[Problem]:
                 seen.add(name)
 
 
-@check(PodSpec)
+@check(PodSpec, given=["resourceClaims"])
 def claim_names(spec: View) -> Iterator[Problem]:
     """Every claim of a pod has a name of its own."""
     seen = set()
-    for index, claim in enumerate(items(spec, "resourceClaims")):
+    for index, claim in enumerate(spec.contents("resourceClaims")):
         name = claim.get("name")
         if not name:
             yield required(spec / "resourceClaims" / index / "name")
@@ -238,18 +238,22 @@ def claim_names(spec: View) -> Iterator[Problem]:
 @check(PodSpec)
 def container_claims(spec: View) -> Iterator[Problem]:
     """A container uses claims of its pod, and names each claim, or each request of it, once."""
-    names = None
+    names = {name for claim in spec.contents("resourceClaims") if (name := claim.get("name"))}
+    before: Any = None
     for kind in CONTAINER_LISTS:
-        for index, container in enumerate(items(spec, kind)):
-            if claims := (container.get("resources") or {}).get("claims"):
-                if names is None:
-                    names = {name for claim in items(spec, "resourceClaims") if (name := claim.get("name"))}
-                for problem in _misused(claims, names, spec.release):
-                    steps = (kind, index, "resources", "claims")
-                    yield problem.below(steps, steps)
+        for index, container in enumerate(spec.contents(kind)):
+            if not (resources := container.get("resources")) or not (claims := resources.get("claims")):
+                continue
+            if claims == before:  # as those of another container, and fine
+                continue
+            if misused := _misused(claims, names, spec.release):
+                steps = (kind, index, "resources", "claims")
+                yield from (problem.below(steps, steps) for problem in misused)
+            else:
+                before = claims
 
 
-@check(PodSpec, since=32)
+@check(PodSpec, since=32, given=["resources"])
 def claims_of_pod_level(spec: View) -> Iterator[Problem]:
     """Claims are used by containers; a pod as a whole cannot use them."""
     if ((spec.submitted or {}).get("resources") or {}).get("claims"):
@@ -260,33 +264,30 @@ def claims_of_pod_level(spec: View) -> Iterator[Problem]:
 _MAY_NOT = 34
 
 
-def items(struct: View, field: str) -> Iterable[dict[str, Any]]:
-    """Return the structs of a list as they were submitted, null as an empty one, without the cost of views."""
-    value = struct.submitted
-    return [each or {} for each in (value and value.get(field)) or ()]
-
-
-def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: int) -> Iterator[Problem]:
+def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: int) -> list[Problem]:
     """Find what is wrong with a container's claims (validateResourceClaimNames)."""
+    found: list[Problem] = []
     seen: set[str] = set()
-    for index, claim in enumerate(claims):
-        name, request = (claim or {}).get("name"), (claim or {}).get("request")
+    for index, each in enumerate(claims):
+        claim = each or {}
+        name, request = claim.get("name"), claim.get("request")
         if not name:
-            yield required(Path((index,)))
+            found.append(required(Path((index,))))
             continue
         if name in seen:
-            yield duplicate(Path((index,)), name)
+            found.append(duplicate(Path((index,)), name))
         elif request:
-            for detail in formats.dns_label(request, release):
-                yield invalid(Path((index, "request")), request, detail)
+            found += [
+                invalid(Path((index, "request")), request, detail) for detail in formats.dns_label(request, release)
+            ]
             if (key := f"{name}/{request}") in seen:
-                yield duplicate(Path((index,)), key)
+                found.append(duplicate(Path((index,)), key))
             seen.add(key)
         else:
-            for key in seen:
-                if key.startswith(f"{name}/"):
-                    yield duplicate(Path((index,)), name)
+            if seen:
+                found += [duplicate(Path((index,)), name) for key in seen if key.startswith(f"{name}/")]
             seen.add(name)
         if name not in names:
             known = f": {', '.join(sorted(names))}" if names else " which is empty"
-            yield not_found(Path((index,)), name, f"must be one of the names in pod.spec.resourceClaims{known}")
+            found.append(not_found(Path((index,)), name, f"must be one of the names in pod.spec.resourceClaims{known}"))
+    return found

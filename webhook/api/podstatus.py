@@ -58,14 +58,14 @@ class ContainerStatus(Struct):
     stopSignal = Anything("The signal that stops it.", since=33)
 
 
-@check(ResourceHealth)
+@check(ResourceHealth, given=["message"])
 def empty_message(health: View) -> Iterator[Problem]:
     """A message says something."""
     if health.message == "":
         yield required(health / "message", "must be non-empty if specified")
 
 
-@check(ResourceStatus)
+@check(ResourceStatus, given=["resources"])
 def repeated_device(status: View) -> Iterator[Problem]:
     """A device is reported once."""
     seen = set()
@@ -161,7 +161,7 @@ class PodStatus(Struct):
     resources = Anything("What the pod as a whole has now.", since=35)
 
 
-@check(PodExtendedResourceClaimStatus)
+@check(PodExtendedResourceClaimStatus, given=["requestMappings"])
 def request_names(status: View) -> Iterator[Problem]:
     """Requests have DNS labels for names."""
     for mapping in status.requestMappings:
@@ -171,7 +171,7 @@ def request_names(status: View) -> Iterator[Problem]:
             yield replace(problem, spelled=Path(("requestName",)))
 
 
-@check(PodExtendedResourceClaimStatus)
+@check(PodExtendedResourceClaimStatus, given=["requestMappings"])
 def repeated_mapping(status: View) -> Iterator[Problem]:
     """A container's resource is mapped once, since 1.35 once to each request."""
     fields = ["containerName", "resourceName", "requestName"][: 2 if status.release < _SEVERAL_REQUESTS else 3]

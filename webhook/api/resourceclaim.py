@@ -136,7 +136,7 @@ _NO_REQUEST = "must be the name of a request in the claim"
 _NO_SUBREQUEST = f"{_NO_REQUEST} or the name of a request and a subrequest separated by '/'"
 
 
-@check(DeviceClaim)
+@check(DeviceClaim, given=["constraints", "config"])
 def requests_that_exist(devices: View) -> Iterator[Problem]:
     """Constraints and configuration refer to requests of the claim, or to one's alternatives: `request/alternative`."""
     if "constraints" not in devices and "config" not in devices:
@@ -213,19 +213,26 @@ def admin_label(release: int) -> str:
     return _ADMIN_LABEL[max(since for since in _ADMIN_LABEL if since <= release)]
 
 
-@check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE])
+@check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"])
 def admin_access(claim: View) -> Iterator[Problem]:
     """Access for administration is only for namespaces that are labelled for it."""
     yield from _admin_requests(claim, claim.spec)
 
 
-@check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE])
+@check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"])
 def admin_access_of_template(template: View) -> Iterator[Problem]:
     """Claims with admin access can be made only in namespaces that are labelled for it."""
     yield from _admin_requests(template, template.spec.spec)
 
 
+def _asks_for_admin(request: dict[str, Any] | None) -> bool:
+    """Tell whether a request, as it was submitted, may have admin access: few have, and views cost more."""
+    return bool(request and (request.get("exactly") or request).get("adminAccess"))
+
+
 def _admin_requests(view: View, spec: View) -> Iterator[Problem]:
+    if not any(map(_asks_for_admin, (spec.content.get("devices") or {}).get("requests") or ())):
+        return
     for index, request in enumerate(spec.devices.requests):
         if request.exactly.adminAccess:
             # The API server's path is that of a claim before `exactly`, also for templates.

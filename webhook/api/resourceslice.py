@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webhook import formats
 from webhook.api.core import NodeSelector
@@ -14,7 +14,7 @@ from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
 from webhook.schema.collections import SIZE_ENDS_LIST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from webhook.schema import View
 
@@ -119,7 +119,7 @@ def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
 _ONE_TERM = {31: "must have exactly one selector term", 32: "must have exactly one node selector term"}
 
 
-@check(ResourceSliceSpec)
+@check(ResourceSliceSpec, given=["nodeSelector"])
 def one_node_selector_term(spec: View) -> Iterator[Problem]:
     """The selector of a slice has one term, so that selectors of several slices can be merged."""
     if spec.nodeSelector and len(spec.nodeSelector.nodeSelectorTerms) != 1:
@@ -127,13 +127,13 @@ def one_node_selector_term(spec: View) -> Iterator[Problem]:
         yield invalid(path, spec.nodeSelector.submitted.get("nodeSelectorTerms"), spec.target.pick(_ONE_TERM))
 
 
-@check(ResourceSliceSpec, since=33)
+@check(ResourceSliceSpec, since=33, given=["devices"])
 def nodes_of_each_device(spec: View) -> Iterator[Problem]:
     """With perDeviceNodeSelection each device says in one way which nodes can use it; without it none does."""
-    per_device, devices = spec.perDeviceNodeSelection, spec.devices
-    if not per_device and all(_NODE_FIELDS.isdisjoint(device.content) for device in devices):
+    per_device, devices = spec.perDeviceNodeSelection, spec.contents("devices")
+    if (not per_device and all(map(_NODE_FIELDS.isdisjoint, devices))) or _only_size_counts(devices, spec.release):
         return
-    for device in _checked(devices, spec.release):
+    for device in spec.devices:
         if per_device:
             yield from _nodes_of_device(device)
         elif any(name in device for name in DEVICE_NODE_FIELDS):
@@ -164,24 +164,24 @@ def _nodes_of_device(device: View) -> Iterator[Problem]:
         yield invalid(device.path, f"{{{', '.join(names)}}}", detail) if names else required(device.path, detail)
 
 
-def _checked(devices: list[View], release: int) -> list[View]:
-    """Leave out the devices of a list whose size is all that is reported."""
-    return [] if release >= SIZE_ENDS_LIST and len(devices) > _most_devices(devices, release) else devices
+def _only_size_counts(devices: Sequence[dict[str, Any]], release: int) -> bool:
+    """Tell whether the size of a list of devices is all that is reported of it."""
+    return release >= SIZE_ENDS_LIST and len(devices) > _most_devices(devices, release)
 
 
 # Sizes
 
 
-@check(ResourceSliceSpec, since=35, mutes=["devices"])
+@check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"])
 def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
     """A slice has 64 devices at most if one of them has taints, uses counters or has attributes that are lists."""
-    devices = spec.devices
+    devices = spec.contents("devices")
     most = _most_devices(devices, spec.release)
     if len(devices) > most and most < DEVICES_MAX_ITEMS:
         yield too_many(spec / "devices", len(devices), most, spec.release)
 
 
-def _most_devices(devices: list[View], release: int) -> int:
+def _most_devices(devices: Sequence[dict[str, Any]], release: int) -> int:
     if release < _ADVANCED or len(devices) <= ADVANCED_DEVICES_MAX_ITEMS:
         return DEVICES_MAX_ITEMS
     return ADVANCED_DEVICES_MAX_ITEMS if any(map(_is_advanced, devices)) else DEVICES_MAX_ITEMS
@@ -190,13 +190,11 @@ def _most_devices(devices: list[View], release: int) -> int:
 _ADVANCED = 35
 
 
-def _is_advanced(device: View) -> bool:
-    if device.taints or device.consumesCounters:
-        return True
-    return bool(list_attributes(device))
+def _is_advanced(device: dict[str, Any]) -> bool:
+    return bool(device.get("taints") or device.get("consumesCounters") or list_attributes(device))
 
 
-@check(ResourceSliceSpec, since=35)
+@check(ResourceSliceSpec, since=35, given=["sharedCounters"])
 def devices_or_counters(spec: View) -> Iterator[Problem]:
     """Counters that devices share are in a slice of their own."""
     if "sharedCounters" in spec and "devices" in spec:
@@ -210,7 +208,7 @@ COUNTERS_OF_DEVICES_MAX = 1024
 SHARED_COUNTERS_MAX = 32
 
 
-@check(ResourceSliceSpec, since=33, until=34)
+@check(ResourceSliceSpec, since=33, until=34, given=["devices"])
 def counters_that_are_shared(spec: View) -> Iterator[Problem]:
     """Devices use counters that the slice has."""
     shared = {each.name: set(each.counters) for each in spec.sharedCounters}

@@ -260,7 +260,7 @@ def target(
 ) -> Target:
     """Return what an object of a version is compiled for."""
     key = api_version, release, operation, gates, admin_namespace
-    if key not in _targets:
-        name = api_version.rpartition("/")[2]
-        _targets[key] = Target(name, release, operation, gates, admin_namespace, VERSIONS[api_version].replaced)
-    return _targets[key]
+    if (known := _targets.get(key)) is None:
+        name, replaced = api_version.rpartition("/")[2], VERSIONS[api_version].replaced
+        known = _targets[key] = Target(name, release, operation, gates, admin_namespace, replaced)
+    return known

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.api.meta import Object, ObjectMeta
-from webhook.api.podspec import CONTAINER_LISTS, PodSpec, items
+from webhook.api.podspec import CONTAINER_LISTS, PodSpec
 from webhook.problem import forbidden, invalid
 from webhook.schema import UPDATE, Bool, Nested, Struct, check, transition
 
@@ -45,7 +45,7 @@ class PodTemplateSpec(Struct):
 @check(PodTemplateSpec)
 def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
     """Ephemeral containers are added to a pod that runs already."""
-    if items(template.spec, "ephemeralContainers"):
+    if template.spec.contents("ephemeralContainers"):
         yield forbidden(template / "spec" / "ephemeralContainers", "ephemeral containers not allowed in pod template")
 
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 from webhook.problem import Key, Path, Problem, duplicate, invalid, required, too_many
 from webhook.schema.decoding import Misfit, wrong_type
 from webhook.schema.fields import EMPTY, NO_PROBLEMS, Compiled, Field, most
+from webhook.schema.fine import fine_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webhook.schema.fields import Change, Check
+    from webhook.schema.fields import Change, Check, Fine
     from webhook.schema.target import Target
+    from webhook.schema.view import Place
 
 
 DUPLICATES_PATH_IS_ITEM = 35
@@ -68,7 +70,7 @@ class Array(Field):
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
         item, go_type = self.item.compile(target, owner, package), self.type_name(package)
-        decode_item, plain = item.decode, item.plain
+        decode_item, plain, as_is = item.decode, item.plain, _seen_as_is(item)
 
         def decode(value: object) -> Sequence[Misfit]:
             if type(value) is not list:
@@ -82,13 +84,35 @@ class Array(Field):
         def canonical(value: Any) -> Any:
             return [item.canonical(each) for each in value] if value else None
 
-        def view(value: Any, path: Path) -> Any:
-            if item.struct is None:
-                return [item.view(each, path) for each in value or ()]
-            return [item.view(each, path / index) for index, each in enumerate(value or ())]
+        def view(value: Any, place: Place) -> Any:
+            if as_is and (not value or None not in value):
+                return value or []
+            return [item.view(each, (place, index)) for index, each in enumerate(value or ())]
 
-        change = self._frozen(canonical) or self._changer(item)
-        return Compiled(decode, self._checker(target, item.check), change, canonical, view, struct=item.struct)
+        change, check = self._frozen(canonical) or self._changer(item), self._checker(target, item.check)
+        fine = self._tester(target, item, check)
+        return Compiled(decode, check, change, canonical, view, struct=item.struct, fine=fine)
+
+    def _tester(self, target: Target, item: Compiled, check: Check | None) -> Fine:
+        limit, unique = target.pick(self.max_items), self.unique
+        item_type, item_fine = item.plain if item.check is None else None, fine_of(item)
+
+        def fine(value: object) -> bool:
+            if type(value) is not list:
+                return False
+            if not value:
+                return check is None or not check(value)
+            if limit is not None and len(value) > limit:
+                return False
+            for each in value:
+                if type(each) is not item_type and (each is None or not item_fine(each)):
+                    return False
+            if unique is None or len(value) == 1:
+                return True
+            keys = {each.get(unique) or "" for each in value} if unique else set(value)
+            return len(keys) == len(value)
+
+        return fine
 
     def _checker(self, target: Target, check_item: Check | None) -> Check | None:
         release, limit, unique = target.release, target.pick(self.max_items), self.unique
@@ -134,6 +158,11 @@ class Array(Field):
             return found
 
         return change
+
+
+def _seen_as_is(item: Compiled) -> bool:
+    """Tell whether rules see the values of a list or map, nulls aside, as they were submitted."""
+    return item.plain is not None and item.view(item.plain(), ()) == item.plain()
 
 
 def _repeated(value: list[Any], unique: str, *, at_item: bool, shows_item: bool) -> dict[int, Problem]:
@@ -189,7 +218,7 @@ class Map(Field):
         """Make the closures for one target."""
         item, go_type = self.item.compile(target, owner, package), self.type_name(package)
         key = self.key.compile(target, owner, package) if self.key else None
-        decode_item, plain = item.decode, item.plain
+        decode_item, plain, as_is = item.decode, item.plain, _seen_as_is(item)
 
         def decode(value: object) -> Sequence[Misfit]:
             if type(value) is not dict:
@@ -203,13 +232,35 @@ class Map(Field):
         def canonical(value: Any) -> Any:
             return {name: item.canonical(each) for name, each in value.items()} if value else None
 
-        def view(value: Any, path: Path) -> Any:
-            if item.struct is None:
-                return {name: item.view(each, path) for name, each in (value or {}).items()}
-            return {name: item.view(each, path / Key(name)) for name, each in (value or {}).items()}
+        def view(value: Any, place: Place) -> Any:
+            if as_is and (not value or None not in value.values()):
+                return value or {}
+            return {name: item.view(each, (place, Key(name))) for name, each in (value or {}).items()}
 
-        check = self._checker(target, item.check, key.check if key else None)
-        return Compiled(decode, check, self._frozen(canonical), canonical, view, struct=item.struct)
+        check_key = key.check if key else None
+        check = self._checker(target, item.check, check_key)
+        fine = self._tester(target, item, key, check)
+        return Compiled(decode, check, self._frozen(canonical), canonical, view, struct=item.struct, fine=fine)
+
+    def _tester(self, target: Target, item: Compiled, key: Compiled | None, check: Check | None) -> Fine:
+        limit, key_fine = target.pick(self.max_items), fine_of(key) if key else None
+        item_type, item_fine = item.plain if item.check is None else None, fine_of(item)
+
+        def fine(value: object) -> bool:
+            if type(value) is not dict:
+                return False
+            if not value:
+                return check is None or not check(value)
+            if limit is not None and len(value) > limit:
+                return False
+            for name, each in value.items():
+                if key_fine is not None and not key_fine(name):
+                    return False
+                if type(each) is not item_type and (each is None or not item_fine(each)):
+                    return False
+            return True
+
+        return fine
 
     def _checker(self, target: Target, check_item: Check | None, check_key: Check | None) -> Check | None:
         limit, needed, release = target.pick(self.max_items), self.required, target.release

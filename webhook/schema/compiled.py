@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
 from webhook.schema.decoding import Misfit, gated_field, unknown_field
 from webhook.schema.fields import NEW, NO_PROBLEMS, STORED, Default
+from webhook.schema.fine import fine_struct
 from webhook.schema.target import UPDATE, UPDATE_STATUS
-from webhook.schema.view import View
+from webhook.schema.view import view_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webhook.schema.fields import Change, Check, Compiled
     from webhook.schema.target import Target
+    from webhook.schema.view import View
 
     Spelled = tuple[tuple[str, ...], "CompiledStruct | None"]
     Found = tuple[int, Sequence[Problem]]
@@ -55,6 +58,7 @@ class CompiledStruct:
         self._plain = {name: field.plain for name, field in self.wire.items() if field.plain and name not in self.gated}
         self.check = self._checker()
         self.change = self._changer()
+        self.fine = fine_struct(self)
         self.rechecks: bool = any(
             self._recheck(name) or (field.struct is not None and field.struct.rechecks)
             for name, field in self.fields.items()
@@ -75,6 +79,11 @@ class CompiledStruct:
             elif name not in self.type.opaque:
                 found.append(unknown_field(name, (*wire, *self.type.opaque)))
         return found
+
+    @cached_property
+    def view(self) -> type[View]:
+        """The view that rules have of a value; made for who asks rules."""
+        return view_of(self)
 
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the value as old and new are compared: defaults set, zero values left out."""
@@ -137,11 +146,12 @@ class CompiledStruct:
         when: str | None = self.target.pick(self.type.fields[name].rechecked)
         return when
 
-    def _checks(self, name: str) -> bool:
+    def checks(self, name: str) -> bool:
         """Tell whether the target's operation checks a field without asking what it was before."""
         return self._here(name) and not self._recheck(name)
 
-    def _rules(self, kind: str) -> list[Declared]:
+    def rules(self, kind: str) -> list[Declared]:
+        """List the rules of one kind that the target has."""
         return [each for each in declared(self.type, kind) if each.applies(self.target)]
 
     def _checker(self) -> Check | None:
@@ -173,7 +183,7 @@ class CompiledStruct:
         absent: list[tuple[int, str, Check]] = []
         given: dict[str, tuple[int, Check]] = {}
         for order, (name, field) in enumerate(self.fields.items()):
-            if field.check is None or name in self.inline or not self._checks(name):
+            if field.check is None or name in self.inline or not self.checks(name):
                 continue
             if self.type.fields[name].sees_absent(self.target):
                 absent.append((order, name, field.check))
@@ -183,7 +193,7 @@ class CompiledStruct:
 
     def _several(self) -> Callable[[dict[str, Any], list[Found]], list[Found]] | None:
         """Make the check of what is about several fields, and may take findings about single ones away."""
-        unions, rules, names = self._rules("unions"), self._rules("checks"), list(self.fields)
+        unions, rules, names = self.rules("unions"), self.rules("checks"), list(self.fields)
         inlined = self._inlined_checks()
         muted = [{names.index(name) for name in rule.mutes if name in self.fields} for rule in rules]
         last = len(names)
@@ -195,13 +205,13 @@ class CompiledStruct:
                 if problems := check_all(value):
                     found.append((order, problems))
             for union in unions:
-                given = _given(union, value)
+                given = given_members(union, value)
                 if len(given) != 1:
-                    found.append((last, _named(union, union.rule(View(self, value, Path()), given))))
+                    found.append((last, _named(union, union.rule(self.view(value), given))))
             if rules:
-                view = View(self, value, Path())
+                view = self.view(value)
                 for rule, fields in zip(rules, muted, strict=True):
-                    if problems := _named(rule, rule.rule(view)):
+                    if rule.concerns(value) and (problems := _named(rule, rule.rule(view))):
                         found = [each for each in found if each[0] not in fields]
                         found.append((last, problems))
             return found
@@ -212,7 +222,7 @@ class CompiledStruct:
         return [
             (order, field.check)
             for order, (name, field) in enumerate(self.fields.items())
-            if name in self.inline and field.check and self._checks(name)
+            if name in self.inline and field.check and self.checks(name)
         ]
 
     def _changer(self) -> Change | None:
@@ -221,7 +231,7 @@ class CompiledStruct:
             for name, field in self.fields.items()
             if self._here(name) and (compare := self._field_changer(name, field))
         ]
-        rules = self._rules("transitions")
+        rules = self.rules("transitions")
         if not fields and not rules:
             return None
 
@@ -233,7 +243,7 @@ class CompiledStruct:
                 elif problems := change_field(new.get(name), old.get(name)):
                     found += [problem.under(name) for problem in problems]
             if rules:
-                after, before = View(self, new, Path()), View(self, old, Path())
+                after, before = self.view(new), self.view(old)
                 for rule in rules:
                     found += _named(rule, rule.rule(after, before))
             return found
@@ -270,7 +280,7 @@ def _named(rule: Declared, problems: Any) -> list[Problem]:
     return [problem.named(rule.name) for problem in problems]
 
 
-def _given(union: Declared, value: dict[str, Any]) -> list[str]:
+def given_members(union: Declared, value: dict[str, Any]) -> list[str]:
     """Name the members of a union that a struct has."""
     return [name for name, each in value.items() if each is not None and name in union.members]
 

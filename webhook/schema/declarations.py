@@ -8,7 +8,7 @@ from webhook.schema.fields import Field, name_of
 from webhook.schema.target import OLDEST, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from webhook.problem import Problem
 
@@ -26,6 +26,7 @@ class Declared(NamedTuple):
         on: The operations that it belongs to, all if empty.
         members: The fields of which there must be exactly one, if that is what the rule is about.
         mutes: The fields whose own findings are not reported if the rule finds something.
+        given: The fields without any of which the rule has nothing to look at; it always has if empty.
     """
 
     name: str
@@ -35,10 +36,15 @@ class Declared(NamedTuple):
     on: frozenset[str]
     members: frozenset[str] = frozenset()
     mutes: frozenset[str] = frozenset()
+    given: frozenset[str] = frozenset()
 
     def applies(self, target: Target) -> bool:
         """Tell whether the target's release and operation have the rule."""
         return target.has(self.since, self.until) and (not self.on or target.operation in self.on)
+
+    def concerns(self, value: Mapping[str, Any]) -> bool:
+        """Tell whether a struct has any of the fields that the rule looks at."""
+        return not self.given or not self.given.isdisjoint(value)
 
 
 class Struct:
@@ -76,6 +82,7 @@ def check(
     until: int | None = None,
     on: Iterable[str] = (),
     mutes: Iterable[str] = (),
+    given: Iterable[str] = (),
 ) -> Callable[[Rule], Rule]:
     """Register a rule that compares fields of one object.
 
@@ -88,8 +95,11 @@ def check(
         until: The last release that has it.
         on: The operations that the rule belongs to, if not all.
         mutes: Fields of which nothing else is said where the rule finds something.
+        given: Fields without any of which the rule finds nothing: it is then not asked, since most objects have few
+            of the fields that they may have.
     """
-    return _register("checks", types, Declared("", _unnamed, since, until, frozenset(on), mutes=frozenset(mutes)))
+    where = Declared("", _unnamed, since, until, frozenset(on), mutes=frozenset(mutes), given=frozenset(given))
+    return _register("checks", types, where)
 
 
 def exactly_one(

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
     from webhook.schema.compiled import CompiledStruct
     from webhook.schema.decoding import Misfit
+    from webhook.schema.view import Place
 
     Decode = Callable[[Any], Sequence[Misfit]]
     Check = Callable[[Any], Sequence[Problem]]
     Change = Callable[[Any, Any], Sequence[Problem]]
     Format = Callable[[str, int], Sequence[str]]
+    Fine = Callable[[Any], bool]
 
 NO_MISFITS: tuple[Misfit, ...] = ()
 NO_PROBLEMS: tuple[Problem, ...] = ()
@@ -71,18 +73,21 @@ class Compiled(NamedTuple):
         check: What validation finds in a value of the right shape, None for an absent one; None if it never looks.
         change: What validation finds in a new and an old value; None if any change is fine.
         canonical: The value in the form in which old and new are compared; None for Go's zero value.
-        view: The value as cross-field checks see it, at a path that matters only where it holds structs.
+        view: The value as cross-field checks see it, at a place that matters only where it holds structs.
         plain: The Python type whose values need no decoding.
         struct: The struct that it holds, be it one or many.
+        fine: Whether neither decoder nor validation find anything in a value that is not null, if that can be told
+            sooner than by asking both; it may doubt a value that is fine, never pass one that is not.
     """
 
     decode: Decode
     check: Check | None
     change: Change | None
     canonical: Callable[[Any], Any]
-    view: Callable[[Any, Path], Any]
+    view: Callable[[Any, Place], Any]
     plain: type | None = None
     struct: CompiledStruct | None = None
+    fine: Fine | None = None
 
 
 class Field:

@@ -8,7 +8,6 @@ from webhook.problem import Path, Problem, invalid, required
 from webhook.schema.compiled import compile_struct
 from webhook.schema.decoding import Misfit, wrong_type
 from webhook.schema.fields import IMMUTABLE, NO_MISFITS, NO_PROBLEMS, Compiled, Field
-from webhook.schema.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from webhook.schema.declarations import Struct
     from webhook.schema.fields import Check
     from webhook.schema.target import Target
+    from webhook.schema.view import Place, View
 
 
 class Nested(Field):
@@ -56,8 +56,8 @@ class Nested(Field):
                 return NO_PROBLEMS
             return changed(new or {}, old or {})
 
-        def view(value: Any, path: Path) -> View:
-            return View(struct, value, path)
+        def view(value: Any, place: Place) -> View:
+            return struct.view(value, place)
 
         return Compiled(
             decode,
@@ -66,6 +66,7 @@ class Nested(Field):
             canonical,
             view,
             struct=struct,
+            fine=struct.fine,
         )
 
     def sees_absent(self, target: Target) -> bool:
@@ -118,5 +119,6 @@ class Inlined(Nested):
             decode=lambda _: NO_MISFITS,
             check=check,
             canonical=lambda value: compiled.canonical(part(value)),
-            view=lambda value, path: View(struct, part(value), path),
+            view=lambda value, place: struct.view(part(value), place),
+            fine=None,
         )

@@ -13,8 +13,9 @@ from webhook.schema.fields import EMPTY, NO_MISFITS, NO_PROBLEMS, Compiled, Defa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webhook.schema.fields import Check, Format
+    from webhook.schema.fields import Check, Fine, Format
     from webhook.schema.target import Target
+    from webhook.schema.view import Place
 
 
 class Scalar(Field):
@@ -62,7 +63,7 @@ class Scalar(Field):
                 return default
             return value
 
-        def view(value: Any, _: Path) -> Any:
+        def view(value: Any, _: Place) -> Any:
             if value is None or (value == zero and default is not None):
                 return absent if default is None else default
             return value
@@ -182,6 +183,13 @@ class Text(Scalar):
             return lambda value: only(value or "")
         return check
 
+    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+        """Make the closures for one target."""
+        compiled, tests = super().compile(target, owner, package), list(self._tests(target))
+        if len(tests) == 1:
+            return compiled._replace(fine=_passes_one(tests[0]))
+        return compiled._replace(fine=_passes_all(tests)) if tests or compiled.check else compiled
+
     def _tests(self, target: Target) -> Iterator[Callable[[str], Sequence[Problem]]]:
         """Make the tests of a text that is there."""
         release, one_of = target.release, target.pick(self.one_of)
@@ -193,6 +201,22 @@ class Text(Scalar):
             yield _problem_test(self.checked_by, target)
         if one_of:
             yield lambda text: NO_PROBLEMS if text in one_of else (not_supported(Path(), text, one_of),)
+
+
+def _passes_one(test: Callable[[str], Sequence[Problem]]) -> Fine:
+    return lambda value: type(value) is str and value != "" and not test(value)
+
+
+def _passes_all(tests: Sequence[Callable[[str], Sequence[Problem]]]) -> Fine:
+    def fine(value: object) -> bool:
+        if type(value) is not str or not value:
+            return False
+        for test in tests:  # noqa: SIM110 - a generator takes longer
+            if test(value):
+                return False
+        return True
+
+    return fine
 
 
 def _length_test(limit: int, release: int, *, in_bytes: bool) -> Callable[[str], Sequence[Problem]]:
@@ -208,7 +232,9 @@ def _format_test(format_: Format, release: int) -> Callable[[str], Sequence[Prob
     rule = name_of(format_)
 
     def test(text: str) -> Sequence[Problem]:
-        return [invalid(Path(), text, detail).named(rule) for detail in format_(text, release)]
+        if not (details := format_(text, release)):
+            return NO_PROBLEMS
+        return [invalid(Path(), text, detail).named(rule) for detail in details]
 
     return test
 
@@ -219,7 +245,9 @@ def _problem_test(
     rule = name_of(checked_by)
 
     def test(text: str) -> Sequence[Problem]:
-        return [problem if problem.rule else problem.named(rule) for problem in checked_by(text, target)]
+        if not (problems := checked_by(text, target)):
+            return NO_PROBLEMS
+        return [problem if problem.rule else problem.named(rule) for problem in problems]
 
     return test
 

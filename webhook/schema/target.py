@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 CREATE = "create"
 UPDATE = "update"
@@ -57,8 +59,11 @@ class Target:
         return since <= self.release and (until is None or self.release <= until)
 
     def pick(self, value: Any) -> Any:
-        """Return what the release has of something that changed with releases, such as ``{33: 4, 35: 16}``."""
-        if not isinstance(value, Mapping):
+        """Return what the release has of something that changed with releases, in order: ``{33: 4, 35: 16}``."""
+        if not isinstance(value, dict):
             return value
-        known = [since for since in value if since <= self.release]
-        return value[max(known)] if known else None
+        found = None
+        for since, each in value.items():
+            if since <= self.release:
+                found = each
+        return found
