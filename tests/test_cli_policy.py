@@ -522,6 +522,8 @@ class TestCheck:
             ('object.metadata.name != "bad"', 'objekt.metadata.name != "bad"', 'did you mean "object"?'),
             ('object.metadata.name != "bad"', 'object.metadata.name.contain("bad")', 'did you mean "contains"?'),
             ('object.metadata.name != "bad"', "object.metadata.nam == ''", 'did you mean "name"?'),
+            ('object.metadata.name != "bad"', "object.spec.container.size() > 0", 'did you mean "containers"?'),
+            ('object.metadata.name != "bad"', "object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
             ('object.metadata.name != "bad"', "zzz", ""),
             ('object.metadata.name != "bad"', "object.", ""),
             ('object.metadata.name != "bad"', "1 + '2' == '3'", "both sides must be of one type: "),

@@ -72,7 +72,9 @@ examples:
   draguard explain 'ResourceClaim.status.allocation.resourceHandles[0].data'
   draguard explain ResourceSlice.spec.devices.attributes    and where the other versions have it
   draguard explain --kubernetes-version 1.29 ResourceClass
-  draguard explain reserved-only-while-allocated
+  draguard explain --api-version v1beta1 ResourceClaim
+  draguard explain reserved-only-while-allocated            a rule
+  draguard explain DRAAdminAccess                           a feature gate
 """
 
 
@@ -132,12 +134,14 @@ def explain(parser: argparse.ArgumentParser) -> None:
         "name",
         nargs="?",
         default="",
-        metavar="RULE|KIND[.FIELD]",
-        help="a rule, a kind, or a field as findings spell it after its kind (default: list kinds and rules)",
+        metavar="KIND[.FIELD]|RULE|GATE",
+        help="a kind, a field as findings spell it after its kind, a rule or a feature gate "
+        "(default: list kinds and rules)",
     )
     parser.add_argument("--kubernetes-version", metavar="VERSION", help="what this release has (default: all releases)")
     parser.add_argument(
         "--api-version",
-        metavar="GROUP/VERSION",
-        help="the API version to look into (default: the newest that has the kind)",
+        metavar="[GROUP/]VERSION",
+        help="the API version to look into, such as v1beta1 or resource.k8s.io/v1beta1 "
+        "(default: the newest that has the kind)",
     )
