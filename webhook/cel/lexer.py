@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import accumulate, compress
 from string import ascii_letters
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -29,7 +30,6 @@ _PATTERNS: Final = {
     "ESC_IDENTIFIER": r"`[A-Za-z0-9_.\-/ ]+`",
     "MARK": r"&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}]",
 }
-_TOKEN: Final = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items()))
 # First what is most frequent and can be told by its first characters: names that are no prefix of a string, marks.
 _FREQUENT: Final = r"[AC-QS-Zac-qs-z_][A-Za-z0-9_]*|[\t \r\n\f]+|\.(?![0-9])|[()\[\]{},:?]"
 _WORD: Final = re.compile("|".join((_FREQUENT, *_PATTERNS.values(), ".")))
@@ -45,12 +45,13 @@ _KINDS_BY_START: Final = {
     **dict.fromkeys("\"'", "STRING"),
     **dict.fromkeys("\t \r\n\f", "SPACE"),
     "`": "ESC_IDENTIFIER",
+    "/": "SPACE",  # a comment; the mark is found in `_KINDS`
 }
 # How far the lexer reads before it sees that no token can come of it: an unfinished string, half an escape.
 _HALF_ESCAPE: Final = r"(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?)?"
-_DEAD_END: Final = re.compile(
+_DEAD_END: Final = (
     rf'(?:"(?:{_ESCAPE}|[^\\"\n\r])*{_HALF_ESCAPE}|\'(?:{_ESCAPE}|[^\\\'\n\r])*{_HALF_ESCAPE}'
-    r"|`[A-Za-z0-9_.\-/ ]*|&|\||=)?(?:.|\n)?",
+    r"|`[A-Za-z0-9_.\-/ ]*|&|\||=)?(?:.|\n)?"
 )
 
 END: Final = "<EOF>"
@@ -90,22 +91,39 @@ def tokenize(text: str, issues: Issues) -> Tokens:
 
 
 def _kind(word: str) -> str:
-    """The kind of a word that its first character does not tell."""
-    if word.isidentifier() and word.isascii():
+    """The kind of a word that neither its first character nor the whole of it tells."""
+    if not word.isascii():
+        return _WRONG
+    if word.isidentifier():
         return "IDENTIFIER"
-    found = _TOKEN.fullmatch(word)
-    return _WRONG if found is None else found.lastgroup or _WRONG
+    if word[-1] in "\"'":
+        return "STRING" if word[0] in "rR" else "BYTES"
+    return _number(word) if word.lstrip(".")[:1].isdigit() else _WRONG
+
+
+def _number(word: str) -> str:
+    if word[-1] in "uU":
+        return "NUM_UINT"
+    return "NUM_INT" if word.isdigit() or word.startswith("0x") else "NUM_FLOAT"
+
+
+@cache
+def _careful_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What finds a token and tells its kind, and what finds a dead end; slow to compile, and seldom needed."""
+    token = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items())
+    return re.compile(token), re.compile(_DEAD_END)
 
 
 def _tokenize_carefully(text: str, issues: Issues) -> Tokens:
     """Splits a text in which there is something that is no token."""
+    token, dead_end = _careful_patterns()
     tokens = Tokens([], [], [])
     offset, end = 0, len(text)
     while offset < end:
-        found = _TOKEN.match(text, offset)
+        found = token.match(text, offset)
         if found is None:
-            dead_end = _DEAD_END.match(text, offset)
-            wrong = dead_end[0] if dead_end else text[offset]
+            read = dead_end.match(text, offset)
+            wrong = read[0] if read else text[offset]
             issues.report(offset, f"Syntax error: token recognition error at: '{escape(wrong)}'")
             offset += len(wrong)
             continue
