@@ -51,7 +51,7 @@ def _fault(body: bytes) -> str:
 
 def _check_float(text: str) -> None:
     if isinf(float(text)):
-        msg = f"{text} is out of range"
+        msg = f"{text:.40} is out of range"  # there could be any number of digits
         raise ValueError(msg)
 
 
