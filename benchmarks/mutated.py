@@ -117,6 +117,7 @@ def uid_in(body: bytes) -> str | None:
     """Return the uid of a review that can be answered; None if the body is no such review."""
     try:
         review = json.loads(body.decode(), parse_constant=_refuse)
+        json.dumps(review, ensure_ascii=False, allow_nan=False).encode()  # no halves of surrogate pairs, no 1e400
         request = review["request"]
         uid = request["uid"]
         answerable = (

@@ -19,8 +19,8 @@ import pytest
 from webhook import certs
 from webhook.admission import Answer
 from webhook.server import Certificate
-from webhook.server.connection import Limits
-from webhook.server.running import Server, listen
+from webhook.server.http.connection import Limits
+from webhook.server.process.running import Server, listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -22,7 +22,7 @@ from webhook.admission import Call, Options, Record, answer
 from webhook.admission.record import Found
 from webhook.policy import load
 from webhook.server import Certificate, Reloaded, UnusableError
-from webhook.server.metrics import OTHER, REFUSALS, Metrics
+from webhook.server.monitoring.metrics import OTHER, REFUSALS, Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,12 +25,13 @@ from tests.processes import REVIEW
 from tests.serving import JSON, echo, eventually, exchange, post, serving, statuses
 from webhook import certs
 from webhook.admission import Options, Record
-from webhook.server import Certificate, Reloaded, ServerError, create_app, sharing
-from webhook.server.connection import Limits
-from webhook.server.logs import DecisionLog
-from webhook.server.monitoring import Metered
-from webhook.server.probes import make_monitoring_pages
-from webhook.server.sharing import shared_directory
+from webhook.server import Certificate, Reloaded, ServerError, create_app
+from webhook.server.http.connection import Limits
+from webhook.server.http.probes import make_monitoring_pages
+from webhook.server.monitoring import sharing
+from webhook.server.monitoring.logs import DecisionLog
+from webhook.server.monitoring.observing import Metered
+from webhook.server.monitoring.sharing import shared_directory
 
 if TYPE_CHECKING:
     import ssl

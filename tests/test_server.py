@@ -22,9 +22,9 @@ from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchan
 from webhook import certs
 from webhook.admission import Options, answer
 from webhook.server import Adapter, Certificate, ServerError, create_app, serve
-from webhook.server.connection import Limits
-from webhook.server.probes import make_pages
-from webhook.server.running import listen
+from webhook.server.http.connection import Limits
+from webhook.server.http.probes import make_pages
+from webhook.server.process.running import listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

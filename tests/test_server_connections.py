@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
 from webhook.admission import Answer
 from webhook.server import Adapter, create_app
-from webhook.server.connection import Connection, Limits
+from webhook.server.http.connection import Connection, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

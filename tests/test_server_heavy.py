@@ -13,8 +13,8 @@ from tests.serving import SOON, eventually, serving
 from webhook.admission import Answer, Call, Options, answer
 from webhook.admission.record import Record
 from webhook.server import Adapter, create_app
-from webhook.server.heavy import Weights
-from webhook.server.probes import make_pages
+from webhook.server.http.heavy import Weights
+from webhook.server.http.probes import make_pages
 
 HEAVY = b"x" * 200_000
 LIGHT = b"{}"

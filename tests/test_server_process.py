@@ -15,11 +15,11 @@ import pytest
 from tests.serving import SOON, Served, answered, echo, eventually, serving, statuses
 from webhook import certs
 from webhook.server import Certificate, Plain, create_app, serve
-from webhook.server.connection import Limits
-from webhook.server.pages import Pages
-from webhook.server.probes import make_pages
-from webhook.server.running import listen
-from webhook.server.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, STOP
+from webhook.server.http.connection import Limits
+from webhook.server.http.pages import Pages
+from webhook.server.http.probes import make_pages
+from webhook.server.process.running import listen
+from webhook.server.process.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, STOP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

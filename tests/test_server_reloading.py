@@ -61,9 +61,9 @@ class TestFollowing:
         assert (len(made), followed.generation) == (1, 1)
 
     def test_files_that_have_settled_are_not_read_again(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.server.reloading._UNSETTLED_SECONDS", -1)
+        monkeypatch.setattr("webhook.server.process.reloading._UNSETTLED_SECONDS", -1)
         followed = reloaded(directory)
-        monkeypatch.setattr("webhook.server.reloading._digest", lambda _path: pytest.fail("it was read"))
+        monkeypatch.setattr("webhook.server.process.reloading._digest", lambda _path: pytest.fail("it was read"))
         followed.follow()
 
     def test_what_cannot_be_used_leaves_the_old_in_place_and_is_told_once(

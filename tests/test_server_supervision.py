@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webhook.server import ServerError, WorkersError
-from webhook.server.supervision import ALIVE, LEAVING, Supervisor
+from webhook.server.process.supervision import ALIVE, LEAVING, Supervisor
 
 if TYPE_CHECKING:
     import socket

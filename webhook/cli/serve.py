@@ -13,9 +13,9 @@ from webhook import admission, server
 from webhook.cli.arguments import UsageError
 from webhook.cli.following import faults, followed
 from webhook.cli.managed import managed
-from webhook.server.logs import SHARE, DecisionLog, configure
-from webhook.server.monitoring import Metered, Monitoring
-from webhook.server.probes import make_monitoring_pages
+from webhook.server.http.probes import make_monitoring_pages
+from webhook.server.monitoring.logs import SHARE, DecisionLog, configure
+from webhook.server.monitoring.observing import Metered, Monitoring
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -3,24 +3,23 @@
 :func:`create_app` makes an application of a review function, :func:`serve` serves it until a signal comes.
 Needs uvicorn, uvloop, httptools and Flask, so import this package only where something is served.
 
-A request goes from :mod:`~webhook.server.running` (the process, of which :mod:`~webhook.server.supervision` can look
-after several) through :mod:`~webhook.server.tls` and :mod:`~webhook.server.connection` (deadlines, bounds) to
-:mod:`~webhook.server.adapter`, which answers reviews itself, has :mod:`~webhook.server.heavy` answer heavy ones in a
-thread, and leaves the rest to :mod:`~webhook.server.probes`.
+A request comes into a process (:mod:`webhook.server.process`), through TLS (:mod:`webhook.server.tls`) and a connection
+with deadlines and bounds to the application that answers reviews itself, heavy ones in a thread, and leaves the rest to
+Flask (:mod:`webhook.server.http`); :mod:`webhook.server.monitoring` tells of it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.server.adapter import BODY_LIMIT, Adapter
-from webhook.server.clients import Clients
 from webhook.server.errors import ServerError
-from webhook.server.probes import make_pages
-from webhook.server.reloading import Reloaded, UnusableError
-from webhook.server.running import SHUTDOWN_DELAY, Plain, serve
-from webhook.server.supervision import WorkersError
-from webhook.server.tls import Certificate
+from webhook.server.http.adapter import BODY_LIMIT, Adapter
+from webhook.server.http.probes import make_pages
+from webhook.server.process.reloading import Reloaded, UnusableError
+from webhook.server.process.running import SHUTDOWN_DELAY, Plain, serve
+from webhook.server.process.supervision import WorkersError
+from webhook.server.tls.certificate import Certificate
+from webhook.server.tls.clients import Clients
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,17 +5,17 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from webhook.server.sharing import Shared, shared_directory, worker_ended
+from webhook.server.monitoring.sharing import Shared, shared_directory, worker_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from webhook.admission import Options, Record
-    from webhook.server.logs import DecisionLog
-    from webhook.server.metrics import Metrics
-    from webhook.server.reloading import Reloaded
-    from webhook.server.tls import Certificate
+    from webhook.server.monitoring.logs import DecisionLog
+    from webhook.server.monitoring.metrics import Metrics
+    from webhook.server.process.reloading import Reloaded
+    from webhook.server.tls.certificate import Certificate
 
 
 class Monitoring:
@@ -87,7 +87,7 @@ class Metered(Monitoring):
     ) -> None:
         super().__init__(log)
         # Only who is metered pays for it; and before workers are forked, so that they share the code.
-        from webhook.server.metrics import Metrics  # noqa: PLC0415
+        from webhook.server.monitoring.metrics import Metrics  # noqa: PLC0415
 
         self._make = Metrics
         self._made_of = certificate, answering, kubernetes

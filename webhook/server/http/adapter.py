@@ -13,8 +13,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from webhook.admission import Call
-from webhook.server.heavy import Beside, FullError, Weights
-from webhook.server.pages import CLOSE, Incoming, Page, Pages, RefusedError, refusal
+from webhook.server.http.heavy import Beside, FullError, Weights
+from webhook.server.http.pages import CLOSE, Incoming, Page, Pages, RefusedError, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
     from webhook.admission import Answer, Endpoint, Record
-    from webhook.server.pages import Scope
+    from webhook.server.http.pages import Scope
 
 BODY_LIMIT = 6 << 20
 """Twice the 3 MiB that an API server takes of a request: the review of an update holds the old object and the new."""

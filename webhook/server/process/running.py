@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import uvicorn
 from uvicorn.server import ServerState
 
-from webhook.server.connection import Connection, Limits
 from webhook.server.errors import ServerError
-from webhook.server.pages import Pages
-from webhook.server.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, Supervisor, keep, received
+from webhook.server.http.connection import Connection, Limits
+from webhook.server.http.pages import Pages
+from webhook.server.process.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, Supervisor, keep, received
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import WSGIApplication
 
-    from webhook.server.adapter import Adapter
-    from webhook.server.tls import Certificate
+    from webhook.server.http.adapter import Adapter
+    from webhook.server.tls.certificate import Certificate
 
 SHUTDOWN_DELAY = 5.0
 """Seconds of accepting connections after SIGTERM: about what it takes until no API server is told of this pod."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from webhook.server.clients import Clients
+    from webhook.server.tls.clients import Clients
 
 _MEND = "`draguard certs` makes a certificate and a key"
 _log = logging.getLogger(__name__)

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.admission import Options, Record
-    from webhook.server.reloading import Reloaded
-    from webhook.server.sharing import Shared
-    from webhook.server.tls import Certificate
+    from webhook.server.monitoring.sharing import Shared
+    from webhook.server.process.reloading import Reloaded
+    from webhook.server.tls.certificate import Certificate
 
 REFUSALS: Final = (400, 403, 405, 408, 413, 415, 431, 503)
 """The statuses of requests that are refused before anything of them is reviewed."""

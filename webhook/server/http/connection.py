@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from uvicorn import Config
     from uvicorn.server import ServerState
 
-    from webhook.server.clients import Clients
-    from webhook.server.pages import Pages
+    from webhook.server.http.pages import Pages
+    from webhook.server.tls.clients import Clients
 
 _crowds, _malformed = (BoundedLog(logging.getLogger(__name__)) for _ in range(2))
 _errors = logging.getLogger(f"{__name__}.uvicorn")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from webhook.admission.enforcement import DENY
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED
 from webhook.server.bounded import BoundedLog
-from webhook.server.lines import LONGEST, Lines
+from webhook.server.monitoring.lines import LONGEST, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

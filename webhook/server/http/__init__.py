@@ -1,0 +1,1 @@
+"""HTTP: connections with deadlines and bounds, reviews and pages."""
