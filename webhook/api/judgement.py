@@ -6,6 +6,7 @@ validated, and what the strategy drops or keeps is not looked at.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -50,6 +51,12 @@ METADATA_KEPT_BY_STATUS = 30
 SOUGHT = 100
 """How many unknown fields of an object are looked for in other places, which takes a while."""
 
+ENOUGH = 1000
+"""How many findings about one list are enough at a webhook: no list whose length is limited may have as many items.
+
+An object may have millions of items, each of them wrong, and the webhook has to answer in time.
+"""
+
 _EMPTY: dict[str, Any] = {}
 
 
@@ -89,7 +96,8 @@ def judge(
         return [_not_served(obj, kind, release)]
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     admin = _admin_namespace(namespace_labels, release, decoded=decoded)
-    struct = compile_struct(kind.type, target(obj["apiVersion"], release, operation, on, admin))
+    enough = ENOUGH if decoded else sys.maxsize
+    struct = compile_struct(kind.type, target(obj["apiVersion"], release, operation, on, admin, enough=enough))
     fine = struct.fine(obj)
     misfits = () if fine else struct.decode(obj)
     if decoded and misfits:
@@ -157,14 +165,19 @@ def _as_decoded(
     struct: CompiledStruct, misfits: Sequence[Misfit], obj: dict[str, Any], older: Iterable[int]
 ) -> tuple[CompiledStruct, Sequence[Misfit]]:
     """Judge what an API server has decoded by a release that knows its fields; if none does, without those fields."""
-    newest = struct
+    from webhook.schema.meant import has  # noqa: PLC0415 - only an unknown field pays for it
+
+    newest, known = struct, struct.target
     for release in older:
-        if all(misfit.rule != UNKNOWN_FIELD for misfit in misfits):
+        unknown = next((misfit for misfit in misfits if misfit.rule == UNKNOWN_FIELD), None)
+        if unknown is None:
             return struct, misfits
-        known = struct.target
-        older_target = target(obj["apiVersion"], release, known.operation, known.gates, known.admin_namespace)
-        struct = compile_struct(struct.type, older_target)
-        misfits = struct.decode(obj)
+        older_target = target(
+            obj["apiVersion"], release, known.operation, known.gates, known.admin_namespace, enough=known.enough
+        )
+        candidate = compile_struct(struct.type, older_target)
+        if has(candidate, unknown.path):
+            struct, misfits = candidate, candidate.decode(obj)
     if any(misfit.rule == UNKNOWN_FIELD for misfit in misfits):
         struct = newest
     return struct, [misfit for misfit in struct.decode(obj) if misfit.rule != UNKNOWN_FIELD]

@@ -5,6 +5,7 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodSpec and wha
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
@@ -239,18 +240,22 @@ def claim_names(spec: View) -> Iterator[Problem]:
 def container_claims(spec: View) -> Iterator[Problem]:
     """A container uses claims of its pod, and names each claim, or each request of it, once."""
     names = {name for claim in spec.contents("resourceClaims") if (name := claim.get("name"))}
-    before: Any = None
+    # Each finding may name all claims of the pod.
+    left, before = max(1, spec.target.enough * _MANY // max(_MANY, len(names))), None
     for kind in CONTAINER_LISTS:
         for index, container in enumerate(spec.contents(kind)):
             if not (resources := container.get("resources")) or not (claims := resources.get("claims")):
                 continue
             if claims == before:  # as those of another container, and fine
                 continue
-            if misused := _misused(claims, names, spec.release):
+            if misused := _misused(claims, names, spec.release, left):
+                left -= len(misused)
                 steps = (kind, index, "resources", "claims")
                 yield from (problem.below(steps, steps) for problem in misused)
             else:
                 before = claims
+            if left <= 0:
+                return
 
 
 @check(PodSpec, since=32, given=["resources"])
@@ -262,13 +267,19 @@ def claims_of_pod_level(spec: View) -> Iterator[Problem]:
 
 
 _MAY_NOT = 34
+_MANY = 100
+"""How many claims of a pod are many."""
 
 
-def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: int) -> list[Problem]:
-    """Find what is wrong with a container's claims (validateResourceClaimNames)."""
+def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: int, enough: int) -> list[Problem]:
+    """Find what is wrong with a container's claims, until that is enough (validateResourceClaimNames)."""
     found: list[Problem] = []
     seen: set[str] = set()
+    starts: Counter[str] = Counter()
+    known = ""
     for index, each in enumerate(claims):
+        if len(found) >= enough:
+            break
         claim = each or {}
         name, request = claim.get("name"), claim.get("request")
         if not name:
@@ -282,12 +293,24 @@ def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: 
             ]
             if (key := f"{name}/{request}") in seen:
                 found.append(duplicate(Path((index,)), key))
+            else:
+                starts.update(_starts(key))
             seen.add(key)
         else:
-            if seen:
-                found += [duplicate(Path((index,)), name) for key in seen if key.startswith(f"{name}/")]
+            found += [duplicate(Path((index,)), name)] * starts[name]  # once for each of its requests
+            starts.update(_starts(name))
             seen.add(name)
         if name not in names:
-            known = f": {', '.join(sorted(names))}" if names else " which is empty"
+            known = known or (f": {', '.join(sorted(names))}" if names else " which is empty")
             found.append(not_found(Path((index,)), name, f"must be one of the names in pod.spec.resourceClaims{known}"))
     return found
+
+
+_SLASHES = 8
+"""After how many slashes a name is looked at no further: one that has any is refused anyway."""
+
+
+def _starts(key: str) -> Iterator[str]:
+    """Go through what stands before each slash of a claim's name with its request."""
+    parts = key.split("/", _SLASHES)
+    return ("/".join(parts[:count]) for count in range(1, len(parts)))

@@ -6,6 +6,7 @@ The only module that knows version names. A new version is one entry of ``VERSIO
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api import classic, structured_v1alpha2
@@ -257,10 +258,12 @@ def target(
     operation: str,
     gates: frozenset[str] = frozenset(),
     admin_namespace: bool | None = None,  # noqa: FBT001 - it is one of three states
+    *,
+    enough: int = sys.maxsize,
 ) -> Target:
     """Return what an object of a version is compiled for."""
-    key = api_version, release, operation, gates, admin_namespace
+    key = api_version, release, operation, gates, admin_namespace, enough
     if (known := _targets.get(key)) is None:
         name, replaced = api_version.rpartition("/")[2], VERSIONS[api_version].replaced
-        known = _targets[key] = Target(name, release, operation, gates, admin_namespace, replaced)
+        known = _targets[key] = Target(name, release, operation, gates, admin_namespace, replaced, enough=enough)
     return known

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Key, Path, Problem, duplicate, invalid, required, too_many
-from webhook.schema.decoding import Misfit, wrong_type
+from webhook.schema.decoding import Misfit, not_enough, refuses, wrong_type
 from webhook.schema.fields import EMPTY, NO_PROBLEMS, Compiled, Field, most
 from webhook.schema.fine import fine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from webhook.schema.fields import Change, Check, Fine
     from webhook.schema.target import Target
@@ -70,7 +70,7 @@ class Array(Field):
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
         item, go_type = self.item.compile(target, owner, package), self.type_name(package)
-        decode_item, plain, as_is = item.decode, item.plain, _seen_as_is(item)
+        decode_item, plain, as_is, enough = item.decode, item.plain, _seen_as_is(item), target.enough
 
         def decode(value: object) -> Sequence[Misfit]:
             if type(value) is not list:
@@ -78,7 +78,11 @@ class Array(Field):
             found: list[Misfit] = []
             for index, each in enumerate(value):
                 if type(each) is not plain and each is not None and (misfits := decode_item(each)):
+                    if len(found) >= enough:
+                        misfits = not_enough(misfits)
                     found += [misfit.under(index) for misfit in misfits]
+                    if len(found) > enough and refuses(misfits):
+                        break
             return found
 
         def canonical(value: Any) -> Any:
@@ -121,7 +125,7 @@ class Array(Field):
         at_item = release >= DUPLICATES_PATH_IS_ITEM if self.at_item is None else self.at_item
         needed, detail, empty = self.required, self.required_detail, self.empty
         skips, shows_item = target.pick(self.skips_repeated), self.declarative
-        size_ends_list = self.size_ends_list and release >= SIZE_ENDS_LIST
+        size_ends_list, enough = self.size_ends_list and release >= SIZE_ENDS_LIST, target.enough
 
         def check(value: list[Any] | None) -> Sequence[Problem]:
             if not value:
@@ -133,11 +137,11 @@ class Array(Field):
                 found.append(too_many(Path(), len(value), limit, release))
                 if size_ends_list:
                     return found
-            repeated = _repeated(value, unique, at_item=at_item, shows_item=shows_item) if unique is not None else {}
+            repeated = {}
+            if unique is not None:
+                repeated = _repeated(value, unique, at_item=at_item, shows_item=shows_item, enough=enough)
             if check_item is not None:
-                for index, each in enumerate(value):
-                    if (problems := check_item(each)) and not (skips and index in repeated):
-                        found += [problem.under(index) for problem in problems]
+                found += _of_items(value, check_item, repeated if skips else (), enough)
             found += repeated.values()
             return found
 
@@ -165,7 +169,18 @@ def _seen_as_is(item: Compiled) -> bool:
     return item.plain is not None and item.view(item.plain(), ()) == item.plain()
 
 
-def _repeated(value: list[Any], unique: str, *, at_item: bool, shows_item: bool) -> dict[int, Problem]:
+def _of_items(value: list[Any], check_item: Check, skipped: Container[int], enough: int) -> list[Problem]:
+    """Find what is wrong with the items of a list, until that is enough."""
+    found: list[Problem] = []
+    for index, each in enumerate(value):
+        if (problems := check_item(each)) and index not in skipped:
+            found += [problem.under(index) for problem in problems]
+            if len(found) >= enough:
+                break
+    return found
+
+
+def _repeated(value: list[Any], unique: str, *, at_item: bool, shows_item: bool, enough: int) -> dict[int, Problem]:
     """Find the items whose key repeats an earlier one's."""
     seen: set[Any] = set()
     repeated = {}
@@ -174,6 +189,8 @@ def _repeated(value: list[Any], unique: str, *, at_item: bool, shows_item: bool)
         if key in seen:
             path = Path() / index
             repeated[index] = duplicate(path if at_item or not unique else path / unique, each if shows_item else key)
+            if len(repeated) >= enough:
+                break
         seen.add(key)
     return repeated
 
@@ -218,7 +235,7 @@ class Map(Field):
         """Make the closures for one target."""
         item, go_type = self.item.compile(target, owner, package), self.type_name(package)
         key = self.key.compile(target, owner, package) if self.key else None
-        decode_item, plain, as_is = item.decode, item.plain, _seen_as_is(item)
+        decode_item, plain, as_is, enough = item.decode, item.plain, _seen_as_is(item), target.enough
 
         def decode(value: object) -> Sequence[Misfit]:
             if type(value) is not dict:
@@ -226,7 +243,11 @@ class Map(Field):
             found: list[Misfit] = []
             for name, each in value.items():
                 if type(each) is not plain and each is not None and (misfits := decode_item(each)):
+                    if len(found) >= enough:
+                        misfits = not_enough(misfits)
                     found += [misfit.under(Key(name)) for misfit in misfits]
+                    if len(found) > enough and refuses(misfits):
+                        break
             return found
 
         def canonical(value: Any) -> Any:
@@ -267,7 +288,7 @@ class Map(Field):
         if check_item is None and check_key is None and limit is None and not needed:
             return None
         key_bytes = self.key_bytes if release >= LONG_KEY_IS_CUT else 0
-        at_key = target.pick(BAD_KEY_HAS_KEY)
+        at_key, enough = target.pick(BAD_KEY_HAS_KEY), target.enough
 
         def check(value: dict[str, Any] | None) -> Sequence[Problem]:
             if not value:
@@ -276,6 +297,8 @@ class Map(Field):
                 return (too_many(Path(), len(value), limit, release),)
             found: list[Problem] = []
             for name, each in value.items():
+                if len(found) >= enough:
+                    break
                 if check_key is not None and (problems := check_key(name)):
                     shown = (_cut(name, key_bytes),) if at_key else ()
                     found += [problem.below((Key(name),), shown) for problem in problems]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Path, Problem
@@ -14,7 +15,7 @@ from webhook.schema.target import UPDATE, UPDATE_STATUS
 from webhook.schema.view import view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from webhook.schema.fields import Change, Check, Compiled
     from webhook.schema.target import Target
@@ -76,7 +77,7 @@ class CompiledStruct:
                     found += [misfit.under(name) for misfit in misfits]
                 if name in self.gated and each not in (None, [], {}, ""):
                     found.append(gated_field(name, self.gated[name]))
-            elif name not in self.type.opaque:
+            elif name not in self.type.opaque and len(found) < self.target.enough:
                 found.append(unknown_field(name, (*wire, *self.type.opaque)))
         return found
 
@@ -207,16 +208,19 @@ class CompiledStruct:
             for union in unions:
                 given = given_members(union, value)
                 if len(given) != 1:
-                    found.append((last, _named(union, union.rule(self.view(value), given))))
+                    found.append((last, self._named(union, union.rule(self.view(value), given))))
             if rules:
                 view = self.view(value)
                 for rule, fields in zip(rules, muted, strict=True):
-                    if rule.concerns(value) and (problems := _named(rule, rule.rule(view))):
+                    if rule.concerns(value) and (problems := self._named(rule, rule.rule(view))):
                         found = [each for each in found if each[0] not in fields]
                         found.append((last, problems))
             return found
 
         return check
+
+    def _named(self, rule: Declared, problems: Iterable[Problem]) -> list[Problem]:
+        return [problem.named(rule.name) for problem in islice(problems, self.target.enough)]
 
     def _inlined_checks(self) -> list[tuple[int, Check]]:
         return [
@@ -245,7 +249,7 @@ class CompiledStruct:
             if rules:
                 after, before = self.view(new), self.view(old)
                 for rule in rules:
-                    found += _named(rule, rule.rule(after, before))
+                    found += self._named(rule, rule.rule(after, before))
             return found
 
         return change
@@ -274,10 +278,6 @@ def compile_struct(type_: type[Struct], target: Target) -> CompiledStruct:
     if (struct := target.compiled.get(wanted)) is None:
         struct = target.compiled[wanted] = CompiledStruct(wanted, target)
     return struct
-
-
-def _named(rule: Declared, problems: Any) -> list[Problem]:
-    return [problem.named(rule.name) for problem in problems]
 
 
 def given_members(union: Declared, value: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webhook.problem import BAD_REQUEST, ERROR, Key, Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 UNKNOWN_FIELD = "unknown-field"
 WRONG_TYPE = "wrong-type"
@@ -33,6 +33,16 @@ class Misfit(NamedTuple):
     def problem(self) -> Problem:
         """Return the finding, once the path is whole."""
         return Problem(ERROR, self.rule, BAD_REQUEST, self.path, self.describe(self.path), self.suggest())
+
+
+def not_enough(misfits: Sequence[Misfit]) -> Sequence[Misfit]:
+    """Leave out unknown fields once there are enough of them; what is dropped must be known, and the rest refuses."""
+    return [misfit for misfit in misfits if misfit.rule != UNKNOWN_FIELD]
+
+
+def refuses(misfits: Iterable[Misfit]) -> bool:
+    """Tell whether the decoder of an API server of any release refuses the value."""
+    return any(misfit.rule not in {UNKNOWN_FIELD, GATE_OFF} for misfit in misfits)
 
 
 def wrong_type(value: object, owner: str, go_type: str, got: str = "") -> tuple[Misfit]:

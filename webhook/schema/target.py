@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ class Target:
         admin_namespace: Whether the object's namespace is labelled for admin access; None if nobody knows.
         replaced: The types that look different in this version: those of the newest version, and what replaces them.
         stored: Whether what is validated is in the cluster already, for which some rules are milder.
+        enough: How many findings about one list, map or rule are enough: no more are looked for.
     """
 
     version: str
@@ -41,6 +43,7 @@ class Target:
     admin_namespace: bool | None = None
     replaced: Mapping[Any, Any] = field(default_factory=dict)
     stored: bool = False
+    enough: int = sys.maxsize
     compiled: dict[type, Any] = field(default_factory=dict, repr=False)
     """The types compiled so far."""
 

@@ -1,0 +1,61 @@
+"""Of what comes to a webhook so much is looked at as it takes to refuse it; offline, everything is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.api.judgement import ENOUGH, judge
+
+MANY = 3 * ENOUGH
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    container = {"name": "a", "image": "b"}
+    metadata = {"name": "x", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **spec}}
+
+
+def using(names: list[str], known: list[str]) -> dict[str, Any]:
+    claims = [{"name": name, "resourceClaimName": "c"} for name in known]
+    container = {"name": "a", "image": "b", "resources": {"claims": [{"name": name} for name in names]}}
+    return pod(containers=[container], resourceClaims=claims)
+
+
+WRONG = {
+    "items": pod(containers=[{}] * MANY),
+    "types": pod(containers=[1] * MANY),
+    "labels": {**pod(), "metadata": {"name": "x", "labels": {f"-{number}": "" for number in range(MANY)}}},
+    "rules": pod(resourceClaims=[{"name": "-", "resourceClaimName": "c"}] * MANY),
+}
+
+
+@pytest.mark.parametrize("obj", WRONG.values(), ids=WRONG.keys())
+def test_at_a_webhook_enough_findings_are_enough(obj: dict[str, Any]) -> None:
+    found, everything = judge(obj, decoded=True), judge(obj)
+    assert 0 < len(found) <= 3 * ENOUGH < len(everything) + 1
+    assert set(found) <= set(everything)
+
+
+def test_unknown_fields_in_any_number_do_not_hide_what_is_wrong() -> None:
+    containers: list[Any] = [{"name": f"c{number}", "image": "b", "later": 1} for number in range(MANY)]
+    assert judge(pod(containers=containers), decoded=True) == []
+    assert [each.rule for each in judge(pod(containers=[*containers, 1]), decoded=True)] == ["wrong-type"]
+    repeated = judge(pod(containers=[*containers, containers[0]]), decoded=True)
+    assert [each.rule for each in repeated] == ["container-names"]
+
+
+def test_a_claim_that_is_not_there_is_found_among_any_number() -> None:
+    known = [f"c{number}" for number in range(150 * ENOUGH)]
+    (problem,) = judge(using(["other"], known), decoded=True)
+    assert problem.reason == "FieldValueNotFound"
+
+
+@pytest.mark.parametrize("release", ["1.30", "1.36"])
+def test_a_claim_used_as_a_whole_repeats_each_of_its_requests(release: str) -> None:
+    uses: list[dict[str, str]] = [{"name": "c", "request": "a"}, {"name": "c", "request": "b"}, {"name": "c"}]
+    obj = using(["c"], ["c"])
+    obj["spec"]["containers"][0]["resources"]["claims"] = uses
+    found = [str(each) for each in judge(obj, kubernetes=release) if each.reason == "FieldValueDuplicate"]
+    assert found == ['spec.containers[0].resources.claims[2]: Duplicate value: "c"'] * 2 * (release == "1.36")
