@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.serving import eventually
 from webhook.server import ServerError, WorkersError
 from webhook.server.process.supervision import ALIVE, LEAVING, Supervisor
 
@@ -117,7 +118,7 @@ class TestEnd:
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
         (worker,) = diary.words
-        assert not os.path.exists(f"/proc/{worker}/fd/0")  # noqa: PTH110 - whether it is there
+        assert eventually(lambda: not os.path.exists(f"/proc/{worker}/fd/0"))  # noqa: PTH110 - whether it is there
 
 
 class TestReplacement:
