@@ -5,7 +5,6 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodSpec and wha
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
@@ -275,7 +274,7 @@ def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: 
     """Find what is wrong with a container's claims, until that is enough (validateResourceClaimNames)."""
     found: list[Problem] = []
     seen: set[str] = set()
-    starts: Counter[str] = Counter()
+    starts: dict[str, int] = {}
     known = ""
     for index, each in enumerate(claims):
         if len(found) >= enough:
@@ -294,11 +293,12 @@ def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: 
             if (key := f"{name}/{request}") in seen:
                 found.append(duplicate(Path((index,)), key))
             else:
-                starts.update(_starts(key))
+                _count(_starts(key), starts)
             seen.add(key)
         else:
-            found += [duplicate(Path((index,)), name)] * starts[name]  # once for each of its requests
-            starts.update(_starts(name))
+            found += [duplicate(Path((index,)), name)] * starts.get(name, 0)  # once for each of its requests
+            if "/" in name:
+                _count(_starts(name), starts)
             seen.add(name)
         if name not in names:
             known = known or (f": {', '.join(sorted(names))}" if names else " which is empty")
@@ -308,6 +308,11 @@ def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: 
 
 _SLASHES = 8
 """After how many slashes a name is looked at no further: one that has any is refused anyway."""
+
+
+def _count(texts: Iterable[str], counts: dict[str, int]) -> None:
+    for text in texts:
+        counts[text] = counts.get(text, 0) + 1
 
 
 def _starts(key: str) -> Iterator[str]:
