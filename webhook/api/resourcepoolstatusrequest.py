@@ -114,9 +114,9 @@ def repeated_conditions(status: View) -> Iterator[Problem]:
     """Conditions are of different types; the declarative rule says it again of lists that are not too long."""
     seen = set()
     for condition in status.conditions if len(status.conditions) <= CONDITIONS_MAX_ITEMS else ():
-        if condition.type in seen:
+        if (type_ := condition.content.get("type") or "") in seen:
             yield duplicate(condition.path, condition.submitted)
-        seen.add(condition.type)
+        seen.add(type_)
 
 
 @transition(ResourcePoolStatusRequest, on=[UPDATE_STATUS])
