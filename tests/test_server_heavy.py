@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -88,6 +89,23 @@ def test_what_would_wait_for_long_goes_elsewhere() -> None:
         review.let.set()
         assert [each.result() for each in waiting] == [(200, b"in time")] * 2
         assert served.post("/validate", HEAVY)[0] == 200
+
+
+class Request(dict[str, object]):
+    """A request that can be seen to be forgotten."""
+
+
+def test_nothing_is_kept_of_what_has_been_answered() -> None:
+    kept: list[weakref.ref[Request]] = []
+
+    def review(body: bytes, call: Call) -> Answer:
+        request = Request(object="x" * len(body))
+        kept.append(weakref.ref(request))
+        return Answer(200, b"in time", "text/plain", Record(call.endpoint, request=request))
+
+    with serving(create_app(review)) as served:
+        assert served.post("/validate", HEAVY) == (200, b"in time")
+        assert eventually(lambda: kept[0]() is None)
 
 
 def test_small_reviews_are_heavy_after_some_that_cost_policies_much() -> None:

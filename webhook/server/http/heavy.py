@@ -67,12 +67,11 @@ class Beside:
         self._review = review
         self._limit = limit
         self._thread = ThreadPoolExecutor(1, "heavy-reviews")
-        self._unanswered: list[Future[Answer]] = []
+        self._unanswered: set[Future[Answer]] = set()
 
     @property
     def waiting(self) -> int:
         """How many reviews wait, the one that is being answered included."""
-        self._unanswered = [each for each in self._unanswered if not each.done()]
         return len(self._unanswered)
 
     async def answer(self, body: bytes, call: Call, deadline: float) -> Answer:
@@ -89,7 +88,8 @@ class Beside:
         if self.waiting >= self._limit:
             raise FullError
         future = self._thread.submit(self._review, body, call)
-        self._unanswered.append(future)
+        self._unanswered.add(future)
+        future.add_done_callback(self._unanswered.discard)  # at once: an answer's record holds the object, decoded
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), deadline - time.monotonic())
         except TimeoutError:  # of the event loop, whose timers may be a little early
