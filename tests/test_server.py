@@ -48,6 +48,19 @@ class TestEndpoints:
         status, body = served.post(f"/{endpoint}{query}", b"{}")
         assert (status, json.loads(body)) == (200, [endpoint, 2, "{}"])
 
+    @pytest.mark.parametrize(("stated", "held"), [("20s", 20), ("30s", 30), ("9999s", 30)])
+    def test_nobody_has_a_review_worked_on_for_longer_than_an_api_server_may(self, stated: str, held: int) -> None:
+        deadlines: list[float] = []
+
+        def review(body: bytes, call: Call) -> Answer:
+            assert call.deadline is not None
+            deadlines.append(call.deadline - time.monotonic())
+            return echo(body, call)
+
+        with serving(create_app(review)) as served:
+            assert served.post(f"/validate?timeout={stated}", b"{}")[0] == 200
+        assert 0.2 * held < deadlines[0] < held
+
     def test_the_status_of_the_answer_is_kept(self, served: Served) -> None:
         assert served.post("/validate", b"malformed") == (400, b"no AdmissionReview\n")
 

@@ -36,6 +36,7 @@ HEAVY_LIMIT = 16
 
 _SMALL = 1 << 16
 _DEFAULT_TIMEOUT = 10.0  # of a webhook that states none (admissionregistration/v1 defaults.go)
+_LONGEST_TIMEOUT = 30.0  # that one may state (admissionregistration validation.go): who says more is no API server
 _TIMEOUT = re.compile(rb"(?:\A|&)timeout=([1-9][0-9]{0,3})s(?:&|\Z)")  # in whole seconds, as an API server sends it
 _REVIEWS: dict[str, tuple[Endpoint, bool | None]] = {
     "/validate": ("validate", None),
@@ -174,7 +175,7 @@ class Adapter(Pages):
 def _timeout(scope: Scope) -> float:
     """Return the seconds for which the caller waits for its answer."""
     stated = _TIMEOUT.search(scope["query_string"])
-    return float(stated[1]) if stated else _DEFAULT_TIMEOUT
+    return min(float(stated[1]), _LONGEST_TIMEOUT) if stated else _DEFAULT_TIMEOUT
 
 
 def _check_review(method: str, headers: Mapping[bytes, bytes]) -> None:
