@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import resource
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -69,6 +71,26 @@ def obedient(diary: Diary) -> Callable[[int, socket.socket], None]:
         lifeline.settimeout(None)
         lifeline.send(ALIVE)
         diary.write(f"{number}{lifeline.recv(1).decode()}")
+
+    return work
+
+
+def mortal(diary: Diary) -> Callable[[int, socket.socket], None]:
+    """Work as told, but let the first number 0 die once both are there, and the second end everything."""
+
+    def work(number: int, lifeline: socket.socket) -> None:
+        if number == 0:
+            is_first = "0+" not in diary.words
+            diary.write("0+")
+            if is_first:
+                assert eventually(lambda: "1+" in diary.words)
+                os._exit(7)
+            os.kill(os.getppid(), signal.SIGTERM)
+            lifeline.settimeout(None)
+            lifeline.send(ALIVE)
+            diary.write(f"0{lifeline.recv(1).decode()}")
+        else:
+            obedient(diary)(number, lifeline)
 
     return work
 
@@ -191,6 +213,41 @@ class TestReplacement:
 
         Supervisor(hanging, 1, end_seconds=5, silent_seconds=1, lost=lambda _number: stop()).run()
         assert "has ended by SIGKILL" in caplog.text
+
+
+class TestShortage:
+    def test_the_others_go_on_while_there_is_no_file_for_another(
+        self, diary: Diary, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+        def lost(_number: int) -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+
+        def each_second() -> None:
+            if "no worker can be started: Too many open files" in caplog.text:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+        try:
+            Supervisor(mortal(diary), 2, end_seconds=5, lost=lost, each_second=[each_second]).run()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert sorted(diary.words) == ["0+", "0+", "0s", "1+", "1s"]
+
+    def test_the_others_go_on_while_there_is_no_process_for_another(
+        self, diary: Diary, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fork, outcomes = os.fork, [True, True, False, True]
+
+        def scarce() -> int:  # a limit of processes does not hold for root
+            if outcomes.pop(0):
+                return fork()
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+        monkeypatch.setattr(os, "fork", scarce)
+        Supervisor(mortal(diary), 2, end_seconds=5).run()
+        assert sorted(diary.words) == ["0+", "0+", "0s", "1+", "1s"]
+        assert caplog.text.count("no worker can be started: Resource temporarily unavailable") == 1
 
 
 class TestBroken:

@@ -177,7 +177,12 @@ class Supervisor:
             if missing == 0 and ready and self._outdated and len(self._workers) == self._count:
                 missing = 1
             for _ in range(missing):
-                self._start()
+                try:
+                    self._start()
+                except OSError as error:  # no process or no file is to be had now; the other workers go on
+                    _log.error("no worker can be started: %s: trying again", error.strerror)
+                    self._start_at = time.monotonic() + 1
+                    return
 
     def _start(self) -> None:
         for call in self._each_second:
@@ -191,12 +196,17 @@ class Supervisor:
         sys.stdout.flush()
         sys.stderr.flush()
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        pid = os.fork()
-        if pid == 0:
+        try:
+            pid = os.fork()
+            if pid == 0:
+                own.close()
+                self._become(number, theirs)
+        except OSError:
             own.close()
-            self._become(number, theirs)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        theirs.close()
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+            theirs.close()
         worker = _Worker(number, pid, own)
         self._workers.append(worker)
         self._selector.register(own, selectors.EVENT_READ, worker)
