@@ -318,8 +318,24 @@ class TestValidate:
             ("error", "policy"),
             ("note", "assumed"),
         ]
+        assert "--authorizer" in findings(*command)[1]["hint"]
         allowed = findings(*command, "--authorizer", folder / "rules.yaml")
         assert [each["level"] for each in allowed] == ["note"]
+
+    def test_labels_of_a_namespace_are_assumed_and_told_unless_stated(self, write: Callable[..., Path]) -> None:
+        tier = "!has(namespaceObject.metadata.labels.tier) || namespaceObject.metadata.labels.tier != 'small'"
+        team = NODELESS | {"metadata": {"name": "a", "namespace": "team"}}
+        picked = {"namespaceSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}
+        folder = write(p=[policy(validations=[{"expression": tier}]), binding(matchResources=picked)], pod=[team])
+        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
+        (found,) = findings(*command)
+        assert (found["level"], found["rule"]) == ("note", "assumed")
+        assert "--namespace-labels" in found["hint"]
+        assert [each["rule"] for each in findings(*command, "--namespace-labels=team=tier=small")] == ["policy"]
+        write(namespace=[NAMESPACE])
+        beside = [*command, "--policies", folder / "namespace.yaml"]
+        assert [each["rule"] for each in findings(*beside)] == ["policy"]
+        assert findings(*beside, "--namespace-labels=team=tier=large") == []
 
     def test_policies_that_the_api_server_refuses_are_findings_in_their_files(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED.replace('!= "bad"', "!="), pod=[NODELESS])

@@ -38,6 +38,14 @@ class Namespaces:
             name, labels = _read(text)
             self._stated.setdefault(name, {}).update(labels)
 
+    @property
+    def stated(self) -> list[dict[str, Any]]:
+        """The Namespaces whose labels are stated, as objects."""
+        return [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+            for name, labels in self._stated.items()
+        ]
+
     def note(self, obj: Any) -> None:
         """Take an object into account, if it is a Namespace; the last of a name counts."""
         if not isinstance(obj, dict) or (obj.get("apiVersion"), obj.get("kind")) != ("v1", "Namespace"):

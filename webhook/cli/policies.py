@@ -11,6 +11,7 @@ from webhook.cli.expressions import located, position
 from webhook.documents import Document, Unreadable, read
 from webhook.mutation import mutate
 from webhook.policy.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
+from webhook.policy.authorizer import NOTE as USERS_NOT_KNOWN
 from webhook.policy.defaults import completed
 from webhook.policy.evaluate import validate
 from webhook.policy.load import Given, PolicySet, load
@@ -35,6 +36,9 @@ NOT_EVALUATED = "policy-error"
 """The rule of what a policy cannot say."""
 
 _STANDARD_INPUT = "-"
+_NAMESPACE_HINT = "give the Namespace among --policies, or its labels with --namespace-labels"
+_HINTS = {USERS_NOT_KNOWN: "--authorizer names a file that says what users may do"}
+"""How to make known what was assumed, where that is no namespace."""
 _BINDING_AT_FAULT = "failed to configure binding"
 _PARAM_REF = Path(("spec", "paramRef"))
 _SERVICE_ACCOUNT = "system:serviceaccount:"
@@ -47,7 +51,7 @@ class Policies(NamedTuple):
     """Policies that were given, and what is wrong with them.
 
     Args:
-        given: The objects of the policies' files.
+        given: The objects of the policies' files, behind the Namespaces that count more.
         set: The policies, with the objects that they look at.
         authorizer: Who knows what users may do.
         findings: What is wrong with the policies' files.
@@ -70,7 +74,10 @@ def release(stated: str | None) -> int:
 
 
 def load_policies(
-    arguments: Namespace, stated: str | None, strongest: Callable[[str], str] = lambda _name: DENY
+    arguments: Namespace,
+    stated: str | None,
+    strongest: Callable[[str], str] = lambda _name: DENY,
+    namespaces: Iterable[JSONObject] = (),
 ) -> Policies:
     """Load what ``--policies`` and ``--authorizer`` name.
 
@@ -78,6 +85,7 @@ def load_policies(
         arguments: The command's arguments.
         stated: The Kubernetes release.
         strongest: Says by its name which action a policy may lead to at most.
+        namespaces: Namespaces that count more than those in the files.
 
     Raises:
         UsageError: There is no policy, the authorizer's file is malformed, or standard input is named twice.
@@ -86,7 +94,7 @@ def load_policies(
     if _STANDARD_INPUT in arguments.policies and inputs.count(_STANDARD_INPUT) > 1:
         message = "standard input (-) cannot be both the policies and something else: give one of them as files"
         raise UsageError(message)
-    given: list[Given] = []
+    given = [Given(namespace) for namespace in namespaces]
     findings: list[Finding] = []
     for document in read(arguments.policies):
         if isinstance(document, Unreadable):
@@ -274,7 +282,7 @@ class Requester:
         verdict = validate(completed(asked.request), policies, self._policies.authorizer)
         findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
         problems = (
-            Problem(NOTE, "assumed", "Assumed", Path(), note)
+            Problem(NOTE, "assumed", "Assumed", Path(), note, _HINTS.get(note, _NAMESPACE_HINT))
             for note in dict.fromkeys(asked.mutation.verdict.notes + verdict.notes)
         )
         findings += (found(problem, document, f"1.{policies.release}") for problem in problems)
