@@ -84,6 +84,16 @@ def rules(*arguments: str | Path, stdin: bytes = b"") -> list[tuple[str, str]]:
     return [(each["rule"], each["field"]) for each in report(*arguments, stdin=stdin)["findings"]]
 
 
+CLASS_WITH_SELECTOR = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.example.com}
+spec:
+  selectors:
+  - cel:
+      expression: """
+
+
 class TestPaths:
     def test_without_a_path_the_current_directory_is_read(
         self, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
@@ -169,6 +179,11 @@ class TestFindings:
         )
         (found,) = report("-", stdin=text)["findings"]
         assert (found["file"], found["line"], found["column"], found["rule"]) == ("<stdin>", 2, 15, "object-name")
+
+    def test_an_expression_is_wrong_at_a_character(self) -> None:
+        selector = "|-\n        device.driver == 'a' &&\n        device.atributes['a'].model == 'x'\n"
+        (found,) = report("-", stdin=(CLASS_WITH_SELECTOR + selector).encode())["findings"]
+        assert (found["rule"], found["line"], found["column"]) == ("cel-selector", 9, 15)
 
 
 class TestKindsThatNobodyHas:

@@ -61,7 +61,7 @@ def _requester(arguments: Namespace, stated: str | None, namespaces: Namespaces,
         return None
     from webhook.cli.policies import Requester, load_policies  # noqa: PLC0415 - only who has policies pays for them
 
-    policies = load_policies(arguments, stated)
+    policies = load_policies(arguments, stated, namespaces=namespaces.stated)
     report.findings += policies.findings
     for given in policies.given:
         namespaces.note(given.object)
@@ -160,7 +160,7 @@ class _Judge:
         )
         if before is None:
             problems += _never_runs(obj)
-        findings = [found(_hinted(problem), document, release) for problem in problems]
+        findings = [_placed(_hinted(problem), document, release) for problem in problems]
         if asked and self._requester:
             findings += asked.findings
             # What cannot be decoded reaches no validating policy, which would only say so in other words.
@@ -197,6 +197,15 @@ def _hinted(problem: Problem) -> Problem:
     """Say how to make known what is not known of a namespace."""
     asks = problem.level == WARNING and problem.rule in ADMIN_RULES
     return replace(problem, hint=_NAMESPACE_HINT) if asks else problem
+
+
+def _placed(problem: Problem, document: Document, release: str) -> Finding:
+    """Say where in its file a problem is; in a CEL selector, at which character."""
+    if problem.path and problem.path[-1] == "expression":
+        from webhook.cli.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
+
+        return located(problem, document, release)
+    return found(problem, document, release)
 
 
 def _asks_for_namespace(finding: Finding) -> bool:
