@@ -54,6 +54,29 @@ class TestHelp:
         assert (done.code, done.out) == (2, "")
         assert "error: " in done.err
 
+    @pytest.mark.parametrize(
+        ("arguments", "usage", "complaint"),
+        [
+            (["validate", "--polices", "x"], "validate", "unrecognized arguments: --polices: did you mean --policies?"),
+            (["policy", "check", "--cost=1", "x"], "policy check", "unrecognized arguments: --cost=1: did you mean"),
+            (["serve", "--dev", "extra"], "serve", "unrecognized arguments: extra"),
+        ],
+    )
+    def test_what_a_command_does_not_take_is_told_with_its_usage(
+        self, arguments: list[str], usage: str, complaint: str
+    ) -> None:
+        done = draguard(*arguments)
+        assert done.code == 2
+        assert done.err.startswith(f"usage: draguard {usage} ")
+        assert f"draguard {usage}: error: {complaint}" in done.err
+
+    def test_options_may_stand_between_paths(self) -> None:
+        done = draguard("validate", "gone.yaml", "--strict", "-", "away.yaml")
+        assert [line for line in done.out.splitlines() if "no such file" in line] == [
+            "gone.yaml: error unreadable: no such file or directory",
+            "away.yaml: error unreadable: no such file or directory",
+        ]
+
 
 class TestProcess:
     def test_findings_go_to_standard_output_and_make_the_exit_code_1(self) -> None:

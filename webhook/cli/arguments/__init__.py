@@ -28,6 +28,24 @@ class UsageError(Exception):
     """The command was used wrongly; the text says how to mend that."""
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses by itself what it does not know, so that the usage is that of the command."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse what the command takes; print an error and exit if there is more."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if "paths" in found and not any(each.startswith("-") and each != "-" for each in unknown):
+            # argparse takes paths from one place only; people put options between them.
+            found.paths, unknown = [*found.paths, *unknown], []
+        if unknown:
+            from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
+
+            options = [each for each in self._option_string_actions if each.startswith("--")]
+            near = get_close_matches(unknown[0].partition("=")[0], options, 1)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{f': did you mean {near[0]}?' if near else ''}")
+        return found, unknown
+
+
 class Version(argparse.Action):
     """Prints the version, and looks it up only then."""
 
@@ -47,7 +65,7 @@ class Version(argparse.Action):
 
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="draguard",
         description="Tells what a Kubernetes API server will say of Dynamic Resource Allocation objects.",
         epilog=f"{_EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples.",
