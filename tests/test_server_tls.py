@@ -180,6 +180,12 @@ class TestEnd:
         trusted = pair.certificate.replace(b" CERTIFICATE-", b" TRUSTED CERTIFICATE-")
         assert Certificate(trusted, pair.key).not_after is None
 
+    def test_there_is_none_if_its_version_is_unusual(self) -> None:
+        pair = certs.ephemeral(["a"])
+        version_3, version_2 = b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x01"
+        content = ssl.PEM_cert_to_DER_cert(pair.certificate.decode()).replace(version_3, version_2, 1)
+        assert Certificate(ssl.DER_cert_to_PEM_cert(content).encode(), pair.key).not_after is None
+
 
 class TestRotation:
     def test_new_connections_get_the_new_one_and_open_ones_go_on(

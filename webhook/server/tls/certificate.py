@@ -88,7 +88,7 @@ class Certificate:
 
         try:
             return x509.load_pem_x509_certificate(self._pair.content[0]).not_valid_after_utc
-        except ValueError:
+        except (ValueError, x509.InvalidVersion):
             return None
 
     @property
