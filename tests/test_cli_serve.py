@@ -77,6 +77,9 @@ class TestServe:
         [
             (["--tls-cert", "gone.crt"], "cannot read gone.crt: No such file or directory: `draguard certs` makes "),
             (["--kubernetes-version", "1.2"], "--kubernetes-version: Kubernetes 1.2 is not known here"),
+            (["--dev", "--tls-key", "k"], "--dev makes a certificate on the fly: leave out --dev, or --tls-cert and"),
+            (["--manage-certificate", "--tls-cert", "c"], "--manage-certificate puts its certificate into"),
+            (["--dev", "--monitoring-host", "::1"], "--monitoring-host: give --monitoring-port, too"),
             (["--dev", "--body-limit", "0"], "--body-limit: 0 bytes hold no review"),
             (["--dev", "--workers", "0"], "--workers: 0 processes answer nothing; give at least 1"),
             (["--dev", "--shutdown-delay", "-1"], "--shutdown-delay: -1 is not between 0 and 3600 seconds"),

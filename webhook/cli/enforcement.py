@@ -69,7 +69,7 @@ def _check_rules(named: Collection[str]) -> None:
     known = rules(kinds(), None)
     for name in named:
         if name not in known:
-            message = f"--enforce: there is no rule {name}{_meant(name, known)}; `draguard explain` lists them"
+            message = f"--enforce: there is no rule {name}{_meant(name, known) or '; `draguard explain` lists them'}"
             raise UsageError(message)
 
 

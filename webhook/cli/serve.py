@@ -24,6 +24,8 @@ ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server asks from out
 LOCAL = "localhost"
 INTERNAL = 3
 _LONGEST_DELAY = 3600
+_CERTIFICATE = "certs/tls.crt"
+_KEY = "certs/tls.key"
 
 _log = logging.getLogger(__name__)
 
@@ -36,9 +38,7 @@ def run(arguments: Namespace) -> int:
     if arguments.workers < 1:
         message = f"--workers: {arguments.workers} processes answer nothing; give at least 1"
         raise UsageError(message)
-    if arguments.dev and arguments.manage_certificate:
-        message = "--dev makes a certificate on the fly, --manage-certificate one in the cluster: give one of the two"
-        raise UsageError(message)
+    _check_together(arguments)
     delay = arguments.shutdown_delay
     if delay is None:
         delay = 0.0 if arguments.dev else server.SHUTDOWN_DELAY
@@ -93,6 +93,27 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
+def _check_together(arguments: Namespace) -> None:
+    """Refuse options that would be passed over in silence.
+
+    Raises:
+        UsageError: Two do not go together, or one lacks another.
+    """
+    message = ""
+    if arguments.dev and arguments.manage_certificate:
+        message = "--dev makes a certificate on the fly, --manage-certificate one in the cluster: give one of the two"
+    elif arguments.dev and (arguments.tls_cert or arguments.tls_key):
+        message = "--dev makes a certificate on the fly: leave out --dev, or --tls-cert and --tls-key"
+    elif arguments.manage_certificate and (arguments.tls_cert or arguments.tls_key):
+        message = (
+            "--manage-certificate puts its certificate into --manage-directory: leave out --tls-cert and --tls-key"
+        )
+    elif arguments.monitoring_host and arguments.monitoring_port is None:
+        message = "--monitoring-host: give --monitoring-port, too: without it there is nothing to listen for"
+    if message:
+        raise UsageError(message)
+
+
 def _share(arguments: Namespace) -> float:
     """Read ``--log-allowed``, such as ``0.01`` or ``1/100``."""
     if arguments.log_allowed is None:
@@ -120,7 +141,7 @@ def _clients(arguments: Namespace) -> server.Clients | None:
 
 
 def _given(arguments: Namespace, clients: server.Clients | None) -> server.Certificate:
-    certificate, key = Path(arguments.tls_cert), Path(arguments.tls_key)
+    certificate, key = Path(arguments.tls_cert or _CERTIFICATE), Path(arguments.tls_key or _KEY)
     if arguments.manage_certificate:
         certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))
     return server.Certificate.of_files(certificate, key, clients=clients)

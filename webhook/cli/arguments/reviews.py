@@ -105,12 +105,8 @@ def serve(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=int, default=8443, help="the port; 0 takes a free one (default: %(default)s)")
     parser.add_argument("--dev", action="store_true", help="make a certificate on the fly, and print its caBundle")
-    parser.add_argument(
-        "--tls-cert", default="certs/tls.crt", metavar="FILE", help="serving certificate, PEM (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--tls-key", default="certs/tls.key", metavar="FILE", help="its private key, PEM (default: %(default)s)"
-    )
+    parser.add_argument("--tls-cert", metavar="FILE", help="serving certificate, PEM (default: certs/tls.crt)")
+    parser.add_argument("--tls-key", metavar="FILE", help="its private key, PEM (default: certs/tls.key)")
     parser.add_argument(
         "--body-limit", type=int, metavar="BYTES", help="the longest request that is read (default: 6 MiB)"
     )
