@@ -44,7 +44,7 @@ DENIED = REVIEW | {"uid": "denied", "object": {**REVIEW["object"], "metadata": {
 
 def get(running: Process, path: str, method: str = "GET", host: str = "127.0.0.1") -> tuple[int, str]:
     """Ask the second port."""
-    port = int(re.findall(r"plain pages on http://\S+?:(\d+)\b", running.log)[0])
+    port = int(re.findall(r"metrics and probes on http://\S+?:(\d+)\b", running.log)[0])
     connection = http.client.HTTPConnection(host, port, timeout=10)
     try:
         connection.request(method, path)
@@ -348,7 +348,8 @@ class TestOptions:
         assert f"--log-allowed: {share!r} is no share: give a number from 0 to 1, or such as 1/100" in done.err
 
     def test_the_second_port_must_be_free(self, monitored: Process) -> None:
-        port = re.findall(r"plain pages on http://\S+?:(\d+)\b", monitored.log)[0]
+        port = re.findall(r"metrics and probes on http://\S+?:(\d+)\b", monitored.log)[0]
         done = draguard("serve", "--dev", "--host", "127.0.0.1", "--port", "0", "--monitoring-port", port)
         assert done.code == 2
         assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in done.err
+        assert "give another --monitoring-host or --monitoring-port" in done.err

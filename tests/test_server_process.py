@@ -170,7 +170,7 @@ def test_workers_share_the_port(caplog: pytest.LogCaptureFixture) -> None:
         ready=ready,
     )
     assert urls[0].startswith("https://127.0.0.1:")
-    assert "plain pages on http://127.0.0.1:" in caplog.text
+    assert "metrics and probes on http://127.0.0.1:" in caplog.text
     assert began == []  # in this process, which only looks after them
     assert sorted(lost) == [0, 1]
 

@@ -37,18 +37,19 @@ _TICKS_A_SECOND = 10  # of uvicorn's main loop
 _log = logging.getLogger(__name__)
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
     """Open the socket to serve on.
 
     Args:
         host: A name or address of this machine; ``::`` takes IPv4, too.
         port: The port; 0 takes a free one.
+        prefix: What the options ``host`` and ``port`` begin with that can be mended.
 
     Raises:
         ServerError: The address cannot be listened on.
     """
     if port not in range(1 << 16):
-        message = f"cannot listen on port {port}: give --port 1 to 65535, or 0 for a free one"
+        message = f"cannot listen on port {port}: give {prefix}port 1 to 65535, or 0 for a free one"
         raise ServerError(message)
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -57,7 +58,7 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server((str(address), port), family=family, backlog=1024, dualstack_ipv6=both)
     except (OSError, UnicodeError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or error
-        message = f"cannot listen on {host} port {port}: {reason}: give another --host or --port"
+        message = f"cannot listen on {host} port {port}: {reason}: give another {prefix}host or {prefix}port"
         raise ServerError(message) from error
 
 
@@ -114,11 +115,15 @@ def serve(
     """
     with ExitStack() as stack:
         listener = stack.enter_context(listen(host, port))
-        beside = (Pages(plain.pages), stack.enter_context(listen(plain.host, plain.port))) if plain else None
+        beside = (
+            (Pages(plain.pages), stack.enter_context(listen(plain.host, plain.port, "--monitoring-")))
+            if plain
+            else None
+        )
 
         def announce() -> None:
             if beside:
-                _log.info("plain pages on %s", url_of(beside[1], "http"))
+                _log.info("metrics and probes on %s", url_of(beside[1], "http"))
             url = url_of(listener)
             _log.info("listening on %s", url)
             ready(url)
@@ -324,7 +329,7 @@ class Server(uvicorn.Server):
             signal.raise_signal(sig)
             os._exit(128 + sig)  # the first process of a container is not killed by its own signals
         if self._lifeline:
-            _log.info("told to stop by %s: another worker takes over", signal.Signals(sig).name)
+            _log.info("this worker is told to stop by %s", signal.Signals(sig).name)
             self.retire(self._shutdown_delay)
             self._tell(LEAVING)
             return
