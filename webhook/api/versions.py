@@ -165,10 +165,12 @@ def find(api_version: object, kind: object) -> Served | None:
 def misnamed(api_version: object, kind: object) -> bool:
     """Tell whether an object that ``find`` does not know can only be meant for Dynamic Resource Allocation.
 
-    The group is Kubernetes' own, and so is the group without a name: no other kinds are there in any cluster.
+    The group is Kubernetes' own; other groups of Kubernetes, those without a dot or below ``k8s.io``, have no kinds of
+    such names, but only vendors' own might.
     """
-    group = api_version.partition("/")[0] if isinstance(api_version, str) else api_version
-    return group == GROUP or (group in (None, "", "v1") and kind in KINDS)
+    group, slash, _ = api_version.partition("/") if isinstance(api_version, str) else ("", "", "")
+    others = not slash or "." not in group or group.endswith(".k8s.io")
+    return group == GROUP or (others and kind in KINDS)
 
 
 def served(kind: str, release: int) -> list[str]:
