@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.reviews import recorded
-from webhook.admission import Call, MalformedReviewError, Options, answer, decisions, parse, review
+from webhook.admission import Call, Enforcement, MalformedReviewError, Options, answer, decisions, parse, review
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
 
 CLAIM: dict[str, Any] = {
@@ -388,3 +388,32 @@ def test_what_goes_wrong_unexpectedly_is_decided_by_the_failure_policy(
     assert "ZeroDivisionError" in caplog.text
     text = response["warnings"][0] if fail_open else response["status"]["message"]
     assert text == "draguard could not answer; its log says why, under c7df00db"
+
+
+def test_what_is_late_is_answered_by_its_head_alone() -> None:
+    for each in recorded():
+        asks = json.dumps(each.review).encode()
+        in_time, late = (answer(asks, Call("validate", deadline=deadline), Options()) for deadline in (math.inf, 0.0))
+        told = [
+            (of.uid, of.operation, of.kind, of.resource, of.namespace, of.user, of.dry_run)
+            for of in (in_time.record, late.record)
+            if of is not None
+        ]
+        assert len(told) == 2
+        assert told[0] == told[1]
+        assert json.loads(late.body)["response"]["status"]["code"] == 500
+        assert late.record is not None
+        assert "object" not in late.record.request
+
+
+@pytest.mark.parametrize("head", [{"name": None}, {"kind": [[]] * 10}, {"userInfo": {"groups": [1]}}])
+def test_what_is_late_and_from_no_api_server_is_a_bad_request(head: dict[str, Any]) -> None:
+    late = answer(json.dumps(asked(POD, **head)).encode(), Call("validate", fail_open=True, deadline=0.0), Options())
+    assert late.status == 400
+    assert late.body.decode().startswith("the request cannot be read: Expected ")
+
+
+def test_whom_draguard_leaves_alone_it_does_not_keep_waiting() -> None:
+    options = Options(enforcement=Enforcement(exempt_users=["admin"]))
+    late = answer(json.dumps(asked(POD)).encode(), Call("validate", deadline=0.0), options)
+    assert json.loads(late.body)["response"]["allowed"]

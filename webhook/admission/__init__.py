@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from webhook.admission.decisions import Options, decide
 from webhook.admission.enforcement import AUDIT, DENY, MODES, WARN, Enforcement, Mode
 from webhook.admission.record import MALFORMED, Call, Endpoint, Record
-from webhook.admission.requests import API_VERSION, MalformedReviewError, parse, request_in
+from webhook.admission.requests import API_VERSION, MalformedReviewError, parse, parse_head, request_in
 from webhook.admission.responses import as_review
 
 __all__ = [
@@ -66,7 +66,8 @@ def answer(body: bytes, call: Call, options: Options) -> Answer:
     """
     record = Record(call.endpoint)
     try:
-        request = request_in(parse(body))
+        # The event loop answers what is late, so many a large one that it must not be held up by any.
+        request = request_in(parse_head(body) if call.is_late else parse(body))
     except MalformedReviewError as error:
         record.decision, record.message = MALFORMED, str(error)
         return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -35,6 +36,11 @@ class Call(NamedTuple):
     endpoint: Endpoint
     fail_open: bool | None = None
     deadline: float | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
 
 class Found(NamedTuple):
