@@ -108,6 +108,34 @@ def test_nothing_is_kept_of_what_has_been_answered() -> None:
         assert eventually(lambda: kept[0]() is None)
 
 
+def test_those_that_wait_count_as_memory() -> None:
+    review = Review()
+    app = Adapter(review, make_pages(tuple), body_limit=1 << 20, bodies_limit=300_000)
+    with serving(app) as served, ThreadPoolExecutor(1) as client:
+        heavy = client.submit(served.post, "/validate", HEAVY)
+        assert review.begun.acquire(timeout=SOON)
+        assert app.held == len(HEAVY)
+        assert served.post("/validate", HEAVY)[0] == 503
+        assert served.post("/validate", LIGHT)[0] == 200
+        review.let.set()
+        assert heavy.result()[0] == 200
+        assert eventually(lambda: app.held == 0)
+
+
+def test_one_that_was_too_late_to_begin_is_not_begun_later() -> None:
+    review = Review()
+    app = create_app(review)
+    with serving(app) as served, ThreadPoolExecutor(1) as client:
+        first = client.submit(served.post, "/validate", HEAVY)
+        assert review.begun.acquire(timeout=SOON)
+        assert served.post("/validate?timeout=1s", HEAVY) == (200, b"late")
+        assert app.waiting == 1
+        review.let.set()
+        assert first.result() == (200, b"in time")
+        assert served.post("/validate", HEAVY) == (200, b"in time")
+    assert len(review.threads) == 3  # one each: the event loop has answered the late one, and the thread passed it over
+
+
 def test_small_reviews_are_heavy_after_some_that_cost_policies_much() -> None:
     review = Review(cost=1_000_000)
     with serving(create_app(review)) as served:

@@ -1,7 +1,7 @@
 """Answers HTTP requests on the event loop: reviews by a plain function, everything else by a WSGI application.
 
 A review takes microseconds, so it is called inline unless it is heavy; what is bounded is what happens before: how long
-a body is, how much memory the bodies take that are still coming in, and how long a review has waited for its turn.
+a body is, how much memory bodies take that are still coming in or wait, and how long a review has waited for its turn.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Adapter(Pages):
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
         pages: Answers everything that is no review.
         body_limit: The longest body that is read, in bytes.
-        bodies_limit: How many bytes all bodies that are coming in may take together; small ones are taken anyway.
+        bodies_limit: How many bytes all bodies that are coming in, and those of heavy reviews that wait, may take
+            together; small ones are taken anyway.
         heavy_limit: How many heavy reviews may wait for their turn.
     """
 
@@ -88,7 +89,7 @@ class Adapter(Pages):
         self.stopping = False
         """Whether the whole webhook is about to end, so that requests should go elsewhere."""
         self.held = 0
-        """How many bytes the bodies have that are coming in."""
+        """How many bytes the bodies have that are coming in, or wait as heavy reviews."""
         self._told_at = float("-inf")
 
     @property
@@ -123,10 +124,13 @@ class Adapter(Pages):
         deadline = arrived + LENIENCE * timeout
         call = Call(*asked, deadline)
         if self._weights.is_heavy(len(body)):
+            self.held += len(body)
             try:
                 answer = await self._beside.answer(body, call, deadline)
             except FullError as error:
                 raise RefusedError(self._overloaded("too many heavy reviews are waiting")) from error
+            finally:
+                self.held -= len(body)
         else:
             answer = self._review(body, call)
         if answer.record is not None:
@@ -154,7 +158,7 @@ class Adapter(Pages):
                 if incoming.whole:
                     return bytes(body)
                 if self.held > self._bodies_limit and len(body) > _SMALL:
-                    raise RefusedError(self._overloaded(f"bodies of {self.held} bytes are coming in"))
+                    raise RefusedError(self._overloaded(f"bodies of {self.held} bytes are coming in or wait"))
                 block = await incoming.block()
         finally:
             self.held -= len(body)

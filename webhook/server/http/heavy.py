@@ -87,10 +87,16 @@ class Beside:
         """
         if self.waiting >= self._limit:
             raise FullError
-        future = self._thread.submit(self._review, body, call)
+        held = [body]
+        future = self._thread.submit(self._begin, held, call)
         self._unanswered.add(future)
         future.add_done_callback(self._unanswered.discard)  # at once: an answer's record holds the object, decoded
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), deadline - time.monotonic())
         except TimeoutError:  # of the event loop, whose timers may be a little early
+            if future.cancelled():  # it keeps its place in the thread's queue, and what it was given
+                held.clear()
             return self._review(body, call._replace(deadline=min(deadline, time.monotonic())))
+
+    def _begin(self, held: list[bytes], call: Call) -> Answer:
+        return self._review(held.pop(), call)
