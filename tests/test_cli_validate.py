@@ -217,10 +217,10 @@ class TestKindsThatNobodyHas:
             (
                 "apiVersion: resources.k8s.io/v1\nkind: DeviceClass",
                 1,
-                'in version "resources.k8s.io/v1"',
+                'no matches for kind "DeviceClass" in version "resources.k8s.io/v1"',
                 "Kubernetes 1.36 serves DeviceClass in resource.k8s.io/v1,",
             ),
-            ("apiVersion: apps/v1\nkind: DeviceClass", 1, 'in version "apps/v1"', "Kubernetes 1.36 serves"),
+            ("apiVersion: apps/v1\nkind: DeviceClass", 1, "no matches for kind", "Kubernetes 1.36 serves"),
             ("apiVersion: resource.k8s.io/v1", 1, "kind not set", ""),
             ("kind: ResourceClaim", 1, "apiVersion not set", ""),
         ],

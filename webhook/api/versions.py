@@ -165,12 +165,16 @@ def find(api_version: object, kind: object) -> Served | None:
 def misnamed(api_version: object, kind: object) -> bool:
     """Tell whether an object that ``find`` does not know can only be meant for Dynamic Resource Allocation.
 
-    The group is Kubernetes' own; other groups of Kubernetes, those without a dot or below ``k8s.io``, have no kinds of
-    such names, but only vendors' own might.
+    The group is Kubernetes' own; its other groups, such as ``apps`` and ``NAME.k8s.io``, have no kinds of such names, but
+    those of vendors might.
     """
-    group, slash, _ = api_version.partition("/") if isinstance(api_version, str) else ("", "", "")
-    others = not slash or "." not in group or group.endswith(".k8s.io")
-    return group == GROUP or (others and kind in KINDS)
+    group = (
+        (api_version.partition("/")[0] if "/" in api_version else "") if isinstance(api_version, str) else api_version
+    )
+    if group == GROUP:
+        return True
+    others = group is None or (isinstance(group, str) and "." not in group.removesuffix(".k8s.io"))
+    return others and kind in KINDS
 
 
 def served(kind: str, release: int) -> list[str]:
