@@ -230,6 +230,10 @@ class TestExemptions:
         )
         assert not told(LONG, enforcement, **request_)[0]["allowed"]
 
+    @pytest.mark.parametrize("namespace", ["", None])
+    def test_what_has_no_namespace_is_in_none_that_is_exempt(self, namespace: str | None) -> None:
+        assert not told(LONG, Enforcement(exempt_namespaces=["*"]), namespace=namespace)[0]["allowed"]
+
 
 class TestFailures:
     def test_the_call_says_what_happens_if_answering_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,8 @@ class Enforcement:
 
     def exempts(self, request: Mapping[str, Any]) -> bool:
         """Say whether a request is not looked at."""
-        if self._namespaces and isinstance(namespace := request.get("namespace"), str) and self._namespaces(namespace):
+        namespace = request.get("namespace")
+        if self._namespaces and namespace and isinstance(namespace, str) and self._namespaces(namespace):
             return True
         if not (self._users or self._groups):
             return False
