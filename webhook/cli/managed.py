@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 def managed(arguments: Namespace) -> Iterator[Manager | None]:
     """Read ``--manage-…``, wait for a certificate, and let another replica lead when the block ends.
 
-    The directory that is yielded with the manager holds ``tls.crt`` and ``tls.key`` from then on. The caller calls
-    ``follow()`` once it has no more processes to fork.
+    ``--manage-directory`` holds ``tls.crt`` and ``tls.key`` from then on. The caller calls ``follow()``, which starts a
+    thread, once its first processes are forked.
 
     Args:
         arguments: The command's.

@@ -34,7 +34,6 @@ class Reloaded(Generic[T]):
         what: What the files hold, for messages.
         files: Lists the files; those that are not there are left to ``make``.
         make: Makes the value. It may take long: :meth:`follow` belongs into a thread.
-
         first: Makes the first value, if that is not made as others are.
 
     ``make`` raises :class:`UnusableError` if what is in the files cannot be used.
