@@ -13,7 +13,7 @@ from tests.command import draguard
 from tests.policy.examples import binding, mutating, policy
 from tests.test_admission import POD, asked, with_spec
 from tests.test_workloads import job
-from webhook.admission import Call, Enforcement, Options, answer
+from webhook.admission import MODES, Call, Enforcement, Options, answer
 from webhook.policy.load import load
 
 if TYPE_CHECKING:
@@ -305,6 +305,7 @@ class TestOptions:
             ("min-count=block", "'min-count=block': give deny"),
             ("unknown-fields=warn", "there is no rule unknown-fields; did you mean unknown-field?"),
             ("zzz=warn", "there is no rule zzz; `draguard explain` lists them"),
+            ("policy/=warn", "'policy/=warn': give deny"),
             ("policy/quota=warn", "there is no policy quota in --policies"),
         ],
     )
@@ -312,6 +313,21 @@ class TestOptions:
         code, _, err = self.ask("--enforce", given)
         assert code == 2
         assert says in err
+
+
+@pytest.mark.parametrize("what", ["namespace", "user", "group"])
+def test_an_empty_pattern_exempts_nobody_by_mistake(what: str) -> None:
+    done = draguard("review", f"--exempt-{what}=", "-")
+    assert done.code == 2
+    assert f"--exempt-{what}: an empty pattern" in done.err
+
+
+def test_what_is_not_refused_is_told_in_the_record_too() -> None:
+    message = told(LONG)[1].message
+    for mode in MODES[1:]:
+        found = told(LONG, Enforcement(mode=mode))[1].message
+        assert found
+        assert found in message
 
 
 def test_a_patch_is_as_without_modes() -> None:

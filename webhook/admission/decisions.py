@@ -163,6 +163,8 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], 
         if problem.level != ERROR:
             mode = milder(mode, WARN)
         case.record.found.append(Found(problem.rule, "", mode))
+        if problem.level == ERROR:
+            case.record.message = case.record.message or str(problem)
         if mode == DENY:
             refusals.append(problem)
         elif mode == AUDIT:
@@ -225,6 +227,7 @@ def _answered(verdict: Verdict, case: _Case, warned: Sequence[str], audited: Map
     for decision in verdict.decisions:
         for action in decision.actions:
             case.record.found.append(Found("", decision.policy.name, _MODES[action], decision.is_error))
+            case.record.message = case.record.message or decision.message
     response = {"allowed": True} if verdict.allowed else denied(verdict, case.request)
     return with_remarks(response, [*warned, *verdict.warnings], {**annotations_of(verdict), **audited})
 

@@ -71,7 +71,7 @@ class Record:
         patched: Whether the object is changed.
         warnings: How many warnings the user gets.
         cost: What evaluating policies cost, in CEL's units.
-        message: Why it was refused, or why it could not be answered.
+        message: Why it was refused, what was found first if it was not, or why it could not be answered.
     """
 
     endpoint: Endpoint

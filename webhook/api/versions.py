@@ -165,8 +165,8 @@ def find(api_version: object, kind: object) -> Served | None:
 def misnamed(api_version: object, kind: object) -> bool:
     """Tell whether an object that ``find`` does not know can only be meant for Dynamic Resource Allocation.
 
-    The group is Kubernetes' own; its other groups, such as ``apps`` and ``NAME.k8s.io``, have no kinds of such names, but
-    those of vendors might.
+    The group is Kubernetes' own; its other groups, such as ``apps`` and ``NAME.k8s.io``, have no kinds of such names,
+    but those of vendors might.
     """
     group = (
         (api_version.partition("/")[0] if "/" in api_version else "") if isinstance(api_version, str) else api_version

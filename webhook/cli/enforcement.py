@@ -28,10 +28,11 @@ def enforcement(arguments: Namespace) -> Enforcement:
     for text in arguments.enforce:
         what, _, named = text.rpartition("=")
         mode = next((each for each in MODES if each == named), None)
-        if mode is None or ("=" in text and not what):
+        if mode is None or what == _POLICY or ("=" in text and not what):
             message = f"--enforce: {text!r}: give deny, warn or audit, or RULE=MODE, policy/NAME=MODE, workloads=MODE"
             raise UsageError(message)
         modes[what] = mode
+    _check_patterns(arguments)
     overall, workloads = modes.pop("", "deny"), modes.pop(_WORKLOADS, None)
     rules = {name: mode for name, mode in modes.items() if not name.startswith(_POLICY)}
     if rules:
@@ -60,6 +61,15 @@ def check_policies(named: Collection[str], known: Collection[str]) -> None:
     for name in named:
         if name not in known:
             message = f"--enforce: there is no policy {name} in --policies{_meant(name, known)}"
+            raise UsageError(message)
+
+
+def _check_patterns(arguments: Namespace) -> None:
+    for what in ("namespace", "user", "group"):
+        if "" in getattr(arguments, f"exempt_{what}"):
+            message = (
+                f"--exempt-{what}: an empty pattern is most likely a variable that is not set; leave the option out"
+            )
             raise UsageError(message)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,20 +52,20 @@ def managed(arguments: Namespace) -> Iterator[Manager | None]:
                 account=Path(arguments.manage_account),
             )
         )
-        # The first process of a container is ended by no signal that it does not handle.
-        before = {each: signal.signal(each, lambda *_: manager.stop()) for each in (signal.SIGTERM, signal.SIGINT)}
+    except ClusterError as error:
+        raise _fault(error) from error
+    try:
         try:
             manager.obtain()
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-    except ClusterError as error:
-        message = f"--manage-certificate: {error}"
-        raise UsageError(message) from error
-    try:
+        except ClusterError as error:
+            raise _fault(error) from error
         yield manager
     finally:
         manager.stop()
+
+
+def _fault(error: Exception) -> UsageError:
+    return UsageError(f"--manage-certificate: {error}")
 
 
 def _own_namespace(arguments: Namespace) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +20,7 @@ from webhook.server.monitoring.observing import Metered, Monitoring
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from types import FrameType
 
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server asks from outside
 LOCAL = "localhost"
@@ -31,7 +33,23 @@ _log = logging.getLogger(__name__)
 
 
 def run(arguments: Namespace) -> int:
-    """Serve until a signal comes."""
+    """Serve until a signal comes.
+
+    SIGTERM is handled while starting, too: by one that it does not handle, no container's first process is ended.
+    """
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        return _serve(arguments)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    print(f"draguard serve: told to stop by {signal.Signals(number).name} while starting", file=sys.stderr)
+    raise SystemExit(128 + number)
+
+
+def _serve(arguments: Namespace) -> int:
     if arguments.body_limit is not None and arguments.body_limit <= 0:
         message = f"--body-limit: {arguments.body_limit} bytes hold no review; give at least some thousand"
         raise UsageError(message)

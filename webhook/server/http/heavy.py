@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _SECONDS_PER_BYTE: Final = 150e-9
 _SECONDS_PER_COST: Final = 0.2e-6
-_FADING: Final = 0.99
-"""How much of the most expensive review is remembered after another one."""
+_FADING: Final = 0.9
+"""How much of the most expensive review is remembered after another one: some dozens, so that one alone slows few."""
 _HEAVY: Final = 0.01
 """The seconds for which one review may keep all others waiting."""
 
