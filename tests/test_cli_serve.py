@@ -79,6 +79,8 @@ class TestServe:
             (["--kubernetes-version", "1.2"], "--kubernetes-version: Kubernetes 1.2 is not known here"),
             (["--dev", "--tls-key", "k"], "--dev makes a certificate on the fly: leave out --dev, or --tls-cert and"),
             (["--manage-certificate", "--tls-cert", "c"], "--manage-certificate puts its certificate into"),
+            (["--manage-name", "x.y.svc"], "--manage-webhooks, --manage-name: give --manage-certificate, too"),
+            (["--dev", "--authorizer", "users.yaml"], "--authorizer: give --policies, too"),
             (["--dev", "--monitoring-host", "::1"], "--monitoring-host: give --monitoring-port, too"),
             (["--dev", "--body-limit", "0"], "--body-limit: 0 bytes hold no review"),
             (["--dev", "--workers", "0"], "--workers: 0 processes answer nothing; give at least 1"),

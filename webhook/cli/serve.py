@@ -126,6 +126,10 @@ def _check_together(arguments: Namespace) -> None:
         message = (
             "--manage-certificate puts its certificate into --manage-directory: leave out --tls-cert and --tls-key"
         )
+    elif not arguments.manage_certificate and (arguments.manage_webhooks or arguments.manage_name):
+        message = "--manage-webhooks, --manage-name: give --manage-certificate, too: without it nothing is managed"
+    elif arguments.authorizer and not arguments.policies:
+        message = "--authorizer: give --policies, too: nobody else asks what users may do"
     elif arguments.monitoring_host and arguments.monitoring_port is None:
         message = "--monitoring-host: give --monitoring-port, too: without it there is nothing to listen for"
     if message:
