@@ -71,7 +71,7 @@ def answer(body: bytes, call: Call, options: Options) -> Answer:
     except MalformedReviewError as error:
         record.decision, record.message = MALFORMED, str(error)
         return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)
-    record.ask(request)
+    record.request = request
     response = decide(request, call, options, record)
     return Answer(200, as_review(request["uid"], response), "application/json", record)
 

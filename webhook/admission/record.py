@@ -83,10 +83,6 @@ class Record:
     cost: int = 0
     message: str = ""
 
-    def ask(self, request: Mapping[str, Any]) -> None:
-        """Note what is asked."""
-        self.request = request
-
     @property
     def uid(self) -> str:
         """The uid of the request, which an API server makes anew for each webhook that it asks."""

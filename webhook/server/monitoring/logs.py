@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Format = Literal["auto", "json", "text"]
 FORMATS: Final[tuple[Format, ...]] = ("auto", "json", "text")
-LEVELS: Final = ("debug", "info", "warning", "error")
 SHARE: Final = 0.01
 """Of the plainly allowed reviews, how many are logged: some to see what is asked, while metrics count all of them."""
 

@@ -56,8 +56,6 @@ class Reloaded(Generic[T]):
         """How many values there were."""
         self.failures = 0
         """How often files have changed and could not be used."""
-        self.loaded_at = time.time()
-        """When the value was made, in seconds since 1970."""
         self.fault = ""
         """Why what is in the files now is not used; empty if it is."""
 
@@ -89,7 +87,6 @@ class Reloaded(Generic[T]):
         else:
             self.value = value
             self.generation += 1
-            self.loaded_at = time.time()
             _log.info("the new %s are in use, generation %d", self._what, self.generation)
         self.fault = fault
 
