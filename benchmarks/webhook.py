@@ -57,7 +57,6 @@ GO: Mapping[str, tuple[str, ...]] = {
 DRAGUARDS: Mapping[str, tuple[str, ...]] = {
     "draguard": (),
     "draguard, policies": (f"--policies={POLICIES}",),
-    "draguard, 2 workers": (f"--policies={POLICIES}", "--workers=2"),
 }
 """What to measure of draguard: the options of ``draguard serve``."""
 BESIDE: Mapping[str, tuple[str, ...]] = {

@@ -83,7 +83,6 @@ class TestServe:
             (["--dev", "--authorizer", "users.yaml"], "--authorizer: give --policies, too"),
             (["--dev", "--monitoring-host", "::1"], "--monitoring-host: give --monitoring-port, too"),
             (["--dev", "--body-limit", "0"], "--body-limit: 0 bytes hold no review"),
-            (["--dev", "--workers", "0"], "--workers: 0 processes answer nothing; give at least 1"),
             (["--dev", "--shutdown-delay", "-1"], "--shutdown-delay: -1 is not between 0 and 3600 seconds"),
             (["--dev", "--shutdown-delay", "nan"], "--shutdown-delay: nan is not between 0 and 3600 seconds"),
             (["--dev", "--policies", "gone.yaml"], "--policies: 1 error, as shown above"),

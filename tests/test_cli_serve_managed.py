@@ -53,12 +53,11 @@ def options(api: ApiServer, tmp_path: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 def test_the_api_server_trusts_what_is_served_and_the_lead_is_handed_over_at_the_end(
-    api: ApiServer, tmp_path: Path, workers: int
+    api: ApiServer, tmp_path: Path
 ) -> None:
     body = json.dumps(review("a")).encode()
-    with running(*options(api, tmp_path), f"--workers={workers}") as (port, _):
+    with running(*options(api, tmp_path)) as (port, _):
 
         def bundles() -> list[str]:
             webhooks = [webhook for path in (VALIDATING, MUTATING) for webhook in api.objects[path]["webhooks"]]

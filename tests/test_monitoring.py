@@ -4,38 +4,31 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
 import signal
 import subprocess
-import tempfile
 import time
-from contextlib import ExitStack
-from copy import copy
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from prometheus_client import values
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests import processes
-from tests.command import SCRIPT, draguard
+from tests.command import SCRIPT
 from tests.processes import REVIEW
 from tests.serving import JSON, echo, eventually, exchange, post, serving, statuses
 from webhook import certs
 from webhook.admission import Options, Record
-from webhook.server import Certificate, Reloaded, ServerError, create_app
+from webhook.server import Certificate, Reloaded, create_app
 from webhook.server.http.connection import Limits
 from webhook.server.http.probes import make_monitoring_pages
-from webhook.server.monitoring import sharing
 from webhook.server.monitoring.logs import DecisionLog
 from webhook.server.monitoring.observing import Metered
-from webhook.server.monitoring.sharing import shared_directory
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.processes import Process
 
@@ -215,141 +208,17 @@ def made_of() -> tuple[DecisionLog, Certificate, Reloaded[Options]]:
 
 
 class TestMetered:
-    def test_one_process_shows_what_it_is_told(self, made_of: tuple[Any, Any, Any]) -> None:
-        with Metered.among(1, *made_of) as monitoring:
-            monitoring.began(0)
-            monitoring.reviewed(Record("validate", "denied", {"uid": "a"}), 0.001)
-            monitoring.refused(413)
-            monitoring.tick(2)
-            monitoring.lost(0)  # which never happens to one
-            pages = make_monitoring_pages(
-                lambda: ["no policies", "no certificate"], monitoring.exposition
-            ).test_client()
-            told = pages.get("/metrics").text
-            assert 'draguard_reviews_total{decision="denied",endpoint="validate",kind="other",operation=""} 1.0' in told
-            assert 'draguard_http_requests_refused_total{status="413"} 1.0' in told
-            assert "draguard_open_connections 2.0" in told
-            assert pages.get("/readyz").text == "not ready: no policies\nnot ready: no certificate\n"
-            assert pages.get("/readyz").status_code == 503
-            open_metrics = pages.get("/metrics", headers={"Accept": "application/openmetrics-text"})
-            assert open_metrics.text.endswith("# EOF\n")
-
-    def test_several_show_what_all_are_told(
-        self, made_of: tuple[Any, Any, Any], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(values, "ValueClass", values.ValueClass)
-        monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
-        with Metered.among(2, *made_of) as first, ExitStack() as stack:
-            second = copy(first)  # as a fork makes it
-            for number, monitoring in enumerate((first, second)):
-                monitoring.began(number)
-                stack.callback(values.ValueClass.close_all_files)
-                monitoring.refused(413)
-                monitoring.tick(2)
-            for connections in (4, 2):
-                for monitoring in (first, second):
-                    told = monitoring.exposition("")[0].decode()
-                    assert 'draguard_http_requests_refused_total{status="413"} 2.0' in told
-                    assert f"draguard_open_connections {connections}.0" in told
-                first.lost(1)
-
-
-class TestSeveralProcesses:
-    @pytest.fixture(scope="class")
-    @classmethod
-    def running(cls, directory: Path, trust: ssl.SSLContext) -> Iterator[Process]:
-        assert trust
-        with processes.serving(directory, "--monitoring-port", "0", "--workers", "2", "--log-allowed", "0") as running:
-            assert running.says("is ready", 2)
-            yield running
-
-    def test_tell_what_all_of_them_have_counted(self, running: Process, trust: ssl.SSLContext) -> None:
-        before = total(running, "draguard_reviews_total")
-        for _ in range(20):
-            assert ask(running, trust) == 200
-        assert {total(running, "draguard_reviews_total") for _ in range(10)} == {before + 20}
-        assert total(running, "draguard_build_info") == 1
-        assert total(running, "draguard_certificate_last_reload_successful") == 1
-        one = Path(f"/proc/{running.workers[0]}/statm").read_text(encoding="ascii").split()[1]
-        assert total(running, "process_resident_memory_bytes") > 1.5 * int(one) * os.sysconf("SC_PAGESIZE")
-
-    def test_forget_nothing_when_one_dies(self, running: Process, trust: ssl.SSLContext) -> None:
-        for _ in range(10):
-            assert ask(running, trust) == 200
-        before = total(running, "draguard_reviews_total")
-        connections = [http.client.HTTPSConnection("127.0.0.1", running.port, context=trust) for _ in range(8)]
-        for connection in connections:
-            connection.connect()
-        assert eventually(lambda: total(running, "draguard_open_connections") == 8)
-        os.kill(running.workers[0], signal.SIGKILL)
-        assert running.says("is ready", 3)
-        for connection in connections:
-            connection.close()
-        assert eventually(lambda: total(running, "draguard_open_connections") == 0)
-        assert total(running, "draguard_reviews_total") == before
-        assert ask(running, trust) == 200
-        assert total(running, "draguard_reviews_total") == before + 1
-
-    def test_log_lines_that_do_not_mix(self, running: Process, trust: ssl.SSLContext) -> None:
-        for number in range(20):
-            long = "x" * 2000 + "Y"
-            ask(running, trust, request=DENIED | {"uid": f"long-{number}", "userInfo": {"username": long}})
-        uids = {f"long-{number}" for number in range(20)}
-        assert eventually(lambda: uids <= {each.get("uid") for each in decisions(running)})
-
-    def test_leave_nothing_behind(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("TMPDIR", str(tmp_path / "shared"))
-        (tmp_path / "shared").mkdir()
-        processes.certificate(tmp_path)
-        with processes.serving(tmp_path, "--monitoring-port", "0", "--workers", "2") as running:
-            (directory,) = (tmp_path / "shared").iterdir()
-            assert running.says("is ready", 2)
-            assert len(list(directory.glob("counter_[01].db"))) == 2
-            assert directory.stat().st_mode & 0o077 == 0
-        assert not list((tmp_path / "shared").iterdir())
-
-
-class TestSharedDirectory:
-    def test_has_no_place_is_told_with_what_to_mount(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-        with pytest.raises(ServerError, match="mount a volume at /tmp, such as an emptyDir"), shared_directory():
-            pass
-
-    def test_is_in_memory_if_nobody_says_where(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("TMPDIR", raising=False)
-        monkeypatch.setattr(sharing, "_IN_MEMORY", str(tmp_path))
-        with shared_directory() as directory:
-            assert directory.parent == tmp_path
-
-    def test_of_a_process_that_was_killed_is_removed_by_the_next(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("TMPDIR", str(tmp_path))
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-        old, fresh = (tmp_path / f"draguard-metrics-{name}" for name in ("old", "fresh"))
-        with shared_directory() as used:
-            for path in (old, fresh):
-                path.mkdir()
-                (path / "counter_0.db").touch()
-            for path in (old, used):
-                os.utime(path, (0, 0))
-            with shared_directory():
-                assert not old.exists()
-                assert fresh.exists()
-                assert used.exists()
-
-
-class TestOptions:
-    @pytest.mark.parametrize("share", ["2", "-1", "many", "1/0", "nan", "/", ""])
-    def test_a_share_is_from_none_to_all(self, share: str) -> None:
-        done = draguard("serve", "--dev", f"--log-allowed={share}")
-        assert (done.code, done.out) == (2, "")
-        assert f"--log-allowed: {share!r} is no share: give a number from 0 to 1, or such as 1/100" in done.err
-
-    def test_the_second_port_must_be_free(self, monitored: Process) -> None:
-        port = re.findall(r"metrics and probes on http://\S+?:(\d+)\b", monitored.log)[0]
-        done = draguard("serve", "--dev", "--host", "127.0.0.1", "--port", "0", "--monitoring-port", port)
-        assert done.code == 2
-        assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in done.err
-        assert "give another --monitoring-host or --monitoring-port" in done.err
+    def test_shows_what_it_is_told(self, made_of: tuple[Any, Any, Any]) -> None:
+        monitoring = Metered(*made_of)
+        monitoring.reviewed(Record("validate", "denied", {"uid": "a"}), 0.001)
+        monitoring.refused(413)
+        monitoring.tick(2)
+        pages = make_monitoring_pages(lambda: ["no policies", "no certificate"], monitoring.exposition).test_client()
+        told = pages.get("/metrics").text
+        assert 'draguard_reviews_total{decision="denied",endpoint="validate",kind="other",operation=""} 1.0' in told
+        assert 'draguard_http_requests_refused_total{status="413"} 1.0' in told
+        assert "draguard_open_connections 2.0" in told
+        assert pages.get("/readyz").text == "not ready: no policies\nnot ready: no certificate\n"
+        assert pages.get("/readyz").status_code == 503
+        open_metrics = pages.get("/metrics", headers={"Accept": "application/openmetrics-text"})
+        assert open_metrics.text.endswith("# EOF\n")

@@ -106,7 +106,6 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
         "serve": {
             "host": "::",
             "port": 9443,
-            "workers": 2,
             "shutdownDelay": 20,
             "onBrokenPolicies": "unready",
             "selectNodeBy": "name",

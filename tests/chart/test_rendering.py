@@ -180,7 +180,6 @@ class TestServing:
         assert options == {
             "host": "::",
             "port": "9443",
-            "workers": "2",
             "shutdown-delay": "20",
             "tls-cert": "/etc/draguard/tls/tls.crt",
             "tls-key": "/etc/draguard/tls/tls.key",
@@ -378,7 +377,6 @@ class TestSwitches:
             ({"featureGates": {"A=b,C": True}}, "propertyName 'A=b,C'"),
             ({"serve": {"pods": "none"}}, "/serve/pods"),
             ({"serve": {"failurePolicy": "ignore"}}, "failurePolicy"),  # that of each webhook counts
-            ({"serve": {"workers": 0}}, "/serve/workers"),
             ({"serve": {"clientCA": {"kind": "File"}}}, "/serve/clientCA/kind"),
             ({"serve": {"clientCA": {"name": "a"}}, "monitoring": {"enabled": False}}, "monitoring.enabled: kubelet"),
             ({"enforce": {"mode": "Deny"}}, "/enforce/mode"),

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server asks from outside
 LOCAL = "localhost"
-INTERNAL = 3
 _LONGEST_DELAY = 3600
 _CERTIFICATE = "certs/tls.crt"
 _KEY = "certs/tls.key"
@@ -53,9 +52,6 @@ def _serve(arguments: Namespace) -> int:
     if arguments.body_limit is not None and arguments.body_limit <= 0:
         message = f"--body-limit: {arguments.body_limit} bytes hold no review; give at least some thousand"
         raise UsageError(message)
-    if arguments.workers < 1:
-        message = f"--workers: {arguments.workers} processes answer nothing; give at least 1"
-        raise UsageError(message)
     _check_together(arguments)
     delay = arguments.shutdown_delay
     if delay is None:
@@ -75,8 +71,7 @@ def _serve(arguments: Namespace) -> int:
             certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
             metered = None
             if arguments.monitoring_port is not None:
-                several = Metered.among(arguments.workers, log, certificate, answering, arguments.kubernetes_version)
-                metered = stack.enter_context(several)
+                metered = Metered(log, certificate, answering, arguments.kubernetes_version)
             monitoring = metered or Monitoring(log)
             app = server.create_app(
                 lambda body, call: admission.answer(body, call, answering.value),
@@ -95,19 +90,13 @@ def _serve(arguments: Namespace) -> int:
                 arguments.port,
                 certificate,
                 delay,
-                workers=arguments.workers,
                 plain=plain,
                 chores=[answering.follow],
                 tick=monitoring.tick,
-                began=monitoring.began,
-                lost=monitoring.lost,
                 ready=(lambda _url: manager.follow()) if manager else (lambda _url: None),
             )
     except server.ServerError as error:
         raise UsageError(str(error)) from error
-    except server.WorkersError as error:
-        print(f"draguard serve: error: {error}", file=sys.stderr)
-        return INTERNAL
     return 0
 
 

@@ -17,7 +17,6 @@ from webhook.server.http.adapter import BODY_LIMIT, Adapter
 from webhook.server.http.probes import make_pages
 from webhook.server.process.reloading import Reloaded, UnusableError
 from webhook.server.process.running import SHUTDOWN_DELAY, Plain, serve
-from webhook.server.process.supervision import WorkersError
 from webhook.server.tls.certificate import Certificate
 from webhook.server.tls.clients import Clients
 
@@ -36,7 +35,6 @@ __all__ = [
     "Reloaded",
     "ServerError",
     "UnusableError",
-    "WorkersError",
     "create_app",
     "serve",
 ]

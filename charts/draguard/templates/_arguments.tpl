@@ -3,7 +3,6 @@
 - serve
 - {{ printf "--host=%s" .Values.serve.host | quote }}
 - --port={{ .Values.serve.port }}
-- --workers={{ .Values.serve.workers }}
 - --shutdown-delay={{ .Values.serve.shutdownDelay }}
 {{- include "draguard.arguments.certificate" . }}
 {{- include "draguard.arguments.monitoring" . }}

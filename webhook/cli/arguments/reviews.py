@@ -29,8 +29,8 @@ examples:
 
 POST /validate and POST /mutate answer AdmissionReviews; GET /healthz and GET /readyz answer probes.
 --monitoring-port adds a port for probes and GET /metrics; docs/observability.md has what is told.
-SIGTERM and SIGINT end it once the requests in flight are answered; SIGHUP replaces workers, one
-after the other. Certificates and policies are taken up when their files change.
+SIGTERM and SIGINT end it once the requests in flight are answered. Certificates and policies are
+taken up when their files change.
 """
 
 
@@ -119,13 +119,6 @@ def serve(parser: argparse.ArgumentParser) -> None:
 
 def _process(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the process")
-    group.add_argument(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="how many processes answer; more than one are looked after by another (default: %(default)s)",
-    )
     group.add_argument(
         "--shutdown-delay",
         type=float,

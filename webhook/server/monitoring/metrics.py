@@ -6,24 +6,14 @@ policies are those of the configuration.
 
 from __future__ import annotations
 
-import os
 import platform
 from functools import cache
 from importlib.metadata import version
 from math import nan
 from typing import TYPE_CHECKING, Final, get_args
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    disable_created_metrics,
-    values,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import NEWEST, VERSIONS
@@ -32,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.admission import Options, Record
-    from webhook.server.monitoring.sharing import Shared
     from webhook.server.process.reloading import Reloaded
     from webhook.server.tls.certificate import Certificate
 
@@ -56,8 +45,6 @@ class Metrics:
         certificate: What is served with.
         answering: The options that reviews are answered by, policies included.
         kubernetes: The release whose rules hold, such as ``"1.30"``; None for the newest that knows an object's fields.
-        shared: Where worker processes keep their metrics together; None if there is but this process. Make the metrics
-            in the worker itself: what any process has made counts, even if nothing ever happens there.
     """
 
     def __init__(
@@ -65,21 +52,17 @@ class Metrics:
         certificate: Certificate,
         answering: Reloaded[Options],
         kubernetes: str | None = None,
-        shared: Shared | None = None,
     ) -> None:
         self._certificate = certificate
         self._answering = answering
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each
         self._exposed = registry = CollectorRegistry()
-        if shared is not None:
-            self._exposed = CollectorRegistry()
-            MultiProcessCollector(self._exposed, _keep_in(shared))  # type: ignore[no-untyped-call]
 
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"draguard_{name}", text, labels, registry=registry)
 
-        def gauge(name: str, text: str, mode: str = "livemin") -> Gauge:
-            return Gauge(name, text, registry=registry, multiprocess_mode=mode)  # type: ignore[arg-type]
+        def gauge(name: str, text: str) -> Gauge:
+            return Gauge(name, text, registry=registry)
 
         # Finding a child by its labels takes longer than counting; there are only so many of them.
         self._reviews = cache(
@@ -128,15 +111,14 @@ class Metrics:
             counter("policy_reload_failures_total", "New sets of policies that were refused."),
         )
         self._counted = self._counts()
-        self._connections = gauge("draguard_open_connections", "Open connections for reviews.", "livesum")
-        self._process = _Process(registry)
+        self._connections = gauge("draguard_open_connections", "Open connections for reviews.")
+        ProcessCollector(registry=registry)
         build = {"version": version("draguard"), "python": platform.python_version()}
         Gauge(
             "draguard_build_info",
             "1, and what this is.",
             [*build, "kubernetes"],
             registry=registry,
-            multiprocess_mode="max",
         ).labels(**build, kubernetes=kubernetes or f"up to 1.{NEWEST}").set(1)
 
         # A series that begins with its first event hides that event from rate() and increase().
@@ -183,7 +165,6 @@ class Metrics:
             connections: How many connections are open.
         """
         self._connections.set(connections)
-        self._process.measure()
         end = self._certificate.not_after
         self._expiration.set(end.timestamp() if end else nan)
         self._certificate_good.set(not self._certificate.fault)
@@ -212,42 +193,3 @@ class Metrics:
         """
         encode, content_type = choose_encoder(accept)
         return encode(self._exposed), content_type
-
-
-class _Process:
-    """CPU, memory and files of this process, in metrics that add up over the workers.
-
-    prometheus_client measures the process that happens to be asked, and no workers that have ended.
-    """
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._measured = ProcessCollector(registry=None)
-        self._cpu = Counter("process_cpu_seconds_total", "CPU time, of user and system.", registry=registry)
-        self._cpu_before = 0.0
-        self._gauges = {
-            metric.name: Gauge(
-                metric.name,
-                metric.documentation,
-                registry=registry,
-                multiprocess_mode="livemin" if metric.name == "process_start_time_seconds" else "livesum",
-            )
-            for metric in self._measured.collect()
-            if metric.type == "gauge"
-        }
-
-    def measure(self) -> None:
-        """Take them up."""
-        for metric in self._measured.collect():
-            value = metric.samples[0].value
-            if metric.name in self._gauges:
-                self._gauges[metric.name].set(value)
-            else:
-                self._cpu.inc(value - self._cpu_before)
-                self._cpu_before = value
-
-
-def _keep_in(shared: Shared) -> str:
-    """Keep the metrics that are made from now on in files, which a worker takes over from the one before it."""
-    directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(shared.directory)
-    values.ValueClass = values.MultiProcessValue(lambda: shared.worker)  # type: ignore[no-untyped-call]
-    return directory

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from webhook.server.monitoring.sharing import Shared, shared_directory, worker_ended
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from webhook.admission import Options, Record
     from webhook.server.monitoring.logs import DecisionLog
-    from webhook.server.monitoring.metrics import Metrics
     from webhook.server.process.reloading import Reloaded
     from webhook.server.tls.certificate import Certificate
 
@@ -27,20 +20,6 @@ class Monitoring:
 
     def __init__(self, log: DecisionLog) -> None:
         self._log = log
-
-    def began(self, number: int) -> None:
-        """Begin in a process that is to answer.
-
-        Args:
-            number: Its number among the workers.
-        """
-
-    def lost(self, number: int) -> None:
-        """Forget a worker.
-
-        Args:
-            number: Its number.
-        """
 
     def reviewed(self, record: Record, seconds: float) -> None:
         """Tell of an answered review.
@@ -67,14 +46,13 @@ class Monitoring:
 
 
 class Metered(Monitoring):
-    """Tells metrics, too, in each process that answers.
+    """Tells metrics, too.
 
     Args:
         log: The log.
         certificate: What is served with.
         answering: The options that reviews are answered by, policies included.
         kubernetes: The release whose rules hold; None for the newest that knows an object's fields.
-        directory: Where several processes keep their metrics; None if there is but this one.
     """
 
     def __init__(
@@ -83,51 +61,11 @@ class Metered(Monitoring):
         certificate: Certificate,
         answering: Reloaded[Options],
         kubernetes: str | None = None,
-        directory: Path | None = None,
     ) -> None:
         super().__init__(log)
-        # Only who is metered pays for it; and before workers are forked, so that they share the code.
-        from webhook.server.monitoring.metrics import Metrics  # noqa: PLC0415
+        from webhook.server.monitoring.metrics import Metrics  # noqa: PLC0415 - only who is metered pays for it
 
-        self._make = Metrics
-        self._made_of = certificate, answering, kubernetes
-        self._directory = directory
-        self._metrics: Metrics
-
-    @classmethod
-    @contextmanager
-    def among(
-        cls,
-        workers: int,
-        log: DecisionLog,
-        certificate: Certificate,
-        answering: Reloaded[Options],
-        kubernetes: str | None = None,
-    ) -> Iterator[Metered]:
-        """Meter a number of processes, with a directory for their metrics that goes when the block ends.
-
-        Args:
-            workers: How many.
-            log: As for the class.
-            certificate: As for the class.
-            answering: As for the class.
-            kubernetes: As for the class.
-
-        Raises:
-            ServerError: There is no place for the directory.
-        """
-        if workers == 1:
-            yield cls(log, certificate, answering, kubernetes)
-            return
-        with shared_directory() as directory:
-            yield cls(log, certificate, answering, kubernetes, directory)
-
-    def began(self, number: int) -> None:  # noqa: D102
-        self._metrics = self._make(*self._made_of, self._shared(number))
-
-    def lost(self, number: int) -> None:  # noqa: D102
-        if shared := self._shared(number):
-            worker_ended(shared)
+        self._metrics = Metrics(certificate, answering, kubernetes)
 
     def reviewed(self, record: Record, seconds: float) -> None:  # noqa: D102
         super().reviewed(record, seconds)
@@ -140,7 +78,7 @@ class Metered(Monitoring):
         self._metrics.tick(connections)
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Write the metrics of all processes, in the format that is asked for.
+        """Write the metrics in the format that is asked for.
 
         Args:
             accept: The request's header ``Accept``.
@@ -149,6 +87,3 @@ class Metered(Monitoring):
             The text, and its content type.
         """
         return self._metrics.exposition(accept)
-
-    def _shared(self, number: int) -> Shared | None:
-        return Shared(self._directory, number) if self._directory else None

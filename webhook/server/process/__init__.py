@@ -1,1 +1,1 @@
-"""Processes: serving until a signal comes, workers and who looks after them, files that are followed."""
+"""Processes: serving until a signal comes, files that are followed, heavy reviews that can be ended."""

@@ -1,8 +1,9 @@
-"""Runs the webhook: from listening to the last answer after a signal to stop, in this process or in workers."""
+"""Runs the webhook: from listening to the last answer after a signal to stop."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -10,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 import uvicorn
@@ -19,7 +20,6 @@ from uvicorn.server import ServerState
 from webhook.server.errors import ServerError
 from webhook.server.http.connection import Connection, Limits
 from webhook.server.http.pages import Pages
-from webhook.server.process.supervision import ALIVE, INTERRUPT, LEAVING, RETIRE, Supervisor, keep, received
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,12 +83,9 @@ def serve(
     certificate: Certificate,
     shutdown_delay: float = SHUTDOWN_DELAY,
     *,
-    workers: int = 1,
     plain: Plain | None = None,
     chores: Sequence[Callable[[], None]] = (),
     tick: Callable[[int], None] = lambda _connections: None,
-    began: Callable[[int], None] = lambda _number: None,
-    lost: Callable[[int], None] = lambda _number: None,
     ready: Callable[[str], object] = lambda _url: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish the requests in flight; a second signal ends the process at once.
@@ -100,18 +97,13 @@ def serve(
         certificate: What to serve with; followed each second if it is of files.
         shutdown_delay: Seconds of accepting connections after SIGTERM, not ready any more, each answer the last of its
             connection; SIGINT comes from a person and waits for nobody.
-        workers: How many processes answer. Of several this process only looks after them, and replaces them one after
-            the other on SIGHUP.
         plain: A second port.
-        chores: Called each second, in a thread beside the event loop, and in the process that looks after workers.
+        chores: Called each second, in a thread beside the event loop.
         tick: Called each second on the event loop, with the number of open connections.
-        began: Called with its number, from 0, in each process that answers, before it accepts connections.
-        lost: Called with a worker's number in the process that looks after them, when it has ended.
         ready: Called once connections are accepted, with the URL.
 
     Raises:
         ServerError: An address cannot be listened on.
-        WorkersError: Workers die as soon as they are started.
     """
     with ExitStack() as stack:
         listener = stack.enter_context(listen(host, port))
@@ -128,33 +120,27 @@ def serve(
             _log.info("listening on %s", url)
             ready(url)
 
-        def work(number: int, lifeline: socket.socket | None = None) -> None:
-            began(number)
-            Server(
-                app,
-                listener,
-                certificate,
-                shutdown_delay=shutdown_delay,
-                beside=beside,
-                chores=chores,
-                tick=tick,
-                lifeline=lifeline,
-                ready=(lambda _url: None) if lifeline else lambda _url: announce(),
-            ).run()
-
-        if workers == 1:
-            keep()
-            work(0)
-            return
-        limits = Limits()
-        Supervisor(
-            work,
-            workers,
-            end_seconds=shutdown_delay + limits.grace_seconds + limits.handshake_seconds + limits.closing_seconds,
-            each_second=(certificate.follow, *chores),
-            ready=announce,
-            lost=lost,
+        keep()
+        Server(
+            app,
+            listener,
+            certificate,
+            shutdown_delay=shutdown_delay,
+            beside=beside,
+            chores=chores,
+            tick=tick,
+            ready=lambda _url: announce(),
         ).run()
+
+
+def keep() -> None:
+    """Let the garbage collector pass over what there is by now: rules, policies, modules.
+
+    What it touches, each process that is forked would have to copy. And a body of 1.4 MB of small maps is decoded in
+    18 ms, not in 27 to 50; a review of 5 KB takes as long as before, and a higher threshold helps neither.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def url_of(listener: socket.socket, scheme: str = "https") -> str:
@@ -175,7 +161,6 @@ class Server(uvicorn.Server):
         beside: What answers without TLS, and a listening socket for that, which the server closes.
         chores: Called each second in a thread.
         tick: Called each second, with the number of open connections.
-        lifeline: What a supervisor holds the other end of.
         ready: Called once connections are accepted, with the URL.
     """
 
@@ -190,7 +175,6 @@ class Server(uvicorn.Server):
         beside: tuple[Pages, socket.socket] | None = None,
         chores: Sequence[Callable[[], None]] = (),
         tick: Callable[[int], None] = lambda _connections: None,
-        lifeline: socket.socket | None = None,
         ready: Callable[[str], object] = lambda _url: None,
     ) -> None:
         super().__init__(_config(app, limits))
@@ -206,7 +190,6 @@ class Server(uvicorn.Server):
         self._chores = tuple(chores)
         self._ended = threading.Event()
         self._tick = tick
-        self._lifeline = lifeline
         self._ready = ready
         self._end: float | None = None
 
@@ -225,14 +208,6 @@ class Server(uvicorn.Server):
             delay: Seconds for which connections are still accepted.
         """
         self._app.stopping = True
-        self.retire(delay)
-
-    def retire(self, delay: float) -> None:
-        """Begin to stop while others go on, so that the webhook stays ready.
-
-        Args:
-            delay: As for :meth:`stop`.
-        """
         self._app.closing = True
         if self._beside:
             self._beside[0].closing = True
@@ -263,8 +238,6 @@ class Server(uvicorn.Server):
         sys.setswitchinterval(0.001)
         if self._chores:
             threading.Thread(target=self._do_chores, name="chores", daemon=True).start()
-        if self._lifeline:
-            loop.add_reader(self._lifeline, self._told)
         self.started = True
         self._ready(self.url)
 
@@ -301,26 +274,7 @@ class Server(uvicorn.Server):
             self._beside_state.default_headers = self.server_state.default_headers
             self._certificate.follow()
             self._tick(len(self.server_state.connections))
-            self._tell(ALIVE)
         return ended or (self._end is not None and time.monotonic() >= self._end)
-
-    def _tell(self, beat: bytes) -> None:
-        if self._lifeline:
-            with suppress(OSError):  # there is no supervisor any more, or it is busy
-                self._lifeline.send(beat)
-
-    def _told(self) -> None:
-        """Do what the supervisor says; if it is no more, there is nobody to go on."""
-        assert self._lifeline  # noqa: S101 - that is what was read
-        told = received(self._lifeline)
-        if told is None:
-            return
-        if not told:
-            asyncio.get_running_loop().remove_reader(self._lifeline)
-        if told == RETIRE:
-            self.retire(self._shutdown_delay)
-        else:
-            self.stop(0.0 if INTERRUPT in told else self._shutdown_delay)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - a signal handler
         """Stop on the first signal, end the process at once on the second."""
@@ -328,11 +282,6 @@ class Server(uvicorn.Server):
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
             os._exit(128 + sig)  # the first process of a container is not killed by its own signals
-        if self._lifeline:
-            _log.info("this worker is told to stop by %s", signal.Signals(sig).name)
-            self.retire(self._shutdown_delay)
-            self._tell(LEAVING)
-            return
         delay = 0.0 if sig == signal.SIGINT else self._shutdown_delay
         _log.info("told to stop by %s: not ready, accepting connections for %g s", signal.Signals(sig).name, delay)
         self.stop(delay)
