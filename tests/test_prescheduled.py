@@ -24,6 +24,8 @@ ELSEWHERE = {"key": "metadata.name", "operator": "In", "values": ["node-2"]}
 NOT_HERE = {"key": "metadata.name", "operator": "NotIn", "values": [NODE]}
 NOT_THERE = {"key": "metadata.name", "operator": "NotIn", "values": ["node-2"]}
 FAST = {"key": "disk", "operator": "In", "values": ["ssd"]}
+KUBELET = {"username": f"system:node:{NODE}", "groups": ["system:nodes", "system:authenticated"]}
+TENANT = {"username": "jane", "groups": ["developers", "system:authenticated"]}
 REMOVED = {"op": "remove", "path": "/spec/nodeName"}
 
 # As kube-apiserver 1.36 sent it to a mutating webhook; managedFields shortened.
@@ -267,8 +269,20 @@ def test_a_node_name_that_no_node_can_have_is_left_to_the_api_server(node: str) 
         {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": NODE, "uid": "1", "controller": True}]},
     ],
 )
-def test_mirror_and_static_pods_are_left_alone(metadata: object) -> None:
-    assert mutate(pod(metadata=metadata), ALL) is None
+def test_what_a_pod_says_of_itself_counts_in_a_manifest_and_not_at_admission(metadata: object) -> None:
+    mine = pod(metadata=metadata)
+    assert mutate(mine, ALL) is None
+    for options in (ALL, BY_HOSTNAME, BY_NAME):
+        for user in (TENANT, None, {"username": "system:serviceaccount:a:b", "groups": ["system:serviceaccounts"]}):
+            assert rewrite(mine, options, user=user) == rewrite(pod(), options, user=user)
+            assert rewrite(mine, options, user=user)
+    assert rewrite(mine, ALL, user=KUBELET) is None
+
+
+def test_the_template_of_a_workload_is_never_a_kubelet_s() -> None:
+    template = pod(metadata={"annotations": {"kubernetes.io/config.source": "file"}})
+    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": template}}
+    assert isinstance(mutate(workload, BY_HOSTNAME), Rewrite)
 
 
 @pytest.mark.parametrize(
@@ -285,16 +299,8 @@ def test_other_annotations_and_owners_make_no_difference(metadata: object) -> No
     assert rewritten(pod(metadata=metadata)).patch == rewritten(pod()).patch
 
 
-@pytest.mark.parametrize(
-    "user",
-    [
-        {"username": "system:node:node-1", "groups": ["system:nodes", "system:authenticated"]},
-        {"username": "system:node:node-1"},
-        {"username": "kubelet", "groups": ["system:nodes"]},
-    ],
-)
-def test_pods_created_by_nodes_are_left_alone(user: object) -> None:
-    assert rewrite(pod(), ALL, user=user) is None
+def test_what_the_node_itself_creates_is_left_alone() -> None:
+    assert rewrite(pod(), ALL, user=KUBELET) is None
 
 
 @pytest.mark.parametrize(
@@ -302,9 +308,22 @@ def test_pods_created_by_nodes_are_left_alone(user: object) -> None:
     [
         None,
         {},
+        TENANT,
         {"username": "admin", "groups": ["system:masters"]},
         {"username": "admin", "groups": None},
         {"username": "system:nodeport"},
+        {"username": "system:node:node-1"},
+        {"username": "system:node:node-1", "groups": ["system:authenticated", "system:nodes:x"]},
+        {"username": "system:node:node-1", "groups": "system:nodes"},
+        {"username": "kubelet", "groups": ["system:nodes"]},
+        {"username": "system:node:", "groups": ["system:nodes"]},
+        {"username": "system:node:node-2", "groups": ["system:nodes"]},
+        {"username": "system:node:node-1.example.com", "groups": ["system:nodes"]},
+        {"username": "system:node:NODE-1", "groups": ["system:nodes"]},
+        {"username": "system:node:node-1 ", "groups": ["system:nodes"]},
+        {"username": "x:system:node:node-1", "groups": ["system:nodes"]},
+        {"username": ["system:node:node-1"], "groups": ["system:nodes"]},
+        {"username": "system:serviceaccount:a:b", "extra": {"authentication.kubernetes.io/node-name": ["node-1"]}},
     ],
 )
 def test_pods_created_by_anybody_else_are_rewritten(user: object) -> None:

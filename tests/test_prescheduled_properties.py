@@ -76,20 +76,20 @@ def replaced(value: Any, at: tuple[str | int, ...], new: object) -> Any:
 @given(JSON, OPTIONS, JSON)
 def test_no_json_value_raises(value: object, options: Options, user: object) -> None:
     rewrite(value, options, user=user)
-    rewrite(value, options, at=("spec", "template"))
     mutate(value, options)
+    mutate({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": value}}, options)
 
 
-@given(st.sampled_from(places(FULL)), JSON, OPTIONS, st.sampled_from([(), ("spec", "template")]))
+@given(st.sampled_from(places(FULL)), JSON, OPTIONS, st.booleans())
 def test_no_json_value_anywhere_in_a_pod_raises_and_what_is_patched_can_be_applied(
-    place: tuple[str | int, ...], new: object, options: Options, at: tuple[str, ...]
+    place: tuple[str | int, ...], new: object, options: Options, in_template: bool
 ) -> None:
     obj = replaced(FULL, place, new)
-    for step in reversed(at):
-        obj = {step: obj}
-    result = rewrite(obj, options, at=at)
-    if isinstance(result, Rewrite):
-        assert rewrite(applied(obj, result), options, at=at) is None
+    if in_template:
+        obj = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": obj}}
+    for result in (mutate(obj, options), None if in_template else rewrite(obj, options, user=None)):
+        if isinstance(result, Rewrite):
+            assert mutate(applied(obj, result), options) is None
 
 
 # Where a rewritten pod can land: a small scheduler (component-helpers, scheduling/corev1/nodeaffinity)

@@ -7,6 +7,9 @@ same node.
 
 Looks at one object and does no I/O. The caller decides what to show it: at admission the CREATE of pods, without
 subresource. A misshapen object is left alone, since the API server refuses it with a better message.
+
+Annotations and owners of a pod are what its author wrote, and prove nothing. At admission (:func:`rewrite`) only the
+requester's identity tells a kubelet's pod; in a manifest (:func:`mutate`), where there is none, its author is believed.
 """
 
 from __future__ import annotations
@@ -67,38 +70,43 @@ class Rewrite(NamedTuple):
     annotations: Mapping[str, str]
 
 
-def rewrite(
-    obj: object, options: Options, *, user: object = None, at: tuple[str, ...] = ()
-) -> Rewrite | Problem | None:
-    """Move a pod's ``spec.nodeName`` to where the scheduler heeds it.
+def rewrite(obj: object, options: Options, *, user: object) -> Rewrite | Problem | None:
+    """Move the ``spec.nodeName`` of a pod that is being created to where the scheduler heeds it.
+
+    A mirror pod that anybody but its node creates loses its ``nodeName`` like any other. The API server then refuses
+    it: ``must set spec.nodeName if mirror pod annotation is set`` (ValidatePodSpecificAnnotations).
 
     Args:
-        obj: Any JSON value: a pod, or what holds a pod template.
+        obj: Any JSON value: the pod.
         options: Which pods, and how.
         user: Who creates the pod: ``userInfo`` of the admission request.
-        at: The steps from ``obj`` to the pod template, none for a pod.
 
     Returns:
         The change; or why the pod must be refused, as it could never run; or ``None`` if there is nothing to do.
     """
     try:
-        return _rewrite(obj, options, user, at)
+        spec = _get(_as(obj, dict), "spec", dict)
+        return None if _is_own_node(user, _get(spec, "nodeName", str)) else _rewrite(obj, options, ())
     except _MisshapenError:
         return None
 
 
 def mutate(obj: object, options: Options) -> Rewrite | Problem | None:
-    """Do as :func:`rewrite` does to a pod, or to the pod template of a workload.
+    """Do as :func:`rewrite` does to the manifest of a pod, or to the pod template of a workload.
 
     Args:
         obj: Any JSON value.
         options: Which pods, and how.
 
     Returns:
-        As :func:`rewrite`, with paths from the top of ``obj``; ``None`` also for a kind without pod template.
+        As :func:`rewrite`, with paths from the top of ``obj``; ``None`` also for a kind without pod template, and for a
+        pod that says it is a kubelet's (a static pod or a mirror pod).
     """
     at = pod_template(obj)
-    return None if at is None else rewrite(obj, options, at=at)
+    try:
+        return None if at is None or (not at and _is_of_kubelet(obj)) else _rewrite(obj, options, at)
+    except _MisshapenError:
+        return None
 
 
 def pod_template(obj: object) -> tuple[str, ...] | None:
@@ -120,13 +128,13 @@ class _MisshapenError(Exception):
     """The API server refuses this object, for a value that the rewrite would have to build on."""
 
 
-def _rewrite(obj: object, options: Options, user: object, at: tuple[str, ...]) -> Rewrite | Problem | None:
+def _rewrite(obj: object, options: Options, at: tuple[str, ...]) -> Rewrite | Problem | None:
     pod = _as(obj, dict)
     for step in at:
         pod = _get(pod, step, dict)
     metadata, spec, where = _get(pod, "metadata", dict), _get(pod, "spec", dict), Path((*at, "spec"))
     node, claims = _get(spec, "nodeName", str), bool(_get(spec, "resourceClaims", list))
-    if not node or not (claims or options.pods == "all") or _is_node(user) or _is_of_kubelet(metadata):
+    if not node or not (claims or options.pods == "all"):
         return None
     if dns_subdomain(node, _RELEASE):
         raise _MisshapenError
@@ -156,22 +164,23 @@ def _rewrite(obj: object, options: Options, user: object, at: tuple[str, ...]) -
     )
 
 
-def _is_node(user: object) -> bool:
-    """Tell whether a kubelet asks: NodeRestriction allowed it a pod on its own node, and no other."""
+def _is_own_node(user: object, node: str) -> bool:
+    """Tell whether the kubelet of the named node asks: the only pods that NodeRestriction lets it create.
+
+    Both name and group are needed, as for the node authorizer (pkg/auth/nodeidentifier/default.go).
+    """
     match user:
-        case {"username": str(name)} if name.startswith("system:node:"):
-            return True
-        case {"groups": list(groups)}:
-            return "system:nodes" in groups
+        case {"username": str(name), "groups": list(groups)}:
+            return bool(node) and name == f"system:node:{node}" and "system:nodes" in groups
     return False
 
 
-def _is_of_kubelet(metadata: dict[str, object]) -> bool:
-    """Tell whether kubelet runs the pod from a file or URL, or shows one that it runs so (a mirror pod).
+def _is_of_kubelet(obj: object) -> bool:
+    """Tell whether a manifest says that kubelet runs the pod from a file or URL, or shows one that it runs so.
 
-    The API server refuses a mirror pod without nodeName (ValidatePodSpecificAnnotations). The annotations are those of
-    pkg/kubelet/types/pod_update.go.
+    The annotations are those of pkg/kubelet/types/pod_update.go.
     """
+    metadata = _get(_as(obj, dict), "metadata", dict)
     annotations = _get(metadata, "annotations", dict)
     return (
         "kubernetes.io/config.mirror" in annotations

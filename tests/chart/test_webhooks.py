@@ -186,6 +186,8 @@ class TestReach:
         assert ask(pod(**spec)) == webhooks
         assert ask(pod(**spec), user=NOBODY) == webhooks
         assert ask(pod(**spec), user=KUBELET) == webhooks - {"prescheduled"}
+        for groups, name in (([], "a"), (["system:nodes"], "b"), (["system:nodes"], ""), (["system:nodes:x"], "a")):
+            assert ask(pod(**spec), user={"username": f"system:node:{name}", "groups": groups}) == webhooks
 
     def test_with_all_pods_those_that_name_their_node_do(self) -> None:
         everything = with_values(serve={"pods": "all"}).webhooks

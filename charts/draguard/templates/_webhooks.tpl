@@ -84,9 +84,12 @@ Optional fields (`object.?spec`) would be shorter, but are only usable from Kube
 {{- define "draguard.conditions.prescheduled" -}}
 - name: names-its-node
   expression: has(object.spec) && has(object.spec.nodeName) && object.spec.nodeName != ""
-# Kubelets show the pods that they run from files; what they create is never rewritten.
-- name: not-from-a-node
-  expression: '!(has(request.userInfo.groups) && "system:nodes" in request.userInfo.groups)'
+# Kubelets show the static pods that they run, on their own node; nothing in the pod itself proves that it is one of them.
+- name: not-from-its-own-node
+  expression: >-
+    !(has(request.userInfo.groups) && "system:nodes" in request.userInfo.groups
+    && has(request.userInfo.username) && has(object.spec) && has(object.spec.nodeName)
+    && request.userInfo.username == "system:node:" + object.spec.nodeName)
 {{- if eq .Values.serve.pods "claims" }}
 {{ include "draguard.conditions.claims" . }}
 {{- end }}
