@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import socket
 import sys
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -54,18 +57,105 @@ def test_a_hidden_directory_is_read_if_it_is_named(here: Path) -> None:
     assert found([".kube"]) == ["a.yaml"]
 
 
-def test_links_to_files_are_read_and_links_to_directories_are_not(here: Path) -> None:
-    write(here, "real/a.yaml", "d/b.yaml")
+OUTSIDE = "a symbolic link that leads out of the directories that are read"
+
+
+def test_links_to_files_below_what_is_named_are_read_and_links_to_directories_are_not(here: Path) -> None:
+    write(here, "real/a.yaml", "d/b.yaml", "d/notes.txt")
     (here / "d" / "link.yaml").symlink_to(here / "real" / "a.yaml")
+    (here / "d" / "notes.yaml").symlink_to("notes.txt")
     (here / "d" / "around").symlink_to(here / "d")
+    (here / "d" / "out").symlink_to(here / "real")
     (here / "d" / "broken.yaml").symlink_to(here / "nothing")
-    assert found(["d"]) == ["b.yaml", (f"d{os.sep}broken.yaml", 0, 0, "no such file or directory"), "a.yaml"]
+    broken = (f"d{os.sep}broken.yaml", 0, 0, "no such file or directory")
+    assert found(["d"]) == ["b.yaml", broken, (f"d{os.sep}link.yaml", 0, 0, OUTSIDE), "notes.txt"]
+    assert found(["d", "real"]) == ["b.yaml", broken, "a.yaml", "notes.txt"]
+    assert found(["d/link.yaml"]) == ["a.yaml"]
+
+
+def test_a_mounted_config_map_is_read(here: Path) -> None:
+    write(here, "d/..2026_03_01/a.yaml")
+    (here / "d" / "..data").symlink_to("..2026_03_01")
+    (here / "d" / "a.yaml").symlink_to("..data/a.yaml")
+    assert found(["d"]) == found(["d/*.yaml"]) == found([here / "d" / "a.yaml"]) == ["a.yaml"]
+
+
+@pytest.mark.parametrize("paths", [["d"], ["."], ["d/*"], ["d/**"], ["d/e/*.yaml"], ["**/*.yaml"]])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/proc/self/environ",
+        "/dev/stdin",
+        "/dev/zero",
+        "/dev/fd/0",
+        "/etc/passwd",
+        "../../../secret",
+        "../../.git/token",
+    ],
+)
+def test_links_in_a_tree_show_nothing_that_is_not_in_it(here: Path, paths: list[str], target: str) -> None:
+    write(here, "../secret", ".git/token", "d/a.txt")
+    (here / "d" / "e").mkdir()
+    (here / "d" / "e" / "x.yaml").symlink_to(target)
+    (fault,) = read(paths)
+    assert fault == Unreadable(
+        os.path.join("" if "." not in paths else ".", "d/e/x.yaml"),  # noqa: PTH118 - as it is shown
+        0,
+        0,
+        OUTSIDE,
+        "name the file that it leads to, or the directory which that is in",
+    )
+
+
+def test_links_through_directories_that_lead_out_are_not_followed(here: Path) -> None:
+    write(here, "secret/a.yaml", "d/b.yaml")
+    (here / "d" / "out").symlink_to(here / "secret")
+    assert found(["d/*", "d/**", "d/**/*.yaml"]) == ["b.yaml"]
+    assert found(["d/*/*.yaml"]) == found(["d/out/*.yaml"])[:0] + [(f"d{os.sep}out{os.sep}a.yaml", 0, 0, OUTSIDE)]
+
+
+def test_links_that_lead_in_circles_take_no_time(here: Path) -> None:
+    write(here, "d/a.yaml")
+    for name in "bcdefgh":
+        (here / "d" / name).symlink_to(here / "d")
+    started = time.monotonic()
+    assert found(["d/**/*.yaml", "d/**", "**/**/a.yaml", "d"]) == ["a.yaml"]
+    assert time.monotonic() - started < 1
 
 
 def test_what_is_no_file_is_not_waited_for(here: Path) -> None:
     write(here, "d/a.yaml")
     os.mkfifo(here / "d" / "pipe.yaml")
-    assert found(["d"]) == ["a.yaml"]
+    (here / "d" / "link.yaml").symlink_to("pipe.yaml")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("d/socket.yaml")
+        (here / "d" / "other.yaml").symlink_to("socket.yaml")
+        linked = (f"d{os.sep}link.yaml", 0, 0, "no regular file")
+        other = (f"d{os.sep}other.yaml", 0, 0, "no such device or address")
+        assert found(["d"]) == ["a.yaml", linked, other]
+        assert found(["d/link.yaml", "d/other.yaml"]) == [linked, other]
+
+
+@pytest.mark.parametrize("target", ["/proc/self/environ", "/dev/stdin", "/dev/null"])
+def test_a_link_that_is_named_hides_nothing_of_the_system(here: Path, target: str) -> None:
+    (here / "x.yaml").symlink_to(target)
+    (fault,) = read(["x.yaml"])
+    assert isinstance(fault, Unreadable)
+    assert fault.message == f"a symbolic link to {os.path.realpath(target)}: name that itself"
+    assert not fault.excerpt
+
+
+def test_pipes_that_are_named_are_read_to_their_end(here: Path) -> None:
+    os.mkfifo(here / "pipe")
+    writer = threading.Thread(target=(here / "pipe").write_text, args=("file: 'piped'",))
+    writer.start()
+    assert found(["pipe"]) == ["piped"]
+    writer.join()
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as file:
+        file.write("file: 'substituted'")
+    assert found([f"/dev/fd/{reading}"]) == ["substituted"]
+    os.close(reading)
 
 
 @pytest.mark.parametrize(

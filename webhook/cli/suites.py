@@ -12,7 +12,7 @@ from webhook.cli.policies import is_suite, placed, release
 from webhook.cli.release import kubernetes
 from webhook.cli.shown import exit_code, show_text
 from webhook.documents import Document, Unreadable, read
-from webhook.documents.files import SUFFIXES
+from webhook.documents.files import SUFFIXES, Trees
 from webhook.policy.load import Given
 from webhook.policy.manifests import is_policy
 from webhook.policy.testing import SuiteError, SuiteResult, run_suite
@@ -136,12 +136,13 @@ class _Directory(NamedTuple):
 def _directories(paths: Iterable[str], findings: dict[Finding, None]) -> Iterator[_Directory]:
     """Read the directories in which suites or policies are named; what cannot be read is a finding."""
     named: dict[str, list[Document]] = {}
+    paths = list(paths)
     for document in _readable(read(paths), findings):
         if is_suite(document.data) or is_policy(document.data) or document.source == _STANDARD_INPUT:
             where = _STANDARD_INPUT if document.source == _STANDARD_INPUT else _directory(document.source)
             named.setdefault(where, []).append(document)
     for where, documents in named.items():
-        beside = documents if where == _STANDARD_INPUT else list(_readable(read(_manifests(where)), findings))
+        beside = documents if where == _STANDARD_INPUT else list(_readable(read(_manifests(where, paths)), findings))
         suites = [each for each in documents if is_suite(each.data)]
         yield _Directory(
             suites or [each for each in beside if is_suite(each.data)],
@@ -161,14 +162,15 @@ def _directory(file: str) -> str:
     return os.path.dirname(file)  # noqa: PTH120 - names are shown as given
 
 
-def _manifests(directory: str) -> list[str]:
-    """List the manifests of a directory, without those of directories below."""
+def _manifests(directory: str, paths: Iterable[str]) -> list[str]:
+    """List the manifests of a directory, without those of directories below, and without links out of what is named."""
     try:
         names = sorted(os.listdir(directory or "."))  # noqa: PTH208 - names are shown as given
     except OSError:  # gone since it was read, or its name is no text
         return []
-    paths = (os.path.join(directory, name) for name in names if name.endswith(SUFFIXES))  # noqa: PTH118 - as above
-    return [path for path in paths if os.path.isfile(path)]  # noqa: PTH113 - as above
+    found = (os.path.join(directory, name) for name in names if name.endswith(SUFFIXES))  # noqa: PTH118 - as above
+    trees = Trees([*paths, directory or "."])
+    return [path for path in found if os.path.isfile(path) and trees.real(path)]  # noqa: PTH113 - as above
 
 
 def _add(

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
+import stat
 import sys
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Unreadable
 from webhook.documents.stream import Document, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """What marks a manifest in a directory (cli-runtime ``FileExtensions``)."""
 
 _STDIN: Final = "-"
+_SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
+_OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
+_OUTSIDE_HINT: Final = "name the file that it leads to, or the directory which that is in"
 
 
 def read(paths: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[Document | Unreadable]:
     """Read every document of the manifests that are named.
+
+    A file that is named is read whatever it is, a pipe to its end. What is found in a directory or by a glob may come
+    from strangers: links must lead to a file below what is named, and only regular files are opened.
 
     Args:
         paths: Files, read whatever their suffix; directories, read with all below them in order of name, except hidden
@@ -32,7 +40,7 @@ def read(paths: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[Docume
     Yields:
         The documents, and in the place of what cannot be read, why.
     """
-    for found in find(paths):
+    for found in _find(paths):
         if isinstance(found, Unreadable):
             yield found
         else:
@@ -48,22 +56,84 @@ def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
     Yields:
         Their names, and in the place of what cannot be found, why.
     """
+    for found in _find(paths):
+        yield found if isinstance(found, Unreadable) else found.path
+
+
+class Trees:
+    """The directories in which manifests are looked for, and beyond which no link may lead.
+
+    Args:
+        paths: As for :func:`read`.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._roots = {os.path.realpath(_top(path)) for path in paths if path != _STDIN}
+
+    def real(self, path: str) -> str | None:
+        """Return what a name stands for once links are followed; None if that is outside, or hidden in a tree.
+
+        Directories beginning with ``..`` are those of mounted ConfigMaps and Secrets, and not hidden.
+
+        Raises:
+            OSError: A link is broken, or leads in a circle.
+        """
+        real = os.path.realpath(path, strict=True)
+        if real in self._roots:
+            return real
+        for root in self._roots:
+            inside = root.rstrip("/") + "/"
+            if real.startswith(inside):
+                directories = real[len(inside) :].split("/")[:-1]
+                if not any(name.startswith(".") and not name.startswith("..") for name in directories):
+                    return real
+        return None
+
+
+class _Found(NamedTuple):
+    """A file.
+
+    Args:
+        path: Its name, as it is shown.
+        is_named: Whether the user has named it, so that it may be anything.
+    """
+
+    path: str
+    is_named: bool
+
+
+def _find(paths: Iterable[str]) -> Iterator[_Found | Unreadable]:
+    named = list(paths)
+    trees = Trees(named)
     seen: set[str] = set()
-    for path in paths:
+    for path in named:
         for found in _expand(path):
-            if isinstance(found, Unreadable):
-                yield found
-            elif (real := found if found == _STDIN else os.path.realpath(found)) not in seen:
+            real, result = found.source if isinstance(found, Unreadable) else found.path, found
+            if isinstance(found, _Found) and real != _STDIN:
+                real, result = _checked(found, trees)
+            if real not in seen:
                 seen.add(real)
-                yield found
+                yield result
 
 
-def _read(path: str, stdin: BinaryIO | None) -> Iterator[Document | Unreadable]:
+def _checked(found: _Found, trees: Trees) -> tuple[str, _Found | Unreadable]:
+    """Return what a file's name stands for, with the file, or why it is not read."""
+    path = found.path
+    try:
+        real = os.path.realpath(path) if found.is_named else trees.real(path)
+    except OSError as error:
+        return path, _unreadable(path, error)
+    return (real, found) if real else (path, Unreadable(_shown(path), 0, 0, _OUTSIDE, _OUTSIDE_HINT))
+
+
+def _read(found: _Found, stdin: BinaryIO | None) -> Iterator[Document | Unreadable]:
+    path = found.path
     try:
         if path == _STDIN:
             data = (stdin or sys.stdin.buffer).read(MAX_BYTES + 1)
         else:
-            with open(path, "rb") as file:  # noqa: PTH123 - pathlib adds nothing here but time
+            opener = _open_named if found.is_named else _open_regular
+            with open(path, "rb", opener=opener) as file:
                 data = file.read(MAX_BYTES + 1)
     except OSError as error:
         yield _unreadable(path, error)
@@ -71,26 +141,55 @@ def _read(path: str, stdin: BinaryIO | None) -> Iterator[Document | Unreadable]:
     yield from parse(data, _shown(path))
 
 
-def _expand(path: str) -> Iterator[str | Unreadable]:
+def _open_named(path: str, flags: int) -> int:
+    """Open what the user has named: a file, a pipe, ``/dev/stdin``; but not by a link that hides one of the latter."""
+    if not os.path.islink(path) or os.path.abspath(path).startswith(_SYSTEM):  # noqa: PTH100, PTH114 - as shown
+        return os.open(path, flags)
+    real = os.path.realpath(path)
+    if real.startswith(_SYSTEM):
+        raise OSError(0, f"a symbolic link to {real}: name that itself")
+    return _open_regular(path, flags)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a regular file, and nothing that never ends or waits for a writer."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(0, "is a directory" if stat.S_ISDIR(status.st_mode) else "no regular file")
+
+
+def _expand(path: str) -> Iterator[_Found | Unreadable]:
     """Find the files that an argument stands for."""
     if path == _STDIN:
-        yield path
+        yield _Found(path, is_named=True)
     elif os.path.isdir(path):  # noqa: PTH112 - the name is shown as given
         yield from _or_else(_walk(path), path, f"no manifest in this directory: none ends in {', '.join(SUFFIXES)}")
     elif os.path.lexists(path):
-        yield path
+        yield _Found(path, is_named=True)
     elif glob.has_magic(path):
         yield from _or_else(_glob(path), path, "no manifest matches")
     else:
         yield Unreadable(_shown(path), 0, 0, "no such file or directory")
 
 
-def _or_else(found: Iterator[str | Unreadable], path: str, complaint: str) -> Iterator[str | Unreadable]:
+def _top(path: str) -> str:
+    """Return the directory, the file, or the directory above all that a glob can match."""
+    if os.path.lexists(path) or not glob.has_magic(path):
+        return path
+    steps = path.split("/")
+    first = next(index for index, step in enumerate(steps) if glob.has_magic(step))
+    return "/".join(steps[:first]) or ("/" if path.startswith("/") else ".")
+
+
+def _or_else(found: Iterator[str | Unreadable], path: str, complaint: str) -> Iterator[_Found | Unreadable]:
     """Complain if nothing is found: a misspelt directory must not pass for a valid one."""
     nothing = True
     for file in found:
         nothing = False
-        yield file
+        yield file if isinstance(file, Unreadable) else _Found(file, is_named=False)
     if nothing:
         yield Unreadable(_shown(path), 0, 0, complaint)
 
@@ -120,11 +219,48 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
 
 def _glob(pattern: str) -> Iterator[str | Unreadable]:
     """Find what a pattern matches; one that ends in ``*`` names no suffix, so it finds manifests only."""
-    for path in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 - the name is shown as given
-        if os.path.isdir(path):  # noqa: PTH112 - the name is shown as given
+    top = _top(pattern)
+    steps = [step for step in pattern[len(top) if pattern.startswith(top) else 0 :].split("/") if step]
+    shown = "" if top == "." and not pattern.startswith("./") else top
+    trees = Trees([pattern])
+    for path in sorted(set(_matching(shown, steps))):
+        if not os.path.isdir(path):  # noqa: PTH112 - the name is shown as given
+            if path.endswith(SUFFIXES) or not pattern.endswith("*"):
+                yield path
+        elif trees.real(path):
             yield from _walk(path)
-        elif path.endswith(SUFFIXES) or not pattern.endswith("*"):
-            yield path
+
+
+def _matching(directory: str, steps: Sequence[str]) -> Iterator[str]:
+    """Find what the steps of a pattern match below a directory; ``**`` follows no links, which may lead in circles.
+
+    Unlike ``glob.glob``, which takes a time exponential in the number of such links.
+    """
+    if not steps:
+        yield directory or "."
+        return
+    step, rest = steps[0], steps[1:]
+    if not glob.has_magic(step):
+        path = os.path.join(directory, step)  # noqa: PTH118 - the name is shown as given
+        if os.path.lexists(path):
+            yield from _matching(path, rest)
+        return
+    if step == "**":
+        yield from _matching(directory, rest)
+    try:
+        with os.scandir(directory or ".") as entries:
+            inside = [
+                entry.name
+                for entry in entries
+                if (entry.is_dir(follow_symlinks=False) if step == "**" else not rest or entry.is_dir())
+                and fnmatch.fnmatchcase(entry.name, step)
+                and (step.startswith(".") or not entry.name.startswith("."))
+            ]
+    except OSError:  # as glob.glob does
+        return
+    for name in inside:
+        path = os.path.join(directory, name)  # noqa: PTH118 - the name is shown as given
+        yield from _matching(path, steps if step == "**" else rest)
 
 
 def _unreadable(path: str, error: OSError) -> Unreadable:
