@@ -111,7 +111,8 @@ def test_links_through_directories_that_lead_out_are_not_followed(here: Path) ->
     write(here, "secret/a.yaml", "d/b.yaml")
     (here / "d" / "out").symlink_to(here / "secret")
     assert found(["d/*", "d/**", "d/**/*.yaml"]) == ["b.yaml"]
-    assert found(["d/*/*.yaml"]) == found(["d/out/*.yaml"])[:0] + [(f"d{os.sep}out{os.sep}a.yaml", 0, 0, OUTSIDE)]
+    assert found(["d/*/*.yaml"]) == [(f"d{os.sep}out{os.sep}a.yaml", 0, 0, OUTSIDE)]
+    assert found(["d/out/*.yaml"]) == ["a.yaml"]
 
 
 def test_links_that_lead_in_circles_take_no_time(here: Path) -> None:
