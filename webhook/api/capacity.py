@@ -43,6 +43,8 @@ class CapacityRequestPolicy(Struct):
 class DeviceCapacity(Struct):
     """A capacity of a device."""
 
+    plain = "value"
+
     value = Quantity("How much there is.")
     requestPolicy = Nested(
         CapacityRequestPolicy,

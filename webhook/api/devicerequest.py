@@ -11,6 +11,7 @@ from webhook.api.taints import tolerations
 from webhook.api.values import Quantity
 from webhook.problem import invalid, not_supported, null, required
 from webhook.schema import ANY, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
+from webhook.schema.derive.conversion import has_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,6 +118,7 @@ class FlatExactDeviceRequest(ExactDeviceRequest):
 
     go_name = "DeviceRequest"
 
+    deviceClassName = Text(_CLASS_NAME, format=formats.dns_subdomain, required=True, written=True)
     allocationMode = Text(
         _MODE,
         go="DeviceAllocationMode",
@@ -126,13 +128,7 @@ class FlatExactDeviceRequest(ExactDeviceRequest):
 
 def _wants_exactly(request: dict[str, Any], release: int) -> bool:
     """Tell whether the API server sees an ``exactly`` (``Convert_v1beta1_DeviceRequest_To_resource_DeviceRequest``)."""
-    given = ("deviceClassName", "allocationMode", "count")
-    there = ("selectors", "adminAccess", "tolerations", "capacity")
-    return (
-        release < _CONVERTED
-        or any(request.get(name) for name in given)
-        or any(request.get(name) is not None for name in there)
-    )
+    return release < _CONVERTED or has_any(FlatExactDeviceRequest, request)
 
 
 class FlatDeviceRequest(Struct):

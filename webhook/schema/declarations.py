@@ -53,7 +53,8 @@ class Struct:
     ``package`` is the type's Go package where it is not that of the API version; ``go_name`` its Go name where two
     types share one; ``opaque`` names fields that exist and are not judged here; ``box`` the field that holds what
     sits on the struct itself in the newest version: rules find it in either place; ``moved`` says what sits in
-    another place than in the newest version.
+    another place than in the newest version; ``plain`` names the field whose value older versions hold in the
+    struct's place.
     """
 
     package: ClassVar[str] = ""
@@ -61,6 +62,7 @@ class Struct:
     opaque: ClassVar[frozenset[str]] = frozenset()
     box: ClassVar[str] = ""
     moved: ClassVar[str] = ""
+    plain: ClassVar[str] = ""
     fields: ClassVar[dict[str, Field]] = {}
     checks: ClassVar[list[Declared]] = []
     unions: ClassVar[list[Declared]] = []

@@ -107,6 +107,7 @@ class Field:
             the object itself. Like other facts it can be a map from the release that brought it: ``{33: ""}``.
         gate: The feature gates without which the API server drops the field.
         empty: What the API server says of a value that is given and empty; it checks nothing else of it.
+        written: Whether Go writes the field even if it is empty, though it may be (no ``omitempty``).
         rechecked: When or how an update validates the field again, if not always as if it were new: ``CHANGED``,
             ``STORED`` or ``NEW``.
     """
@@ -127,12 +128,13 @@ class Field:
         spelled: str | Mapping[int, str] | None = None,
         gate: str | Sequence[str] | Mapping[int, str] = (),
         empty: str = "",
+        written: bool = False,
         rechecked: Mapping[int, str] | None = None,
     ) -> None:
         self.doc, self.required, self.pointer, self.immutable = doc, required, pointer, immutable
         self.declarative = declarative
         self.since, self.until, self.subresource, self.spelled = since, until, subresource, spelled
-        self.gate, self.empty, self.rechecked = gate, empty, rechecked
+        self.gate, self.empty, self.written, self.rechecked = gate, empty, written, rechecked
 
     def type_name(self, package: str) -> str:
         """Name the field's Go type as error texts do, such as ``[]v1alpha2.ResourceHandle``."""

@@ -1,0 +1,149 @@
+"""An object in another version is what the API server makes of it there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.conformance.recorded import FILES
+from webhook.api.conversion import ConversionError, convert, to_v1, with_defaults
+from webhook.api.versions import GROUP
+
+SET_BY_THE_SERVER = {"uid", "resourceVersion", "creationTimestamp", "generation", "timeAdded"}
+
+CLAIM: dict[str, Any] = {
+    "apiVersion": f"{GROUP}/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "c"},
+    "spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "gpu", "count": 2}}]}},
+}
+SLICE: dict[str, Any] = {
+    "apiVersion": f"{GROUP}/v1",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "s"},
+    "spec": {"driver": "d", "devices": [{"name": "a", "capacity": {"memory": {"value": "1Gi"}}}]},
+}
+
+
+class Base(NamedTuple):
+    """An object as it was submitted, and as a server stored it."""
+
+    release: int
+    version: str
+    name: str
+    submitted: dict[str, Any]
+    stored: list[dict[str, Any]]
+
+
+def bases() -> list[Base]:
+    """Read the objects that the recorded cases start from."""
+    found = []
+    for file in FILES:
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                each = json.loads(line)
+                if "object" not in each:
+                    break
+                version, name = each["base"].split("/", 1)
+                release = int(each["kubernetes"].removeprefix("1."))
+                if each["object"]["apiVersion"].startswith(GROUP):
+                    found.append(Base(release, version, name, each["object"], each["stored"]))
+    return found
+
+
+BASES = bases()
+
+
+def pairs() -> list[tuple[Base, Base]]:
+    """Pair what one release stored of one object in two versions."""
+    alike: defaultdict[tuple[int, str], list[Base]] = defaultdict(list)
+    for base in BASES:
+        alike[base.release, base.name].append(base)
+    return [pair for group in alike.values() for pair in permutations(group, 2)]
+
+
+def plain(value: Any) -> Any:
+    """Leave out what a server sets differently each time."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items() if key not in SET_BY_THE_SERVER and each is not None}
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+def named(base: Base) -> str:
+    return f"1.{base.release} {base.version} {base.name}"
+
+
+@pytest.mark.parametrize(("one", "other"), pairs(), ids=named)
+def test_a_converted_object_is_what_the_server_gives_in_that_version(one: Base, other: Base) -> None:
+    wanted = f"{GROUP}/{other.version}"
+    if plain(convert(with_defaults(one.submitted, one.release), wanted)) != plain(
+        with_defaults(other.submitted, other.release)
+    ):
+        assert one.name == "ResourceSlice/slice-sel", "they were submitted with the same content"
+        return
+    for ours, theirs in zip(one.stored, other.stored, strict=True):
+        converted = convert(ours, wanted)
+        assert plain(converted) == plain(theirs)
+        assert convert(converted, ours["apiVersion"]) == ours
+
+
+@pytest.mark.parametrize("base", [base for base in BASES if base.stored], ids=named)
+def test_a_new_object_has_what_the_server_adds(base: Base) -> None:
+    completed, stored = with_defaults(base.submitted, base.release), base.stored[0]
+    if base.name in {"ResourceClaim/c-status", "ResourceClaim/c-classic-status"} or "status" in base.submitted:
+        completed, stored = ({k: v for k, v in each.items() if k != "status"} for each in (completed, stored))
+    assert plain(completed) == plain(stored)
+
+
+def test_every_kind_of_v1_comes_from_and_goes_to_every_version() -> None:
+    versions = {(base.version, base.submitted["kind"]) for base in BASES if not base.version.startswith("v1alpha2")}
+    assert len(versions) > 10
+    for base in BASES:
+        if base.version != "v1alpha2" and base.submitted["kind"] != "PodSchedulingContext":
+            newest = to_v1(base.submitted)
+            assert convert(newest, base.submitted["apiVersion"])["kind"] == base.submitted["kind"]
+
+
+@pytest.mark.parametrize("version", ["v1beta2", "v1beta1", "v1alpha3"])
+def test_a_field_of_a_newer_release_stays_in_its_struct(version: str) -> None:
+    for obj, steps in ((CLAIM, ("spec", "devices", "requests", 0, "exactly")), (SLICE, ("spec", "devices", 0))):
+        newer = json.loads(json.dumps(obj))
+        part = newer
+        for step in steps:
+            part = part[step]
+        part["fieldOfTheFuture"] = newer["spec"]["another"] = newer["another"] = {"a": [1]}
+        older = convert(newer, f"{GROUP}/{version}")
+        assert to_v1(older) == newer
+
+
+def test_what_says_nothing_in_an_older_version_is_gone() -> None:
+    older = SLICE | {"apiVersion": f"{GROUP}/v1beta1", "spec": {"driver": "d", "nodeName": "", "allNodes": False}}
+    assert to_v1(older)["spec"] == {"driver": "d"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [None, [], {"devices": 1}, {"devices": {"requests": {}}}, {"devices": {"requests": [1, None, {"exactly": 1}]}}],
+)
+def test_what_is_malformed_stays_as_it_is(spec: Any) -> None:
+    claim = CLAIM | {"spec": spec}
+    assert convert(claim, f"{GROUP}/v1beta2")["spec"] == spec
+    assert to_v1(convert(claim, f"{GROUP}/v1beta1"))["apiVersion"] == f"{GROUP}/v1"
+    assert with_defaults(claim)["kind"] == "ResourceClaim"
+
+
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClass", "ResourceSlice", "PodSchedulingContext"])
+def test_what_is_classic_has_no_counterpart(kind: str) -> None:
+    with pytest.raises(ConversionError, match=f"{kind} of resource.k8s.io/v1alpha2 has no counterpart"):
+        convert({"apiVersion": f"{GROUP}/v1alpha2", "kind": kind}, f"{GROUP}/v1")
+
+
+def test_objects_of_other_groups_stay_as_they_are() -> None:
+    other = {"apiVersion": "example.com/v1", "kind": "Quota"}
+    assert to_v1(other) is other
+    assert with_defaults(other) is other

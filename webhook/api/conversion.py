@@ -1,0 +1,89 @@
+"""Objects in another version of their API, and with the defaults that an API server sets.
+
+The kinds of ``resource.k8s.io`` are converted as ``pkg/apis/resource`` does (conversion.go of each version): how
+versions differ follows from the types that they replace (:mod:`webhook.api.versions`).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from webhook.api.versions import GROUP, NEWEST, VERSIONS, find, target
+from webhook.schema import CREATE
+from webhook.schema.derive.conversion import Conversion
+from webhook.schema.derive.defaults import Defaults
+
+if TYPE_CHECKING:
+    JSONObject = dict[str, Any]
+
+
+class ConversionError(ValueError):
+    """A kind has no counterpart in the wanted version."""
+
+
+def convert(obj: JSONObject, api_version: str) -> JSONObject:
+    """Return an object in another version of its API; the object itself is not changed.
+
+    Fields that draguard does not know stay where they are, or move with the struct that they sit in. What the other
+    version has no field for stays, too: the API server would refuse it there. What is malformed is not touched.
+
+    Args:
+        obj: The object, in any version.
+        api_version: Group and version, such as ``resource.k8s.io/v1``.
+
+    Raises:
+        ConversionError: The kind has no counterpart there, such as a classic ResourceClaim of v1alpha2.
+    """
+    own, kind = obj.get("apiVersion"), obj.get("kind")
+    if own == api_version:
+        return obj
+    source, wanted = find(own, kind), find(api_version, kind)
+    if source is None or wanted is None or source.type is not wanted.type:
+        msg = f"{kind} of {own} has no counterpart in {api_version}"
+        raise ConversionError(msg)
+    change = _conversion(str(own), api_version).of(source.type)
+    moved = {**obj, "apiVersion": api_version}
+    converted: JSONObject = moved if change is None else change(moved)
+    return converted
+
+
+def to_v1(obj: JSONObject) -> JSONObject:
+    """Return an object of ``resource.k8s.io`` in v1, or in the newest version that has its kind.
+
+    Args:
+        obj: The object, in any version; one of another group is returned as it is.
+
+    Raises:
+        ConversionError: No newer version has a counterpart, as of what is classic in v1alpha2.
+    """
+    own, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(own, str) or own.rpartition("/")[0] != GROUP or find(own, kind) is None:
+        return obj
+    newest = next(name for name, version in VERSIONS.items() if name.startswith(f"{GROUP}/") and kind in version.kinds)
+    return convert(obj, newest)
+
+
+def with_defaults(obj: JSONObject, release: int = NEWEST) -> JSONObject:
+    """Return an object as an API server has it once it has decoded it: with defaults, without empty fields.
+
+    Args:
+        obj: The object; one of a kind that is not known is returned as it is. It is not changed.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    if (known := find(api_version, kind)) is None:
+        return obj
+    complete = _defaults(str(api_version), min(max(release, known.since), known.until)).of(known.type)
+    completed: JSONObject = complete(obj)
+    return completed
+
+
+@cache
+def _conversion(source: str, wanted: str) -> Conversion:
+    return Conversion(VERSIONS[source].replaced, VERSIONS[wanted].replaced)
+
+
+@cache
+def _defaults(api_version: str, release: int) -> Defaults:
+    return Defaults(target(api_version, release, CREATE))

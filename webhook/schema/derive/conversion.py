@@ -1,0 +1,186 @@
+"""Conversion between versions of a type, which differ by the types that a version replaces.
+
+A version may hold fields in a box (``Struct.box``) that sit on the struct itself in another, hold them on the struct
+itself where another has a struct (``Inlined``), hold a plain value where another has a struct around it
+(``Struct.plain``), or not tell an empty value from none (``Field.pointer``). Whatever is not declared stays as it is;
+where it cannot tell where it belongs, it goes where most of the struct goes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook.schema.collections import Array, Map
+from webhook.schema.nested import Nested
+from webhook.schema.scalars import Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from webhook.schema.declarations import Struct
+    from webhook.schema.fields import Field
+
+    Replaced = Mapping[type[Struct], type[Struct]]
+    Convert = Callable[[Any], Any]
+
+
+class _Dropped:
+    """Stands for a value that the other version does not tell from none."""
+
+
+_DROPPED = _Dropped()
+
+
+class Conversion:
+    """From one version of an API to another.
+
+    Args:
+        source: The types that the first version replaces, and by what.
+        target: The types that the other version replaces, and by what.
+    """
+
+    def __init__(self, source: Replaced, target: Replaced) -> None:
+        self._source, self._target = source, target
+        self._known: dict[tuple[type[Struct], type[Struct]], Convert | None] = {}
+
+    def of(self, type_: type[Struct]) -> Convert | None:
+        """Return what converts values of a type; None if they are the same in both versions.
+
+        Args:
+            type_: The type, as the newest version has it.
+        """
+        return self._between(type_, type_)
+
+    def _between(self, source: type[Struct], target: type[Struct]) -> Convert | None:
+        theirs, ours = self._source.get(source, source), self._target.get(target, target)
+        if (theirs, ours) not in self._known:
+            self._known[theirs, ours] = self._struct(theirs, ours)
+        return self._known[theirs, ours]
+
+    def _struct(self, source: type[Struct], target: type[Struct]) -> Convert | None:
+        theirs, ours = _arranged(source, self._source), _arranged(target, self._target)
+        changes = {
+            name: change
+            for name, field in theirs.items()
+            if name in ours and (change := self._field(field, ours[name])) is not None
+        }
+        into, out_of = _into_newest(source, self._source), _out_of_newest(target, self._target)
+        if not changes and (source is target or into is out_of is None):
+            return None
+
+        def convert(value: Any) -> Any:
+            if not isinstance(value, dict):
+                return value
+            arranged = value if into is None else into(value)
+            if changes and not changes.keys().isdisjoint(arranged):
+                changed = {name: changes[name](each) if name in changes else each for name, each in arranged.items()}
+                arranged = {name: each for name, each in changed.items() if each is not _DROPPED}
+            return arranged if out_of is None else out_of(arranged)
+
+        return convert
+
+    def _field(self, source: Field, target: Field) -> Convert | None:
+        if isinstance(source, Array | Map) and isinstance(target, Array | Map):
+            item = self._field(source.item, target.item)
+            return None if item is None else _each(item)
+        if isinstance(source, Nested) and isinstance(target, Nested):
+            return self._between(source.type, target.type)
+        if isinstance(source, Scalar) and isinstance(target, Nested) and target.type.plain:
+            return _wrap(target.type.plain)
+        if isinstance(source, Nested) and isinstance(target, Scalar) and source.type.plain:
+            return _unwrap(source.type.plain)
+        if isinstance(source, Scalar) and source.pointer != target.pointer:
+            zero = source.zero
+            return lambda value: _DROPPED if value is None or value == zero else value
+        return None
+
+
+def has_any(type_: type[Struct], value: Mapping[str, Any]) -> bool:
+    """Tell whether a value has any field of a struct, as Go sees it: not empty where Go holds it by value.
+
+    Args:
+        type_: The struct.
+        value: What may have its fields, among others.
+    """
+    return any(
+        bool(value[name]) if isinstance(field, Scalar) and not field.pointer else value[name] is not None
+        for name, field in type_.fields.items()
+        if name in value
+    )
+
+
+def zeros(type_: type[Struct]) -> Mapping[str, Any]:
+    """Return the fields that Go writes even if they are empty, and what it writes."""
+    return {name: field.zero for name, field in type_.fields.items() if field.written and isinstance(field, Scalar)}
+
+
+def _inlined(type_: type[Struct]) -> tuple[str, Nested] | None:
+    """Return the field whose struct's fields sit on a type itself."""
+    for name, field in type_.fields.items():
+        if field.inline and isinstance(field, Nested):
+            return name, field
+    return None
+
+
+def _arranged(type_: type[Struct], replaced: Replaced) -> Mapping[str, Field]:
+    """Return the fields of a type as the newest version arranges them."""
+    box = type_.fields.get(type_.box)
+    if not isinstance(box, Nested):
+        return type_.fields
+    inner = replaced.get(box.type, box.type)
+    return {name: field for name, field in type_.fields.items() if field is not box} | inner.fields
+
+
+def _into_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
+    """Return what arranges a value of a type as the newest version does."""
+    if box := type_.box:
+        return lambda value: _unboxed(value, box)
+    if (inlined := _inlined(type_)) is None:
+        return None
+    name, field = inlined
+    own, inner = type_.fields.keys() - {name}, replaced.get(field.type, field.type)
+
+    def boxed(value: dict[str, Any]) -> dict[str, Any]:
+        if not has_any(inner, value):
+            return {key: each for key, each in value.items() if key in own or key not in inner.fields}
+        outer = {key: each for key, each in value.items() if key in own}
+        return outer | {name: {key: each for key, each in value.items() if key not in own}}
+
+    return boxed
+
+
+def _out_of_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
+    """Return what arranges a value as a type does, which is arranged as in the newest version."""
+    if box := type_.box:
+        own = type_.fields.keys() - {box}
+        return lambda value: (
+            {key: each for key, each in value.items() if key in own}
+            | {box: {key: each for key, each in value.items() if key not in own}}
+        )
+    if (inlined := _inlined(type_)) is None:
+        return None
+    name, field = inlined
+    written = zeros(replaced.get(field.type, field.type))
+    return lambda value: {**written, **_unboxed(value, name)}
+
+
+def _unboxed(value: dict[str, Any], box: str) -> dict[str, Any]:
+    outer, inner = {key: each for key, each in value.items() if key != box}, value.get(box)
+    return {**outer, **inner, **outer} if isinstance(inner, dict) else outer
+
+
+def _each(change: Convert) -> Convert:
+    def convert(value: Any) -> Any:
+        if isinstance(value, list):
+            return [change(each) for each in value]
+        return {key: change(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+    return convert
+
+
+def _wrap(field: str) -> Convert:
+    return lambda value: value if isinstance(value, dict) else {field: value}
+
+
+def _unwrap(field: str) -> Convert:
+    return lambda value: value.get(field) if isinstance(value, dict) else value

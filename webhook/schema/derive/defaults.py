@@ -1,0 +1,130 @@
+"""An object as an API server has it once it has decoded it and set the defaults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.schema.collections import Array, Map
+from webhook.schema.derive.conversion import zeros
+from webhook.schema.fields import Default
+from webhook.schema.nested import Inlined, Nested
+from webhook.schema.scalars import Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from webhook.schema.declarations import Struct
+    from webhook.schema.fields import Field
+    from webhook.schema.target import Target
+
+    Complete = Callable[[Any], Any]
+
+
+class Defaults:
+    """What completes the values of one version, as one release does.
+
+    Fields that hold a default get it, structs that Go holds by value are there, and what Go leaves out because it is
+    empty is gone. Fields that are not declared stay as they are.
+
+    Args:
+        target: The version and the release.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._known: dict[type[Struct], Complete] = {}
+
+    def of(self, type_: type[Struct]) -> Complete:
+        """Return what completes the values of a type; it changes no value that it is given.
+
+        Args:
+            type_: The type, as the newest version has it.
+        """
+        wanted = self._target.replaced.get(type_, type_)
+        if wanted not in self._known:
+            self._known[wanted] = self._struct(wanted)
+        return self._known[wanted]
+
+    def _struct(self, type_: type[Struct]) -> Complete:
+        known = {name: each for name, each in type_.fields.items() if self._target.has(each.since, each.until)}
+        inlined = [each for each in known.values() if isinstance(each, Inlined)]
+        written = zeros(type_).items() | {pair for each in inlined for pair in zeros(each.type).items()}
+        fields = {name: each for name, each in known.items() if not each.inline}
+        return _Completion(
+            parts={name: part for name, each in fields.items() if (part := self._part(each)) is not None},
+            always={name for name, each in fields.items() if isinstance(each, Nested) and not each.pointer},
+            omitted={name for name, each in fields.items() if _is_omitted(each)},
+            written=dict(written),
+            defaults=self._defaults(fields),
+            inlined=[(each.present, self.of(each.type)) for each in inlined],
+            release=self._target.release,
+        ).complete
+
+    def _defaults(self, fields: Mapping[str, Field]) -> list[tuple[str, Any]]:
+        picked = [(name, self._target.pick(each.default)) for name, each in fields.items() if isinstance(each, Scalar)]
+        return [(name, default) for name, default in picked if default is not None]
+
+    def _part(self, field: Field) -> Complete | None:
+        if isinstance(field, Nested):
+            return self.of(field.type)
+        if not isinstance(field, Array | Map) or (part := self._part(field.item)) is None:
+            return None
+
+        def complete(value: Any) -> Any:
+            if isinstance(value, list):
+                return [part(each) for each in value]
+            return {key: part(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+        return complete
+
+
+class _Completion(NamedTuple):
+    """What completes the values of one struct.
+
+    Args:
+        parts: What completes the values of fields that hold structs.
+        always: The structs that are there even if they are not given.
+        omitted: The fields that are left out if they are empty.
+        written: The fields that are there even if they are empty, and what they are then.
+        defaults: The defaults, in the order in which they are set.
+        inlined: The structs whose fields are among those of this one: whether a value has any, and what completes it.
+        release: The release.
+    """
+
+    parts: Mapping[str, Complete]
+    always: Collection[str]
+    omitted: Collection[str]
+    written: Mapping[str, Any]
+    defaults: Sequence[tuple[str, Any]]
+    inlined: Sequence[tuple[Callable[[dict[str, Any], int], bool], Complete]]
+    release: int
+
+    def complete(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        found = {name: self._part(name, each) for name, each in value.items() if not self._is_gone(name, each)}
+        found |= {name: self.parts[name]({}) for name in self.always if name not in found}
+        for name, default in self.defaults:
+            if name not in found and _applies(default, found):
+                found[name] = default.value if isinstance(default, Default) else default
+        for present, complete in self.inlined:
+            if present(found, self.release):
+                found = complete(found)
+        return {**self.written, **found}
+
+    def _part(self, name: str, value: Any) -> Any:
+        return self.parts[name](value) if name in self.parts else value
+
+    def _is_gone(self, name: str, value: Any) -> bool:
+        return value is None or (not value and name in self.omitted)
+
+
+def _is_omitted(field: Field) -> bool:
+    """Tell whether Go leaves a field out if it is empty (``omitempty``)."""
+    return not field.required and not field.written and not field.pointer and isinstance(field, Scalar | Array | Map)
+
+
+def _applies(default: Any, siblings: dict[str, Any]) -> bool:
+    if not isinstance(default, Default):
+        return True
+    return all(siblings.get(name, "") in wanted for name, wanted in default.when.items())
