@@ -9,7 +9,7 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from webhook import mutation
-from webhook.cel import DeadlineExceededError
+from webhook.budget import DeadlineExceededError
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.evaluate import validate
 from webhook.policy.kinds import Kinds

@@ -12,6 +12,7 @@ from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
 from webhook.admission.requests import part
 from webhook.admission.responses import annotations_of, denied, noted, patch, refusal, refused, with_remarks
 from webhook.api.judgement import judge
+from webhook.budget import BudgetExceededError, DeadlineExceededError
 from webhook.problem import ERROR, Problem
 
 if TYPE_CHECKING:
@@ -81,12 +82,11 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
 
 
 def _failed(error: Exception, request: Mapping[str, Any], call: Call, options: Options, record: Record) -> Response:
-    from webhook.cel import DeadlineExceededError  # noqa: PLC0415 - only what fails pays for the engine
-
     uid = request["uid"]
     message = f"draguard could not answer; its log says why, under {uid}"
     for sort, reason in {
-        DeadlineExceededError: "the policies took longer than the webhook's timeout allows",
+        DeadlineExceededError: "the expressions took longer than the webhook's timeout allows",
+        BudgetExceededError: "the expressions take more work than a review may",
         TimeoutError: "there was no time left of the webhook's timeout",
         RecursionError: "the object is nested too deeply",
     }.items():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webhook.problem import Path, forbidden, internal, invalid, too_long
+from webhook.budget import BudgetExceededError, current
+from webhook.problem import Path, forbidden, internal, invalid, refused, too_long
 from webhook.schema import Array, Nested, Struct, Text
 
 if TYPE_CHECKING:
@@ -30,15 +31,24 @@ def cel_selector(expression: str, target: Target) -> Iterator[Problem]:
 
 def compiled(expression: str, target: Target) -> Iterator[Problem]:
     """A CEL expression that comes to true or false and does not cost too much."""
-    from webhook.cel.devices import Refusal, compile_selector  # noqa: PLC0415 - most objects have no selectors
+    from webhook.cel.devices import TOO_COMPLEX, refusal_of  # noqa: PLC0415 - most objects have no selectors
 
-    selector = compile_selector(expression, target.release, target.gates, stored=target.stored)
-    if isinstance(selector, Refusal) and selector.is_internal:
-        yield internal(Path(), selector.detail)
-    elif isinstance(selector, Refusal):
-        yield invalid(Path(), expression, selector.detail)
-    elif selector.is_too_complex:
-        yield forbidden(Path(), "too complex, exceeds cost limit")
+    try:
+        refusal = refusal_of(expression, target.release, target.gates, stored=target.stored)
+    except BudgetExceededError:
+        if not current().is_offline:
+            raise
+        text = "the selectors of this object take more work than draguard allows; this one was not checked"
+        yield refused("BudgetExceeded", Path(), text)
+        return
+    if refusal is None:
+        return
+    if refusal is TOO_COMPLEX:
+        yield forbidden(Path(), refusal.detail)
+    elif refusal.is_internal:
+        yield internal(Path(), refusal.detail)
+    else:
+        yield invalid(Path(), expression, refusal.detail)
 
 
 class CELDeviceSelector(Struct):

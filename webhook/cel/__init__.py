@@ -8,8 +8,8 @@ Evaluate an expression::
 
 `Environment.compile` raises `CompileError` (all that is wrong in the text, in cel-go's layout) or `ProgramError` (a
 constant that always fails); `Program.evaluate` raises `EvaluationError`, or `CostLimitExceededError` when it costs more
-than the `Meter` it is given allows, or was about to build something too large, or `DeadlineExceededError` when it comes
-to last too long. All are `CelError`.
+than the `Meter` it is given allows, or was about to build something too large. All are `CelError`. What lasts too long
+ends with `DeadlineExceededError`, what is too much work with `BudgetExceededError` (`webhook.budget`).
 `estimator.estimate_cost` tells the cost beforehand. Programs may be evaluated in several threads at once.
 
 The first `Environment` raises Python's recursion limit for the whole process, so that expressions as deep as cel-go
@@ -58,7 +58,6 @@ from webhook.cel.errors import (
     CelError,
     CompileError,
     CostLimitExceededError,
-    DeadlineExceededError,
     EvaluationError,
     Issue,
     ProgramError,
@@ -70,7 +69,6 @@ __all__ = [
     "Checked",
     "CompileError",
     "CostLimitExceededError",
-    "DeadlineExceededError",
     "Environment",
     "EvaluationError",
     "Function",

@@ -229,19 +229,29 @@ class Comprehension(Expression):
         yield self.result
 
 
+class Shared(Expression):
+    """An expression that an expansion uses twice, as `optMap` does its target; both uses hold the same node.
+
+    cel-go copies it, and nested copies double. What walks a tree looks at a shared node once, and counts it twice.
+    """
+
+    __slots__ = ("original",)
+
+    def __init__(self, original: Expression) -> None:
+        self.offset = original.offset
+        self.height = original.height
+        self.type = DYN
+        self.original = original
+
+    def children(self) -> Iterator[Expression]:
+        """The expression."""
+        yield self.original
+
+
 class Failed(Expression):
     """Stands where the parser reported an error."""
 
     __slots__ = ()
-
-
-def walk(root: Expression) -> Iterator[Expression]:
-    """Every node of the tree, parents before children."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(list(node.children())))
 
 
 def qualified_name(node: Expression) -> str | None:
@@ -256,22 +266,3 @@ def qualified_name(node: Expression) -> str | None:
         return None
     fields.append(node.name)
     return ".".join(reversed(fields))
-
-
-def copy(node: Expression) -> Expression:
-    """A deep copy; macros that use an argument twice need one, as the checker writes into nodes."""
-    duplicate: Expression = node.__class__.__new__(node.__class__)
-    for cls in node.__class__.__mro__:
-        for name in getattr(cls, "__slots__", ()):
-            setattr(duplicate, name, _copy_value(getattr(node, name)))
-    return duplicate
-
-
-def _copy_value(value: Any) -> Any:  # whatever a slot holds
-    if isinstance(value, Expression):
-        return copy(value)
-    if isinstance(value, Entry):
-        return Entry(value.offset, _copy_value(value.key), copy(value.value), optional=value.optional)
-    if isinstance(value, list):
-        return [_copy_value(each) for each in value]
-    return value

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webhook.cel.ast import Expression
+    from webhook.budget import Budget
     from webhook.cel.declarations import Overload
     from webhook.cel.environment import Environment
     from webhook.cel.errors import Issues
@@ -27,30 +28,41 @@ _LITERALS: Final[dict[type, Type]] = {
     bytes: types.BYTES,
 }
 _UNKNOWN: Final = types.UNKNOWN_KINDS | {Kind.ERROR}
+_LARGE: Final = 8
+"""From how many parts on a type is paid for by its size: what looks at a type goes through all of it."""
 
 
-def check(root: Expression, environment: Environment, issues: Issues) -> list[tuple[str, Expression]]:
+def check(
+    root: Expression, environment: Environment, issues: Issues, budget: Budget
+) -> list[tuple[str, Expression, int]]:
     """Checks an expression; writes types, resolved names and overloads into its nodes.
 
     Args:
         root: The expression.
         environment: What names mean.
         issues: Takes the errors.
+        budget: Pays for what does not grow with the text alone, types most of all.
+
+    Raises:
+        BudgetExceededError: It cannot.
 
     Returns:
-        The nodes that the environment's validators are to look at, each with the function that they are a call of.
+        The nodes that the environment's validators are to look at, each with the function that they are a call of, and
+        how often they stand in the tree.
     """
-    return _Checker(environment, issues).check_root(root)
+    return _Checker(environment, issues, budget).check_root(root)
 
 
 class _Checker:
-    def __init__(self, environment: Environment, issues: Issues) -> None:
+    def __init__(self, environment: Environment, issues: Issues, budget: Budget) -> None:
         self._environment = environment
         self._issues = issues
-        self._inference = Inference()
+        self._budget = budget
+        self._inference = Inference(budget)
         self._locals: dict[str, Type] = {}
         self._open: list[Expression] = []
-        self._watched: list[tuple[str, Expression]] = []
+        self._watched: list[tuple[str, Expression, int]] = []
+        self._shared: set[Expression] = set()
         self._has_aggregates = False
         self._checks: dict[type, Callable[..., Type]] = {
             ast.Literal: self._literal,
@@ -61,21 +73,32 @@ class _Checker:
             ast.MapExpression: self._map,
             ast.StructExpression: self._struct,
             ast.Comprehension: self._comprehension,
+            ast.Shared: self._check_shared,
         }
 
-    def check_root(self, root: Expression) -> list[tuple[str, Expression]]:
+    def check_root(self, root: Expression) -> list[tuple[str, Expression, int]]:
         self._check(root)
         for node in self._open:
             node.type = self._inference.substitute(node.type, to_dyn=True)
         if self._has_aggregates and "" in self._environment.validators:
-            self._watched.append(("", root))
+            self._watched.append(("", root, 1))
         return self._watched
 
     def _check(self, node: Expression) -> Type:
         node.type = type_ = self._checks[type(node)](node)
+        if type_.size > _LARGE:
+            self._budget.spend(type_.size)
         if type_.generic:
             self._open.append(node)
         return type_
+
+    def _check_shared(self, node: ast.Shared) -> Type:
+        if node not in self._shared:
+            self._shared.add(node)
+            self._issues.copies *= 2
+            self._check(node.original)
+            self._issues.copies //= 2
+        return node.original.type
 
     def _report(self, node: Expression, message: str) -> None:
         self._issues.report(node.offset, message)
@@ -205,7 +228,7 @@ class _Checker:
 
     def _overload(self, node: ast.Call) -> Type:
         if node.function in self._environment.validators:
-            self._watched.append((node.function, node))
+            self._watched.append((node.function, node, self._issues.copies))
         if node.function in {"_&&_", "_||_"}:
             return self._logic(node)
         arguments = [node.target, *node.arguments] if node.target is not None else node.arguments
@@ -213,7 +236,10 @@ class _Checker:
         result: Type | None = None
         found: list[Overload] = []
         inference = self._inference
-        for signature in self._environment.signatures(node.function, len(given), member=node.target is not None):
+        signatures = self._environment.signatures(node.function, len(given), member=node.target is not None)
+        size = sum([each.size for each in given])
+        self._budget.spend(1 + len(signatures) * (size if size > _LARGE else 1))
+        for signature in signatures:
             own = inference.result(signature, given)
             if own is None:
                 continue

@@ -68,11 +68,20 @@ class Compiler:
             ast.MapExpression: self._map,
             ast.StructExpression: self._struct,
             ast.Comprehension: self._comprehension,
+            ast.Shared: self._shared,
         }
+        self._closures: dict[ast.Shared, Closure] = {}
 
     def compile(self, node: Expression) -> Closure:
         """The closure of a node."""
         return self._compile[type(node)](node)
+
+    def _shared(self, node: ast.Shared) -> Closure:
+        """The closure that both uses share: their names mean the same, and one ends before the other begins."""
+        closure = self._closures.get(node)
+        if closure is None:
+            closure = self._closures[node] = self.compile(node.original)
+        return closure
 
     def _new_slot(self) -> int:
         self.slots += 1

@@ -5,9 +5,12 @@ Follows k8s.io/dynamic-resource-allocation `cel/compile.go` and, for 1.30, `stru
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webhook.budget import current
+from webhook.cel.cache import Cache
 from webhook.cel.declarations import Function, Library, Overload, StructType
 from webhook.cel.errors import CompileError, EvaluationError, ProgramError
 from webhook.cel.estimate import Bounds, CallEstimate, EstimatedNode
@@ -33,6 +36,7 @@ MAX_COST: Final = 1_000_000
 
 CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
 LIST_ATTRIBUTES: Final = "DRAListTypeAttributes"
+_RELEVANT: Final = frozenset({CONSUMABLE_CAPACITY, LIST_ATTRIBUTES})
 
 _NAMED_RESOURCES: Final = 30
 """The release whose selectors were over `attributes.string` and its like."""
@@ -72,7 +76,37 @@ class Selector(NamedTuple):
         return self.max_cost is not None and self.max_cost > MAX_COST
 
 
-@lru_cache(maxsize=2048)
+TOO_COMPLEX: Final = Refusal("too complex, exceeds cost limit")
+"""The refusal of a selector that can cost more than `MAX_COST`."""
+
+_ENTRY: Final = 400
+"""How many bytes a verdict takes beside its texts."""
+_verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
+
+
+def refusal_of(
+    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+) -> Refusal | None:
+    """Why the API server does not take a selector; None if it does.
+
+    Verdicts are kept, programs are not. The arguments are those of `compile_selector`.
+
+    Raises:
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    key = expression, release, gates & _RELEVANT, stored, current().is_offline
+    known = _verdicts.get(key)
+    if known is None:
+        found = compile_selector(expression, release, gates, stored=stored)
+        if isinstance(found, Selector):
+            known = TOO_COMPLEX if found.is_too_complex else True
+        else:
+            known = found
+        detail = known.detail if isinstance(known, Refusal) else ""
+        _verdicts.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
+    return known if isinstance(known, Refusal) else None
+
+
 def compile_selector(
     expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
 ) -> Selector | Refusal:
@@ -83,8 +117,11 @@ def compile_selector(
         release: The Kubernetes release, as the minor of 1.x, from 30 on.
         gates: The feature gates that are on; `CONSUMABLE_CAPACITY` and `LIST_ATTRIBUTES` matter.
         stored: Whether the selector is in the cluster already.
+
+    Raises:
+        BudgetExceededError: It is more work than the budget in force allows.
     """
-    relevant = gates & {CONSUMABLE_CAPACITY, LIST_ATTRIBUTES}
+    relevant = gates & _RELEVANT
     known = selector_environment(release, relevant, stored=stored)
     try:
         checked = known.check(expression)

@@ -7,6 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel import limits, types
+from webhook.budget import MAX_REPORT, current
 from webhook.cel.checker import check
 from webhook.cel.compiler import compile_program
 from webhook.cel.declarations import Library, Options, Overload, Signature, StructType
@@ -43,6 +44,10 @@ class Checked:
     root: Expression
     type: Type
     is_checked: bool
+
+
+def _issues(text: str) -> Issues:
+    return Issues(text, None if current().is_offline else MAX_REPORT)
 
 
 def _too_deep(text: str) -> CompileError:
@@ -194,7 +199,7 @@ class Environment:
             CompileError: The text is no expression.
         """
         try:
-            root = parse(text, self.macros, optional_syntax=self.optional_syntax)
+            root = parse(_issues(text), self.macros, current(), optional_syntax=self.optional_syntax)
         except RecursionError:
             raise _too_deep(text) from None
         return Checked(text, root, types.DYN, is_checked=False)
@@ -205,14 +210,14 @@ class Environment:
         Raises:
             CompileError: The text is no expression, or not a well-typed one; every error is listed.
         """
-        issues = Issues(text)
+        issues, budget = _issues(text), current()
         try:
-            root = parse(text, self.macros, optional_syntax=self.optional_syntax)
-            watched = check(root, self, issues)
+            root = parse(issues, self.macros, budget, optional_syntax=self.optional_syntax)
+            watched = check(root, self, issues, budget)
         except RecursionError:
             raise _too_deep(text) from None
         issues.raise_if_any()
-        for function, node in watched:
+        for function, node, issues.copies in watched:
             for validator in self.validators[function]:
                 validator.check(node, issues)
         issues.raise_if_any()

@@ -7,6 +7,7 @@ from typing import Final
 
 MAX_ISSUES: Final = 100
 _MAX_SNIPPET: Final = 16384
+_CUT: Final = " […]"
 NOWHERE: Final = -1
 _FIRST_WIDE: Final = "\x80"
 
@@ -36,16 +37,31 @@ class CompileError(CelError):
     """The text is not an expression of its environment: syntax, types, or a constant that cannot be.
 
     `str()` gives cel-go's report: for every issue `ERROR: <input>:line:column: message`, the line and a caret.
+
+    Args:
+        text: The expression.
+        issues: What is wrong.
+        hidden: How many issues there are beside these.
+        most: How many characters the report may have; None for any number.
     """
 
-    def __init__(self, text: str, issues: list[Issue], hidden: int = 0) -> None:
+    def __init__(self, text: str, issues: list[Issue], hidden: int = 0, most: int | None = None) -> None:
         self.text: Final = text
         self.issues: Final = sorted(issues, key=lambda issue: (issue.line, issue.column))
         lines = text.split("\n")
-        shown = [_display(issue, lines) for issue in self.issues]
+        shown: list[str] = []
+        size = 0
+        for issue in self.issues:
+            if most is not None and size > most:
+                hidden += len(self.issues) - len(shown)
+                break
+            shown.append(_display(issue, lines, _MAX_SNIPPET if most is None else (most - size) // 3))
+            if most is not None:
+                size += len(shown[-1])
         if hidden:
             shown.append(f"{hidden} more errors were truncated")
-        super().__init__("\n".join(shown))
+        report = "\n".join(shown)
+        super().__init__(report if most is None or len(report) <= most else report[:most] + _CUT)
 
 
 class ProgramError(CelError):
@@ -63,39 +79,39 @@ class CostLimitExceededError(CelError):
         super().__init__(message)
 
 
-class DeadlineExceededError(CelError):
-    """The deadline passed before the evaluation came to a value; nothing absorbs this one either."""
-
-    def __init__(self) -> None:
-        super().__init__("operation cancelled: the deadline has passed")
-
-
 class Issues:
     """Collects issues about one text.
 
     Args:
         text: The expression.
+        most: How many characters a report of the issues may have; None for any number.
+
+    Attributes:
+        copies: How often what is looked at stands in the tree; cel-go reports an issue for every copy.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most: int | None = None) -> None:
         self.text = text
+        self.copies = 1
+        self._most = most
         self.found: list[Issue] = []
         self._hidden = 0
 
     def report(self, offset: int, message: str) -> None:
         """Notes an issue; all after the hundredth are only counted."""
-        if len(self.found) == MAX_ISSUES:
-            self._hidden += 1
-            return
+        shown = min(self.copies, MAX_ISSUES - len(self.found))
+        self._hidden += self.copies - shown
+        if shown:
+            self.found += [self._issue(offset, message)] * shown
+
+    def _issue(self, offset: int, message: str) -> Issue:
         if offset == NOWHERE:
-            self.found.append(Issue(message, NOWHERE, -1, -1))
-            return
+            return Issue(message, NOWHERE, -1, -1)
         if not self.text:
             # cel-go finds no column where there is no text.
-            self.found.append(Issue(message, offset, 1, -1))
-            return
+            return Issue(message, offset, 1, -1)
         line_start = self.text.rfind("\n", 0, offset) + 1
-        self.found.append(Issue(message, offset, self.text.count("\n", 0, offset) + 1, offset - line_start))
+        return Issue(message, offset, self.text.count("\n", 0, offset) + 1, offset - line_start)
 
     def raise_if_any(self) -> None:
         """Raises what was noted.
@@ -104,12 +120,12 @@ class Issues:
             CompileError: At least one issue was reported.
         """
         if self.found:
-            raise CompileError(self.text, self.found, self._hidden)
+            raise CompileError(self.text, self.found, self._hidden, self._most)
 
 
-def _display(issue: Issue, lines: list[str]) -> str:
+def _display(issue: Issue, lines: list[str], widest: int) -> str:
     head = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
-    if issue.column < 0 or not 0 < issue.line <= len(lines) or len(lines[issue.line - 1]) > _MAX_SNIPPET:
+    if issue.column < 0 or not 0 < issue.line <= len(lines) or len(lines[issue.line - 1]) > widest:
         return head
     snippet = lines[issue.line - 1].replace("\t", " ")
     dots = "".join("．" if char >= _FIRST_WIDE else "." for char in snippet[: issue.column])  # noqa: RUF001  # cel-go's

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cel import ast, types
+from webhook.budget import current
 from webhook.cel.cost import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.estimate import MOST, ONE, UNKNOWN, Bounds, CallEstimate, EstimatedNode, fixed
 from webhook.cel.types import Kind
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from webhook.cel.environment import Checked, Environment
     from webhook.cel.types import Type
 
-DeclaredSize = "Callable[[EstimatedNode], Bounds | None]"
+_COPIED: Final = 32
+"""How much of a path is copied for a unit of work."""
 _FREE: Final = fixed(0)
 _STEP: Final = CallEstimate(ONE)
 _SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
@@ -64,6 +66,7 @@ class _Estimator:
     def __init__(self, environment: Environment, declared_size: Callable[[EstimatedNode], Bounds | None]) -> None:
         self._environment = environment
         self._declared_size = declared_size
+        self._budget = current()
         self._presence = fixed(environment.options.presence_test_cost)
         self._paths: dict[Expression, tuple[str, ...]] = {}
         self._sizes: dict[Expression, Bounds] = {}
@@ -78,7 +81,9 @@ class _Estimator:
             ast.MapExpression: self._map,
             ast.StructExpression: self._struct,
             ast.Comprehension: self._comprehension,
+            ast.Shared: self._shared,
         }
+        self._shared_costs: dict[ast.Shared, Bounds] = {}
 
     def cost(self, node: Expression) -> Bounds:
         return self._costs[type(node)](node)
@@ -128,6 +133,14 @@ class _Estimator:
 
     # -- nodes
 
+    def _shared(self, node: ast.Shared) -> Bounds:
+        cost = self._shared_costs.get(node)
+        if cost is None:
+            cost = self._shared_costs[node] = self.cost(node.original)
+            self._paths[node] = self._path(node.original)
+            self._copy_sizes(node, node.original)
+        return cost
+
     def _ident(self, node: ast.Ident) -> Bounds:
         local = self._locals.get(node.name)
         self._paths[node] = local.path if local is not None else (node.name,)
@@ -144,7 +157,9 @@ class _Estimator:
         cost = self.cost(node.operand)
         if node.operand.type.kind in _SELECTABLE:
             cost = cost.plus(ONE)
-        self._paths[node] = (*self._path(node.operand), node.field)
+        path = self._path(node.operand)
+        self._budget.spend(len(path) // _COPIED)
+        self._paths[node] = (*path, node.field)
         return cost
 
     def _call(self, node: ast.Call) -> Bounds:

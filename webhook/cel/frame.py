@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from webhook.cel.errors import CostLimitExceededError, DeadlineExceededError, EvaluationError
+from webhook.budget import DeadlineExceededError
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
 
 Frame = list[Any]
 Closure = Callable[[Frame], Any]

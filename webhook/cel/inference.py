@@ -10,6 +10,7 @@ from webhook.cel.types import Kind, Type
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webhook.budget import Budget
     from webhook.cel.declarations import Signature
 
 _ALWAYS_FIT = types.UNKNOWN_KINDS | {Kind.ERROR}
@@ -19,10 +20,16 @@ _COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
 class Inference:
-    """What the type parameters met so far stand for."""
+    """What the type parameters met so far stand for.
 
-    def __init__(self) -> None:
+    Args:
+        budget: Pays for each step: a few nested literals make types without end.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
         self._meanings: dict[Type, Type] = {}
+        self._changes: list[tuple[Type, Type | None]] = []
         self._made = 0
 
     def fresh(self) -> Type:
@@ -36,11 +43,22 @@ class Inference:
             return True
         if not (first.generic or second.generic):
             return self._agree(first, second)
-        before = self._meanings.copy()
+        self._changes.clear()
         if self._agree(first, second):
             return True
-        self._meanings = before
+        self._undo()
         return False
+
+    def _learn(self, parameter: Type, meaning: Type) -> None:
+        self._changes.append((parameter, self._meanings.get(parameter)))
+        self._meanings[parameter] = meaning
+
+    def _undo(self) -> None:
+        for parameter, meaning in reversed(self._changes):
+            if meaning is None:
+                del self._meanings[parameter]
+            else:
+                self._meanings[parameter] = meaning
 
     def result(self, signature: Signature, given: list[Type]) -> Type | None:
         """The type of a call's value, by what its arguments tell of the type parameters; None if they do not fit."""
@@ -66,16 +84,17 @@ class Inference:
 
     def _all_agree(self, first: list[Type], second: list[Type]) -> bool:
         """As `assignable`, for as many arguments of a call as it has parameters: all of them or nothing."""
-        before = self._meanings.copy()
+        self._changes.clear()
         if all(one is other or self._agree(one, other) for one, other in zip(first, second, strict=True)):
             return True
-        self._meanings = before
+        self._undo()
         return False
 
     def instantiate(self, type_: Type, made: dict[Type, Type]) -> Type:
         """The type with fresh parameters in the place of an overload's own."""
         if not type_.generic:
             return type_
+        self._budget.spend(1)
         if type_.kind is Kind.PARAMETER:
             if type_ not in made:
                 made[type_] = self.fresh()
@@ -86,6 +105,7 @@ class Inference:
         """The type with every parameter replaced by what it stands for; by `dyn`, if asked, where that is open."""
         if not type_.generic:
             return type_
+        self._budget.spend(2)
         if type_.kind is Kind.PARAMETER:
             meaning = self._meanings.get(type_)
             if meaning is not None:
@@ -113,6 +133,7 @@ class Inference:
         if first.kind is not second.kind or first.name != second.name:
             return False
         if first.kind in _COMPOSED:
+            self._budget.spend(1)
             return len(first.parameters) == len(second.parameters) and all(
                 map(self._agree, first.parameters, second.parameters)
             )
@@ -161,15 +182,18 @@ class Inference:
             if self._agree(type_, meaning):
                 general = most_general(type_, meaning)
                 if self._is_free_of(parameter, general):
-                    self._meanings[parameter] = general
+                    self._learn(parameter, general)
                 return True, True
             return False, True
         if self._is_free_of(parameter, type_):
-            self._meanings[parameter] = type_
+            self._learn(parameter, type_)
             return True, False
         return False, False
 
     def _is_free_of(self, parameter: Type, type_: Type) -> bool:
+        if not type_.generic:
+            return True
+        self._budget.spend(1)
         if parameter == type_:
             return False
         if type_.kind is Kind.PARAMETER:

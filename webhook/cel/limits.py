@@ -8,8 +8,6 @@ from typing import Final
 MAX_CODE_POINTS: Final = 100_000
 MAX_DEPTH: Final = 250
 MAX_RECOVERIES: Final = 30
-MAX_COPIED_NODES: Final = 20_000
-"""Macros such as `optMap` use an argument twice; nested, that would grow without end. This bound is our own."""
 MAX_ELEMENTS: Final = 10_000_000
 """The longest list or text that an expression may build; cel-go has no such bound, but joins lists without copying."""
 MAX_RANGE: Final = 1_000_000

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.cel import ast, limits
+from webhook.cel import ast
 
 if TYPE_CHECKING:
     from webhook.cel.ast import Expression
@@ -29,21 +29,15 @@ class MacroError(Exception):
         self.message = message
 
 
-class TooManyCopiesError(Exception):
-    """Nested macros that use their arguments twice grew out of bounds."""
-
-
 class Builder:
     """Makes the nodes of an expansion, all of which are reported at the macro's place.
 
     Args:
         offset: Where the macro call stands.
-        copied: How many nodes were copied so far in this text, a list of one number.
     """
 
-    def __init__(self, offset: int, copied: list[int]) -> None:
+    def __init__(self, offset: int) -> None:
         self.offset = offset
-        self._copied = copied
 
     def ident(self, name: str) -> ast.Ident:
         """A name."""
@@ -77,17 +71,9 @@ class Builder:
         """A comprehension; see `Comprehension` for what is passed on."""
         return ast.Comprehension(self.offset, shape=shape, range_=range_, parts=parts, **rest)
 
-    def copy(self, node: Expression) -> Expression:
-        """A copy of an argument that the expansion uses once more.
-
-        Raises:
-            TooManyCopiesError: Too much was copied in this text already.
-        """
-        for _ in ast.walk(node):
-            self._copied[0] += 1
-            if self._copied[0] > limits.MAX_COPIED_NODES:
-                raise TooManyCopiesError
-        return ast.copy(node)
+    def shared(self, node: Expression) -> ast.Shared:
+        """An argument that the expansion uses twice."""
+        return ast.Shared(node)
 
 
 ANY_ARITY: Final = -1

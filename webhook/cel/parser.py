@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel import ast, limits, literals
-from webhook.cel.errors import NOWHERE, Issues
+from webhook.cel.errors import NOWHERE
 from webhook.cel.lexer import END, tokenize
-from webhook.cel.macros import ANY_ARITY, Builder, MacroError, TooManyCopiesError
+from webhook.cel.macros import ANY_ARITY, Builder, MacroError
 from webhook.cel.tokens import StopParsingError, TokenStream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.cel.ast import Expression
+    from webhook.budget import Budget
+    from webhook.cel.errors import Issues
     from webhook.cel.macros import Macro
 
 RESERVED: Final = frozenset(
@@ -44,26 +46,40 @@ _IN_MAP: Final = frozenset({",", "}"})
 _COLON: Final = frozenset({":"})
 
 
-def parse(text: str, macros: Mapping[tuple[str, int, bool], Macro], *, optional_syntax: bool) -> Expression:
+_COST_OF_CHARACTERS: Final = 8
+"""How many characters are split into tokens for a unit of work."""
+_COST_OF_TOKEN: Final = 10
+"""What is spent for a token at once: to parse it, and to check, to estimate and to compile what comes of it."""
+_COST_OF_MACRO: Final = 100
+"""What is spent for the nodes that a macro adds."""
+
+
+def parse(
+    issues: Issues, macros: Mapping[tuple[str, int, bool], Macro], budget: Budget, *, optional_syntax: bool
+) -> Expression:
     """Parses an expression and expands its macros.
 
     Args:
-        text: The expression.
+        issues: Has the expression's text, and takes the errors.
         macros: Macros by name, number of arguments and whether they are called on a target.
+        budget: Pays for the work, that of all later steps included as far as it grows with the text.
         optional_syntax: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
 
     Raises:
         CompileError: The text is not an expression, or one beyond the limits.
+        BudgetExceededError: It is more work than the budget allows.
     """
-    issues = Issues(text)
+    text = issues.text
     if len(text) > limits.MAX_CODE_POINTS:
         issues.report(
             NOWHERE,
             f"expression code point size exceeds limit: size: {len(text)}, limit {limits.MAX_CODE_POINTS}",
         )
         issues.raise_if_any()
-    tokens = TokenStream(tokenize(text, issues), issues)
-    root = _Parser(tokens, issues, macros, optional_syntax=optional_syntax).start()
+    budget.spend(len(text) // _COST_OF_CHARACTERS)
+    tokens = tokenize(text, issues)
+    budget.spend(len(tokens.kinds) * _COST_OF_TOKEN)
+    root = _Parser(TokenStream(tokens, issues), issues, macros, budget, optional_syntax=optional_syntax).start()
     issues.raise_if_any()
     return root
 
@@ -74,18 +90,19 @@ class _Parser:
         tokens: TokenStream,
         issues: Issues,
         macros: Mapping[tuple[str, int, bool], Macro],
+        budget: Budget,
         *,
         optional_syntax: bool,
     ) -> None:
         self._tokens = tokens
         self._issues = issues
         self._macros = macros
+        self._budget = budget
         self._optional_syntax = optional_syntax
         self._expression_depth = 0
         self._relation_depth = 0
         self._calculation_depth = 0
         self._opening: tuple[int, frozenset[str]] = (-1, frozenset())
-        self._copied = [0]
 
     def start(self) -> Expression:
         try:
@@ -94,8 +111,6 @@ class _Parser:
                 self._tokens.mismatched(_END)
         except StopParsingError:
             return ast.Failed(0)
-        except TooManyCopiesError:
-            return self._report(NOWHERE, "expression is too large once its macros are expanded")
         return root
 
     def _report(self, offset: int, message: str) -> ast.Failed:
@@ -425,8 +440,9 @@ class _Parser:
         member = target is not None
         macro = self._macros.get((function, len(arguments), member)) or self._macros.get((function, ANY_ARITY, member))
         if macro is not None:
+            self._budget.spend(_COST_OF_MACRO)
             try:
-                expanded = macro.expand(Builder(offset, self._copied), target, arguments)
+                expanded = macro.expand(Builder(offset), target, arguments)
             except MacroError as error:
                 return self._report(error.offset, error.message)
             if expanded is not None:

@@ -39,15 +39,20 @@ class Type:
         kind: What the type is made of.
         name: Its name at run time, as `type(x)` gives it: `int`, `google.protobuf.Duration`, `kubernetes.Quantity`.
         parameters: The types of elements, keys and values, or of an opaque type's parameters.
+
+    Attributes:
+        generic: Whether there are type parameters in it.
+        size: How many types it is made of; a map from a type to the same type has twice that type's.
     """
 
-    __slots__ = ("_hash", "generic", "kind", "name", "parameters")
+    __slots__ = ("_hash", "generic", "kind", "name", "parameters", "size")
 
     def __init__(self, kind: Kind, name: str, parameters: tuple[Type, ...] = ()) -> None:
         self.kind: Final = kind
         self.name: Final = name
         self.parameters: Final = parameters
         self.generic: bool = kind is Kind.PARAMETER or any(each.generic for each in parameters)
+        self.size: int = 1 + sum(each.size for each in parameters)
         self._hash = hash((kind, name, parameters))
 
     def __eq__(self, other: object) -> bool:
@@ -99,25 +104,25 @@ TYPE: Final = Type(Kind.TYPE, "type")
 UINT: Final = Type(Kind.UINT, "uint")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def list_of(element: Type) -> Type:
     """The type of lists whose elements are of the given type."""
     return Type(Kind.LIST, "list", (element,))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def map_of(key: Type, value: Type) -> Type:
     """The type of maps from the given key type to the given value type."""
     return Type(Kind.MAP, "map", (key, value))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def optional_of(value: Type) -> Type:
     """The type of optional values of the given type."""
     return Type(Kind.OPAQUE, OPTIONAL_NAME, (value,))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def type_of(type_: Type) -> Type:
     """The type of the given type's own value, `type(int)` for `int`."""
     return Type(Kind.TYPE, "type", (type_,))
@@ -138,7 +143,7 @@ def struct(name: str) -> Type:
     return Type(Kind.STRUCT, name)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def parameter(name: str) -> Type:
     """A type parameter of an overload: `list(A)` is `list_of(parameter("A"))`."""
     return Type(Kind.PARAMETER, name)

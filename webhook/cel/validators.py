@@ -34,21 +34,27 @@ _EXEMPT: Final = frozenset({"format", "cel.@block"})
 
 
 def _check_aggregates(root: Expression, issues: Issues) -> None:
-    stack = [root]
-    lists: list[ast.ListExpression] = []
-    maps: list[ast.MapExpression] = []
+    stack = [(root, 1)]
+    lists: list[tuple[ast.ListExpression, int]] = []
+    maps: list[tuple[ast.MapExpression, int]] = []
+    shared = set()
     while stack:
-        node = stack.pop()
+        node, copies = stack.pop()
         if isinstance(node, ast.Call) and node.function in _EXEMPT:
             continue
         if isinstance(node, ast.ListExpression):
-            lists.append(node)
+            lists.append((node, copies))
         elif isinstance(node, ast.MapExpression):
-            maps.append(node)
-        stack.extend(node.children())
-    for each in lists:
+            maps.append((node, copies))
+        elif isinstance(node, ast.Shared):
+            if node in shared:
+                continue
+            shared.add(node)
+            copies *= 2
+        stack.extend((child, copies) for child in node.children())
+    for each, issues.copies in lists:
         _check_list(each, issues)
-    for entries in maps:
+    for entries, issues.copies in maps:
         _check_map(entries, issues)
 
 

@@ -77,11 +77,12 @@ def _mapping(name: str, *, flat: bool) -> Expander:
         variable = arguments[0]
         if not isinstance(variable, ast.Ident):
             raise MacroError(variable, f"{name}() variable name must be a simple identifier")
-        value = build.call("value", target=build.copy(target))
+        shared = build.shared(target)
+        value = build.call("value", target=shared)
         bound = binding(build, variable.name, value, arguments[1])
         return build.call(
             "_?_:_",
-            build.call("hasValue", target=target),
+            build.call("hasValue", target=shared),
             bound if flat else build.call("optional.of", bound),
             build.call("optional.none"),
         )

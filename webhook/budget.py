@@ -1,0 +1,136 @@
+"""The work that may be done for one review, or for one document offline, and until when.
+
+Selectors and patterns come from strangers, and compiling them takes time before any limit of an evaluation counts.
+Whatever is parsed, expanded, checked, estimated, compiled or searched spends units of the budget in force; a unit is
+about a microsecond. Functions that go through large values spend from it, too, and so does evaluation, beside the
+limits of its `Meter`.
+
+Put a budget in force for a review::
+
+    try:
+        with limited(Budget(INLINE, deadline)):
+            return answer(review)
+    except BudgetExceededError:
+        …   # more work than may be done here: do it again in a process that can be ended
+
+    with limited(Budget(REVIEW, deadline)):       # in that process
+        return answer(review)                     # or an error: the failure policy decides
+
+`deadline` is by `time.monotonic`, in seconds. After it `DeadlineExceededError` is raised, before it
+`BudgetExceededError` when the units are spent; nothing in the engine absorbs either. A budget that was exceeded stays
+so: all further work is refused at once.
+
+With `is_offline`, rules report an expression that exceeds the budget as a finding of its own, and compile errors show
+all that is wrong; else reports are cut (`MAX_REPORT`), since a review's answer must stay small.
+
+A budget belongs to one thread and its context (`contextvars`). Without one in force nothing is limited.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INLINE: Final = 10_000
+"""What a review may take beside others, on an event loop: some ten milliseconds."""
+REVIEW: Final = 2_000_000
+"""What a review may take in a process of its own."""
+DOCUMENT: Final = 10_000_000
+"""What a document may take offline, and a policy where it is loaded."""
+UNLIMITED: Final = 2**62
+MAX_REPORT: Final = 4096
+"""How many characters of a compile error a review keeps."""
+
+_STRIDE: Final = 1000
+"""How many units are spent between two looks at the clock."""
+
+
+class BudgetExceededError(Exception):
+    """There is more work than the budget allows."""
+
+    def __init__(self) -> None:
+        super().__init__("the object's expressions take more work than draguard allows")
+
+
+class DeadlineExceededError(Exception):
+    """The deadline passed before the work was done."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: the deadline has passed")
+
+
+class Budget:
+    """Units of work that may be spent, and until when.
+
+    Args:
+        units: How many.
+        deadline: When work ends, by `time.monotonic` in seconds; None for never.
+        is_offline: Whether what exceeds it becomes a finding, and errors are shown in full.
+    """
+
+    __slots__ = ("_reserve", "_share", "deadline", "is_offline")
+
+    def __init__(self, units: int = UNLIMITED, deadline: float | None = None, *, is_offline: bool = False) -> None:
+        self.deadline = deadline
+        self.is_offline = is_offline
+        self._share = 0
+        self._reserve = units
+
+    @property
+    def left(self) -> int:
+        """The units that may still be spent; less than 0 once it is exceeded."""
+        return self._share + self._reserve
+
+    def spend(self, units: int) -> None:
+        """Spends units; call it before the work.
+
+        Raises:
+            BudgetExceededError: There are not so many left.
+            DeadlineExceededError: The deadline has passed.
+        """
+        self._share -= units
+        if self._share < 0:
+            self._draw()
+
+    def _draw(self) -> None:
+        left = self.left
+        self._share, self._reserve = left, 0
+        if left < 0:
+            raise BudgetExceededError
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            self._share = -1
+            raise DeadlineExceededError
+        if left > _STRIDE:
+            self._share, self._reserve = _STRIDE, left - _STRIDE
+
+
+_NONE: Final = Budget(is_offline=True)
+_in_force: ContextVar[Budget] = ContextVar("budget", default=_NONE)
+
+current = _in_force.get
+"""Returns the budget in force."""
+
+
+def work(units: int) -> None:
+    """Spends units of the budget in force.
+
+    Raises:
+        BudgetExceededError: There are not so many left.
+        DeadlineExceededError: The deadline has passed.
+    """
+    _in_force.get().spend(units)
+
+
+@contextmanager
+def limited(budget: Budget) -> Iterator[Budget]:
+    """Puts a budget in force for what is done within the `with` block."""
+    token = _in_force.set(budget)
+    try:
+        yield budget
+    finally:
+        _in_force.reset(token)
