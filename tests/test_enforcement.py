@@ -260,7 +260,7 @@ class TestFailures:
         options = Options(policies=load([policy(validations=[long] * 10), binding()]))
         soon = Call("validate", deadline=time.monotonic() + 0.1)
         done = answer(json.dumps(asked(POD)).encode(), soon, options)
-        assert b"the policies took longer than the webhook's timeout allows" in done.body
+        assert b"the expressions took longer than the webhook's timeout allows" in done.body
         assert done.record is not None
         assert done.record.decision == "failed"
 

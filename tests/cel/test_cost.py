@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cel import EXTENSIONS, cost_of
+from webhook.budget import DeadlineExceededError
 from webhook.cel import (
     CostLimitExceededError,
-    DeadlineExceededError,
     Environment,
     EvaluationError,
     Function,

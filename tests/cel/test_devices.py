@@ -10,7 +10,15 @@ import pytest
 from tests.conformance.recorded import FILES, Case
 from webhook.api.selectors import cel_selector
 from webhook.cel import EvaluationError
-from webhook.cel.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, Refusal, Selector, compile_selector
+from webhook.cel.devices import (
+    CONSUMABLE_CAPACITY,
+    LIST_ATTRIBUTES,
+    MAX_COST,
+    Refusal,
+    Selector,
+    compile_selector,
+    refusal_of,
+)
 from webhook.schema import Target
 
 if TYPE_CHECKING:
@@ -163,8 +171,8 @@ def test_named_resources_of_1_30(expression: str, reason: str) -> None:
     assert judged(expression, 30) == reason
 
 
-def test_a_selector_is_compiled_once() -> None:
-    assert compile_selector("true", 36) is compile_selector("true", 36)
+def test_what_is_wrong_with_a_selector_is_found_once() -> None:
+    assert refusal_of("1 + 1", 36) is refusal_of("1 + 1", 36)
 
 
 @pytest.mark.parametrize(

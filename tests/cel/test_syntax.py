@@ -214,11 +214,6 @@ def test_size_is_bounded() -> None:
     assert report(" " * size).startswith(f"ERROR: <input>:-1:0: {expected}")
 
 
-def test_what_macros_copy_is_bounded() -> None:
-    text = "a" + ".optMap(x, x)" * 30
-    assert report(text, EVERYTHING) == "ERROR: <input>:-1:0: expression is too large once its macros are expanded"
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [

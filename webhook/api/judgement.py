@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from webhook import formats
 from webhook.api import gates, warned
@@ -25,6 +25,7 @@ from webhook.api.versions import (
     served,
     target,
 )
+from webhook.budget import DOCUMENT, Budget, limited
 from webhook.problem import BAD_REQUEST, Path, Problem, invalid, quoted, refused
 from webhook.schema import (
     CREATE,
@@ -81,8 +82,27 @@ def judge(
         namespace_labels: The namespace's labels.
         decoded: Whether an API server has decoded the object: a field that is unknown here is then one of another
             release, not a mistake, a status is one that it has set, every gate may be on there, and it knows the
-            namespace.
+            namespace. The budget is then the review's, while offline each document has its own.
     """
+    given = _Given(kubernetes, subresource, feature_gates, namespace_labels, decoded)
+    if decoded:
+        return _judge(obj, old, given)
+    with limited(Budget(DOCUMENT, is_offline=True)):
+        return _judge(obj, old, given)
+
+
+class _Given(NamedTuple):
+    """How an object is judged, see :func:`judge`."""
+
+    kubernetes: str | None
+    subresource: str
+    feature_gates: Mapping[str, bool] | None
+    namespace_labels: Mapping[str, str] | None
+    decoded: bool
+
+
+def _judge(obj: object, old: object, given: _Given) -> list[Problem]:
+    kubernetes, subresource, feature_gates, namespace_labels, decoded = given
     stated = release_of(kubernetes) if kubernetes else None
     if not isinstance(obj, dict):
         return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]

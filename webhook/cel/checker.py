@@ -12,8 +12,8 @@ from webhook.cel.values import UInt
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.cel.ast import Expression
     from webhook.budget import Budget
+    from webhook.cel.ast import Expression
     from webhook.cel.declarations import Overload
     from webhook.cel.environment import Environment
     from webhook.cel.errors import Issues

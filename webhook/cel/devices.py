@@ -98,10 +98,7 @@ def refusal_of(
     known = _verdicts.get(key)
     if known is None:
         found = compile_selector(expression, release, gates, stored=stored)
-        if isinstance(found, Selector):
-            known = TOO_COMPLEX if found.is_too_complex else True
-        else:
-            known = found
+        known = found if isinstance(found, Refusal) else not found.is_too_complex or TOO_COMPLEX
         detail = known.detail if isinstance(known, Refusal) else ""
         _verdicts.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
     return known if isinstance(known, Refusal) else None

@@ -6,8 +6,8 @@ import copy
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.cel import limits, types
 from webhook.budget import MAX_REPORT, current
+from webhook.cel import limits, types
 from webhook.cel.checker import check
 from webhook.cel.compiler import compile_program
 from webhook.cel.declarations import Library, Options, Overload, Signature, StructType

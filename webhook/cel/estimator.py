@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.cel import ast, types
 from webhook.budget import current
+from webhook.cel import ast, types
 from webhook.cel.cost import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.estimate import MOST, ONE, UNKNOWN, Bounds, CallEstimate, EstimatedNode, fixed
 from webhook.cel.types import Kind

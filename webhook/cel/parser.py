@@ -13,8 +13,8 @@ from webhook.cel.tokens import StopParsingError, TokenStream
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.cel.ast import Expression
     from webhook.budget import Budget
+    from webhook.cel.ast import Expression
     from webhook.cel.errors import Issues
     from webhook.cel.macros import Macro
 

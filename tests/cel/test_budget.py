@@ -1,0 +1,244 @@
+"""The work that compiling may take: whatever a stranger writes, it is counted before it is done."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+import webhook
+from webhook.admission.decisions import Options, decide
+from webhook.admission.record import Call, Record
+from webhook.api.judgement import judge
+from webhook.budget import (
+    INLINE,
+    MAX_REPORT,
+    REVIEW,
+    Budget,
+    BudgetExceededError,
+    DeadlineExceededError,
+    current,
+    limited,
+    work,
+)
+from webhook.cel import Environment
+from webhook.cel.devices import compile_selector, refusal_of
+from webhook.cel.ext import OPTIONALS
+
+SECONDS_PER_UNIT = 20e-6
+"""Twenty times what a unit takes on an idle machine; tests run beside others."""
+MAX_CHARACTERS = 10 * 1024
+
+
+def chain(start: str, link: str, end: str) -> str:
+    """As many links as the parser's depth and a selector's length allow."""
+    count = min(240, (MAX_CHARACTERS - len(start) - len(end)) // len(link))
+    return start + link * count + end
+
+
+def nest(before: str, inner: str, after: str, end: str = "") -> str:
+    count = min(200, (MAX_CHARACTERS - len(inner) - len(end)) // len(before + after))
+    return before * count + inner + after * count + end
+
+
+def bindings(value: str, first: str = "[]") -> str:
+    """Each name stands for a value that holds the name before it twice."""
+    text, before = f"cel.bind(n0, {first}, ", "n0"
+    for number in range(1, 200):
+        name = f"n{number}"
+        text += f"cel.bind({name}, {value.replace('$', before)}, "
+        before = name
+    return f"{text}true{')' * 200}"
+
+
+ATTACKS = {
+    "optMap": chain("optional.of(1)", ".optMap(x, x)", ".hasValue()"),
+    "optMap in twenty": "optional.of(1)" + ".optMap(x, x)" * 20 + ".hasValue()",
+    "optFlatMap": chain("optional.of(1)", ".optFlatMap(x, optional.of(x))", ".hasValue()"),
+    "optMap of optMap": nest("optional.of(1).optMap(x, ", "x", ")", ".hasValue()"),
+    "optMap in the target": nest("optional.of(", "1", ").optMap(x, x)", ".hasValue()"),
+    "map": chain("[1]", ".map(x, x)", ".size() > 0"),
+    "map with a filter": chain("[1]", ".map(x, x > 0, x)", ".size() > 0"),
+    "filter": chain("[1]", ".filter(x, true)", ".size() > 0"),
+    "all in all": nest("[1].all(x, ", "true", ")"),
+    "exists in exists": nest("[[1]].exists(x, ", "true", ")"),
+    "exists_one": nest("[1].exists_one(x, ", "true", ")"),
+    "transformList": chain("[1]", ".transformList(i, v, v)", ".size() > 0"),
+    "transformMap": chain("{1: 2}", ".transformMap(k, v, v)", ".size() > 0"),
+    "transformMapEntry": chain("{1: 2}", ".transformMapEntry(k, v, {k: v})", ".size() > 0"),
+    "sortBy": chain("[1]", ".sortBy(x, x)", ".size() > 0"),
+    "bind": nest("cel.bind(x, [1], ", "true", ")"),
+    "bind in its value": nest("cel.bind(x, ", "true", ", x)"),
+    "lists of lists": nest("[", "1", "]", " == []"),
+    "lists of nothing": nest("[", "", "]", " == []"),
+    "lists beside lists": f"[{','.join(['[]'] * 3000)}].size() > 0",
+    "maps that double": bindings("{$: $}", "{1: 1}"),
+    "empty maps that double": bindings("{$: $}"),
+    "lists that double": bindings("[$, $]"),
+    "optionals that double": bindings("optional.of([$, $])"),
+    "types of open lists": bindings("[$, [$]]"),
+    "values that double": bindings("$ + $", "[1]"),
+    "paths": bindings("$.a.a.a.a.a.a.a", "device.attributes"),
+    "dyn": nest("dyn(", "true", ")"),
+    "type": nest("type(", "1", ")", " == int"),
+    "string": nest("string(", "1", ")", " == '1'"),
+    "ternary": chain("", "true ? 1 : ", "1") + " == 1",
+    "parentheses": nest("(", "true", ")"),
+    "not": "!" * 10000 + "true",
+    "minus": "-" * 9990 + "(1) > 0",
+    "sum": chain("1", " + 1", " > 0"),
+    "conjunction": " && ".join(["true"] * 1200),
+    "comparisons": " && ".join(["1 < 2.0"] * 900),
+    "index": chain("dyn([])", "[0]", " == 1"),
+    "selections": " && ".join(["device.attributes" + ".a" * 200] * 20),
+    "optional selections": chain("device.attributes", ".?a", ".hasValue()"),
+    "digits": f"{'9' * 10000} > 0",
+    "fraction": f"0.{'9' * 10000} > 0.0",
+    "exponent": f"1e{'9' * 9000} > 0.0",
+    "negative exponent": f"1e-{'9' * 9000} == 0.0",
+    "hexadecimal": f"0x{'f' * 10000} > 0",
+    "syntax errors": "$ " * 5000,
+    "unfinished strings": '"""\\q ' * 1600,
+    "undeclared": " && ".join(["x.y == 1"] * 800),
+    "undeclared and doubled": "optional.of(y)" + ".optMap(x, x)" * 30 + ".hasValue()",
+    "mixed lists and doubled": "optional.of([1, 'a'])" + ".optMap(x, x)" * 30 + ".hasValue()",
+    "format": f"'{'%s' * 3000}'.format([{','.join(['1'] * 1000)}]) == ''",
+    "format of lists": f"'%s'.format([{'[' * 200}1{']' * 200}]) == ''",
+    "duration": f"duration('{'1h' * 4000}') > duration('1h')",
+    "timestamp": f"timestamp('{'1' * 9000}') > timestamp('2000-01-01T00:00:00Z')",
+    "quantity": f"quantity('1e{'9' * 9000}').isInteger()",
+    "semver": f"semver('{'1.' * 4000}1') == semver('1.0.0')",
+}
+SELECTORS = pytest.mark.parametrize("expression", ATTACKS.values(), ids=ATTACKS.keys())
+
+
+def claim(expressions: list[str], kind: str = "ResourceClaim") -> dict[str, Any]:
+    requests = [
+        {"name": f"r{number}", "exactly": {"deviceClassName": "c", "selectors": [{"cel": {"expression": each}}]}}
+        for number, each in enumerate(expressions)
+    ]
+    spec: dict[str, Any] = {"devices": {"requests": requests}}
+    if kind == "ResourceClaimTemplate":
+        spec = {"spec": spec}
+    elif kind == "DeviceClass":
+        spec = {"selectors": [{"cel": {"expression": each}} for each in expressions]}
+    metadata = {"name": "a"} if kind == "DeviceClass" else {"name": "a", "namespace": "b"}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+KINDS = pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate", "DeviceClass"])
+
+
+@SELECTORS
+def test_compiling_takes_no_longer_than_what_it_spends(expression: str) -> None:
+    assert len(expression) <= MAX_CHARACTERS
+    budget = Budget(REVIEW)
+    began = time.monotonic()
+    with limited(budget):
+        try:
+            compile_selector(expression, 36)
+        except BudgetExceededError:
+            assert budget.left < 0
+    spent = REVIEW - max(budget.left, 0)
+    assert time.monotonic() - began < 0.1 + spent * SECONDS_PER_UNIT
+
+
+@SELECTORS
+def test_an_expression_beyond_the_budget_is_left_at_once(expression: str) -> None:
+    began = time.monotonic()
+    with limited(Budget(200)) as budget, pytest.raises(BudgetExceededError):
+        compile_selector(f"{expression} && {expression}", 31)
+    assert budget.left < 0
+    assert time.monotonic() - began < 1
+
+
+@SELECTORS
+def test_a_report_for_a_review_is_short(expression: str) -> None:
+    with limited(Budget(REVIEW)):
+        try:
+            refusal = refusal_of(expression, 36)
+        except BudgetExceededError:
+            return
+    assert refusal is None or len(refusal.detail) < MAX_REPORT + 100
+
+
+@SELECTORS
+def test_after_the_deadline_nothing_is_compiled(expression: str) -> None:
+    with limited(Budget(deadline=time.monotonic())), pytest.raises(DeadlineExceededError):
+        compile_selector(expression, 36)
+
+
+@pytest.mark.parametrize("count", [1, 10, 14, 240])
+def test_what_a_macro_uses_twice_is_compiled_once(count: int) -> None:
+    with limited(Budget()) as budget:
+        before = budget.left
+        compile_selector("optional.of(1)" + ".optMap(x, x)" * count + ".hasValue()", 36)
+    assert before - budget.left < 1000 * (count + 1)
+
+
+def test_what_a_macro_uses_twice_is_evaluated_twice() -> None:
+    program = Environment([OPTIONALS]).compile(
+        "optional.of(1).optMap(x, x + 1).optMap(x, x + 1).optMap(x, x * 2).value()"
+    )
+    assert program.evaluate({}) == 6
+
+
+def test_an_exceeded_budget_stays_so() -> None:
+    budget = Budget(10)
+    budget.spend(10)
+    for _ in range(2):
+        with pytest.raises(BudgetExceededError):
+            budget.spend(1)
+    assert budget.left < 0
+
+
+def test_a_budget_is_in_force_within_its_block_only() -> None:
+    before = current()
+    with limited(Budget(5)) as budget:
+        assert current() is budget
+        work(3)
+        assert budget.left == 2
+    assert current() is before
+
+
+# -- what becomes of a review, and of a document
+
+HEAVY = [ATTACKS["empty maps that double"], *(f"{number} > 0 && {ATTACKS['comparisons']}" for number in range(30))]
+
+
+@KINDS
+def test_a_review_beyond_its_budget_is_decided_by_the_failure_policy(kind: str) -> None:
+    obj = claim(HEAVY, kind)
+    request = {"uid": "1", "operation": "CREATE", "object": obj, "resource": {}, "kind": {}, "userInfo": {}}
+    for fail_open in (False, True):
+        record = Record("validate")
+        began = time.monotonic()
+        with limited(Budget(INLINE)):
+            response = decide(request, Call("validate", fail_open=fail_open), Options(), record)
+        assert time.monotonic() - began < 1
+        assert response["allowed"] is fail_open
+        assert "take more work than a review may" in record.message
+
+
+@KINDS
+def test_offline_each_expression_beyond_the_budget_is_a_finding(kind: str) -> None:
+    expression = ATTACKS["empty maps that double"]
+    found = webhook.validate(claim(["true", expression, "1 == 1"], kind))
+    assert [problem.reason for problem in found] == ["BudgetExceeded", "BudgetExceeded"]
+    assert "selectors" in found[0].field
+    assert "was not checked" in found[0].message
+
+
+def test_a_later_document_has_a_budget_of_its_own() -> None:
+    webhook.validate(claim([ATTACKS["empty maps that double"]]))
+    assert webhook.validate(claim(["device.driver == 'budget'"])) == []
+
+
+def test_a_review_that_a_cache_knows_costs_nothing() -> None:
+    obj = claim([ATTACKS["comparisons"]])
+    with limited(Budget(REVIEW)) as budget:
+        judge(obj, decoded=True)
+        left = budget.left
+        judge(obj, decoded=True)
+        assert budget.left == left
