@@ -1,69 +1,181 @@
-"""Reviews that take long are answered beside the others, and in time."""
+"""Reviews that take long are answered beside the others, in processes that end in time."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-import threading
+import os
+import re
 import time
-import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.serving import SOON, eventually, serving
+from tests.serving import SOON, Served, eventually, serving
 from webhook.admission import Answer, Call, Options, answer
-from webhook.admission.record import Record
-from webhook.server import Adapter, create_app
+from webhook.admission.record import Found, Record
+from webhook.server import Adapter, Forks, Heavy, create_app
+from webhook.server.http.framing import LENGTHS, Task, read_answer, read_task, write_answer, write_task
 from webhook.server.http.heavy import Weights
+from webhook.server.http.inline import ExceededError, Inline
 from webhook.server.http.probes import make_pages
+from webhook.server.http.turns import Turns
 
-HEAVY = b"x" * 200_000
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# The processes that these tests fork run no code that could wait for a lock of another test's thread.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
+SIZE = 200_000
 LIGHT = b"{}"
 
 
-class Review:
-    """Answers heavy reviews once it is let, all others and those that are late at once.
+def heavy(what: str) -> bytes:
+    """Make a body that is heavy by its length, and says what is to be done."""
+    return what.encode().ljust(SIZE)
 
-    Args:
-        cost: What policies cost.
-    """
 
-    def __init__(self, cost: int = 0) -> None:
-        self.let = threading.Event()
-        self.begun = threading.Semaphore(0)
-        self.threads: list[int] = []
-        self._cost = cost
+def review(body: bytes, call: Call) -> Answer:
+    """Do what a body says, and tell in which process; what is late is answered at once."""
+    text = str(os.getpid())
+    match (b"late" if call.is_late else body.strip()).split():
+        case [b"late"]:
+            text = "late"
+        case [b"sleep", seconds]:
+            time.sleep(float(seconds))
+        case [b"spin"]:
+            while True:
+                pass
+        case [b"spin", b"in", b"C"]:
+            re.match("(a+)+$", "a" * 60 + "b")
+        case [b"grow", size]:
+            text += " " * (len(b"x" * int(size)) % 2)
+        case [b"fail"]:
+            raise SystemExit
+    return Answer(200, text.encode(), "text/plain", Record(call.endpoint))
 
-    def __call__(self, body: bytes, call: Call) -> Answer:
-        late = call.deadline is not None and time.monotonic() >= call.deadline
-        self.threads.append(threading.get_ident())
-        if body == HEAVY and not late:
-            self.begun.release()
-            assert self.let.wait(SOON)
-        record = Record(call.endpoint, cost=self._cost)
-        return Answer(200, b"late" if late else b"in time", "text/plain", record)
+
+class Files:
+    """Policies that change."""
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.followed = 0
+
+    def follow(self) -> None:
+        self.followed += 1
+
+    def review(self, body: bytes, call: Call) -> Answer:
+        told = review(body, call)
+        return told._replace(body=b"followed %d times" % self.followed)
+
+
+@contextmanager
+def judging(
+    review: Callable[[bytes, Call], Answer] = review, files: Files | None = None, limit: int = 8
+) -> Iterator[tuple[Served, Heavy]]:
+    files = files or Files()
+    forks = Forks(review, files.follow, lambda: files.generation)
+    beside = Heavy(forks, limit)
+    try:
+        with serving(create_app(review, heavy=beside)) as served:
+            yield served, beside
+    finally:
+        forks.close()
 
 
 def test_others_are_answered_while_a_heavy_one_is() -> None:
-    review = Review()
-    with serving(create_app(review)) as served, ThreadPoolExecutor(1) as client:
-        heavy = client.submit(served.post, "/validate", HEAVY)
-        assert review.begun.acquire(timeout=SOON)
-        assert served.post("/validate", LIGHT) == (200, b"in time")
+    with judging() as (served, beside), ThreadPoolExecutor(1) as client:
+        waiting = client.submit(served.post, "/validate", heavy("sleep 0.4"))
+        assert eventually(lambda: beside.waiting == 1)
+        assert served.post("/validate", LIGHT) == (200, b"%d" % os.getpid())
         assert served.get("/healthz")[0] == 200
-        review.let.set()
-        assert heavy.result() == (200, b"in time")
+        assert beside.waiting == 1
+        status, told = waiting.result()
+    assert status == 200
+    assert int(told) != os.getpid()
 
 
-def test_the_failure_policy_answers_in_time_what_is_not_answered_yet() -> None:
-    review = Review()
-    observed = []
-    app = create_app(review, observe=lambda record, seconds: observed.append((record.endpoint, seconds < 1)))
-    with serving(app) as served:
-        assert served.post("/mutate?timeout=1s", HEAVY) == (200, b"late")
-        review.let.set()
-        assert served.post("/mutate?timeout=10s", HEAVY) == (200, b"in time")
-    assert observed[0] == ("mutate", True)
+@pytest.mark.parametrize("endless", ["spin", "spin in C", "sleep 60"])
+def test_a_process_ends_with_its_review_at_the_deadline(endless: str) -> None:
+    with judging() as (served, beside), ThreadPoolExecutor(1) as client:
+        _, first = served.post("/validate", heavy("sleep 0"))
+        started = time.monotonic()
+        waiting = client.submit(served.post, "/mutate?timeout=2s", heavy(endless))
+        assert eventually(lambda: beside.ended == 1)  # after half a second it no longer delays what is soon done
+        _, second = served.post("/validate", heavy("sleep 0"))
+        assert time.monotonic() - started < 1.5
+        assert waiting.result() == (200, b"late")
+        assert time.monotonic() - started < 2
+        assert eventually(lambda: beside.ended == 2)
+        assert not {int(first), int(second)} & {os.getpid()}
+        assert eventually(lambda: not alive(int(first)))
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_one_that_takes_longer_than_most_is_answered_nevertheless() -> None:
+    with judging() as (served, beside):
+        assert served.post("/validate?timeout=10s", heavy("sleep 0.8"))[1].isdigit()
+        assert beside.ended == 1
+
+
+@pytest.mark.parametrize("what", ["fail", "grow 900000000"])
+def test_a_process_that_breaks_down_takes_no_other_review_with_it(what: str) -> None:
+    with judging() as (served, _):
+        assert served.post("/validate", heavy(what)) == (200, b"late")
+        assert served.post("/validate", heavy("sleep 0"))[1].isdigit()
+
+
+def test_a_process_that_has_grown_makes_room() -> None:
+    with judging() as (served, beside):
+        _, first = served.post("/validate", heavy("grow 100000000"))
+        _, second = served.post("/validate", heavy("sleep 0"))
+        assert int(first) != int(second)
+        assert beside.ended == 0
+
+
+def test_new_policies_reach_it() -> None:
+    files = Files()
+    with judging(files.review, files) as (served, _):
+        assert served.post("/validate", heavy("sleep 0")) == (200, b"followed 0 times")
+        files.generation += 1
+        assert served.post("/validate", heavy("sleep 0")) == (200, b"followed 1 times")
+        assert served.post("/validate", heavy("sleep 0")) == (200, b"followed 1 times")
+
+
+def test_what_has_no_room_is_answered_by_the_failure_policy_and_others_as_ever() -> None:
+    with judging(limit=2) as (served, beside), ThreadPoolExecutor(6) as clients:
+        first = clients.submit(served.post, "/validate", heavy("sleep 0.4"))
+        assert eventually(lambda: beside.waiting == 1)
+        others = [clients.submit(served.post, "/validate", heavy("sleep 0")) for _ in range(4)]
+        assert sorted(other.result()[1] for other in others)[-2:] == [b"late", b"late"]
+        assert served.post("/validate", LIGHT)[0] == 200
+        assert first.result()[1].isdigit()
+
+
+def test_all_processes_end_with_the_server() -> None:
+    with judging() as (served, beside), ThreadPoolExecutor(1) as client:
+        _, first = served.post("/validate", heavy("sleep 0"))
+        waiting = client.submit(served.post, "/validate?timeout=1s", heavy("sleep 60"))
+        assert eventually(lambda: beside.waiting == 1)
+        assert alive(int(first))
+        assert waiting.result() == (200, b"late")
+    assert eventually(lambda: not alive(int(first)))
+
+
+def test_without_such_processes_all_are_answered_on_the_event_loop() -> None:
+    with serving(create_app(review)) as served:
+        assert served.post("/validate", heavy("sleep 0")) == (200, b"%d" % os.getpid())
 
 
 @pytest.mark.parametrize("admits", [False, True])
@@ -78,70 +190,94 @@ def test_a_review_that_comes_too_late_is_not_begun(*, admits: bool) -> None:
     assert late.record.decision == "failed"
 
 
-def test_what_would_wait_for_long_goes_elsewhere() -> None:
-    review = Review()
-    app = Adapter(review, make_pages(tuple), body_limit=1 << 20, bodies_limit=1 << 20, heavy_limit=2)
-    with serving(app) as served, ThreadPoolExecutor(2) as clients:
-        waiting = [clients.submit(served.post, "/validate", HEAVY) for _ in range(2)]
-        assert eventually(lambda: app.waiting == 2)
-        assert served.post("/validate", HEAVY)[0] == 503
-        assert served.post("/validate", LIGHT)[0] == 200
-        review.let.set()
-        assert [each.result() for each in waiting] == [(200, b"in time")] * 2
-        assert served.post("/validate", HEAVY)[0] == 200
+class TestInline:
+    @pytest.fixture
+    def inline(self) -> Iterator[Inline]:
+        inline = Inline(review)
+        inline.watch()
+        yield inline
+        inline.unwatch()
+
+    def test_what_takes_too_long_is_interrupted(self, inline: Inline) -> None:
+        for _ in range(3):
+            with pytest.raises(ExceededError):
+                asyncio.run(self._answered(inline, b"spin"))
+        assert asyncio.run(self._answered(inline, b"")).status == 200
+
+    def test_nothing_else_is(self, inline: Inline) -> None:
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            assert asyncio.run(self._answered(inline, b"")).status == 200
+
+    async def _answered(self, inline: Inline, body: bytes) -> Answer:
+        return inline.answer(body, Call("validate"), ("a", 1))
 
 
-class Request(dict[str, object]):
-    """A request that can be seen to be forgotten."""
+class TestTurns:
+    def test_one_from_each_in_turn(self) -> None:
+        turns = Turns[str]()
+        for item in ("a1", "a2", "a3", "b1", "c1"):
+            turns.put((item[0],), 1.0, item)
+        told = []
+        while turns:
+            told.append(turns.pop())
+            turns.charge((told[-1][0],), 1.0)
+        assert sorted(told[:3]) == ["a1", "b1", "c1"]
+        assert told[3:] == ["a2", "a3"]
 
-
-def test_nothing_is_kept_of_what_has_been_answered() -> None:
-    kept: list[weakref.ref[Request]] = []
-
-    def review(body: bytes, call: Call) -> Answer:
-        request = Request(object="x" * len(body))
-        kept.append(weakref.ref(request))
-        return Answer(200, b"in time", "text/plain", Record(call.endpoint, request=request))
-
-    with serving(create_app(review)) as served:
-        assert served.post("/validate", HEAVY) == (200, b"in time")
-        assert eventually(lambda: kept[0]() is None)
-
-
-def test_those_that_wait_count_as_memory() -> None:
-    review = Review()
-    app = Adapter(review, make_pages(tuple), body_limit=1 << 20, bodies_limit=300_000)
-    with serving(app) as served, ThreadPoolExecutor(1) as client:
-        heavy = client.submit(served.post, "/validate", HEAVY)
-        assert review.begun.acquire(timeout=SOON)
-        assert app.held == len(HEAVY)
-        assert served.post("/validate", HEAVY)[0] == 503
-        assert served.post("/validate", LIGHT)[0] == 200
-        review.let.set()
-        assert heavy.result()[0] == 200
-        assert eventually(lambda: app.held == 0)
-
-
-def test_one_that_was_too_late_to_begin_is_not_begun_later() -> None:
-    review = Review()
-    app = create_app(review)
-    with serving(app) as served, ThreadPoolExecutor(1) as client:
-        first = client.submit(served.post, "/validate", HEAVY)
-        assert review.begun.acquire(timeout=SOON)
-        assert served.post("/validate?timeout=1s", HEAVY) == (200, b"late")
-        assert app.waiting == 1
-        review.let.set()
-        assert first.result() == (200, b"in time")
-        assert served.post("/validate", HEAVY) == (200, b"in time")
-    assert len(review.threads) == 3  # one each: the event loop has answered the late one, and the thread passed it over
-
-
-def test_small_reviews_are_heavy_after_some_that_cost_policies_much() -> None:
-    review = Review(cost=1_000_000)
-    with serving(create_app(review)) as served:
+    def test_whoever_comes_anew_is_next_but_saves_nothing_up(self) -> None:
+        turns = Turns[str]()
+        for item in ("a1", "a2", "b1"):
+            turns.put((item[0],), 1.0, item)
         for _ in range(2):
-            assert served.post("/validate", LIGHT)[0] == 200
-    assert len(set(review.threads)) == 2
+            turns.charge((turns.pop()[0],), 5.0)
+        turns.put(("c",), 1.0, "c1")
+        turns.put(("b",), 1.0, "b2")
+        assert turns.pop() in {"a2", "c1", "b2"}
+
+    def test_clients_come_before_their_connections(self) -> None:
+        turns = Turns[str]()
+        for number in range(8):
+            turns.put(("a", number), 1.0, f"a{number}")
+        turns.charge(("a", turns.pop()), 1.0)
+        turns.put(("b", 9), 1.0, "b")
+        turns.charge(("a", turns.pop()), 1.0)
+        assert "b" in {turns.pop(), turns.pop()}
+
+    def test_the_shortest_of_equals_comes_first_and_the_longest_is_dropped(self) -> None:
+        turns = Turns[str]()
+        for seconds, item in ((2.0, "b"), (1.0, "a"), (3.0, "c")):
+            turns.put((item,), seconds, item)
+        assert (turns.drop(), turns.pop(), len(turns)) == ("c", "a", 1)
+
+
+def test_an_answer_is_read_as_it_was_written() -> None:
+    request = {"uid": "a", "operation": "CREATE", "object": {"kind": "Pod", "metadata": {"name": "x"}}, "dryRun": True}
+    record = Record("validate", "denied", request, [Found("enum", "", "deny")], message="no", cost=7)
+    for each in (record, Record("mutate"), None):
+        written = write_answer(Answer(200, b"body", "text/plain", each), is_last=True)
+        head, body = LENGTHS.unpack(written[: LENGTHS.size])
+        read, is_last = read_answer(written[LENGTHS.size : LENGTHS.size + head], written[-body:])
+        assert (read.status, read.body, read.content_type, is_last) == (200, b"body", "text/plain", True)
+        if each is None:
+            assert read.record is None
+            continue
+        assert read.record is not None
+        for name in (
+            "uid",
+            "operation",
+            "kind",
+            "resource",
+            "namespace",
+            "name",
+            "user",
+            "dry_run",
+            "found",
+            "message",
+        ):
+            assert getattr(read.record, name) == getattr(each, name), name
+    written = write_task(Task("mutate", None, 1.5), b"body")
+    assert read_task(written[LENGTHS.size :]) == Task("mutate", None, 1.5)
 
 
 def test_how_heavy_others_were_is_forgotten() -> None:
@@ -154,3 +290,16 @@ def test_how_heavy_others_were_is_forgotten() -> None:
         weights.learn(10_000, 100)
     assert not weights.is_heavy(10_000)
     assert weights.is_heavy(1_000_000)
+
+
+def test_bodies_that_come_in_beside_heavy_reviews_count_as_memory() -> None:
+    forks = Forks(review)
+    beside = Heavy(forks)
+    app = Adapter(review, make_pages(tuple), body_limit=1 << 20, bodies_limit=SIZE, heavy=beside)
+    with serving(app) as served, ThreadPoolExecutor(1) as client:
+        waiting = client.submit(served.post, "/validate", heavy("sleep 0.4"))
+        assert eventually(lambda: app.held == SIZE)
+        assert served.post("/validate", LIGHT)[0] == 200
+        assert waiting.result(SOON)[0] == 200
+        assert eventually(lambda: app.held == 0)
+    forks.close()

@@ -63,10 +63,16 @@ def _serve(arguments: Namespace) -> int:
     answering = followed(arguments)
     configure(arguments.log_format, arguments.log_level)
 
+    def review(body: bytes, call: admission.Call) -> admission.Answer:
+        return admission.answer(body, call, answering.value)
+
     host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
     try:
-        clients = _clients(arguments)
         with ExitStack() as stack:
+            # Before there are keys, threads and connections, of which those that judge heavy reviews need none.
+            forks = server.Forks(review, answering.follow, lambda: answering.generation)
+            stack.callback(forks.close)
+            clients = _clients(arguments)
             manager = stack.enter_context(managed(arguments))
             certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
             metered = None
@@ -74,7 +80,8 @@ def _serve(arguments: Namespace) -> int:
                 metered = Metered(log, certificate, answering, arguments.kubernetes_version)
             monitoring = metered or Monitoring(log)
             app = server.create_app(
-                lambda body, call: admission.answer(body, call, answering.value),
+                review,
+                heavy=server.Heavy(forks),
                 observe=monitoring.reviewed,
                 refused=monitoring.refused,
                 unready=(lambda: faults(answering)) if arguments.on_broken_policies == "unready" else tuple,

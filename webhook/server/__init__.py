@@ -4,8 +4,8 @@
 Needs uvicorn, uvloop, httptools and Flask, so import this package only where something is served.
 
 A request comes into a process (:mod:`webhook.server.process`), through TLS (:mod:`webhook.server.tls`) and a connection
-with deadlines and bounds to the application that answers reviews itself, heavy ones in a thread, and leaves the rest to
-Flask (:mod:`webhook.server.http`); :mod:`webhook.server.monitoring` tells of it.
+with deadlines and bounds to the application that answers reviews itself, heavy ones in a process that can be ended, and
+leaves the rest to Flask (:mod:`webhook.server.http`); :mod:`webhook.server.monitoring` tells of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from webhook.server.errors import ServerError
 from webhook.server.http.adapter import BODY_LIMIT, Adapter
+from webhook.server.http.heavy import Heavy
 from webhook.server.http.probes import make_pages
+from webhook.server.process.forks import Forks
 from webhook.server.process.reloading import Reloaded, UnusableError
 from webhook.server.process.running import SHUTDOWN_DELAY, Plain, serve
 from webhook.server.tls.certificate import Certificate
@@ -31,6 +33,8 @@ __all__ = [
     "Adapter",
     "Certificate",
     "Clients",
+    "Forks",
+    "Heavy",
     "Plain",
     "Reloaded",
     "ServerError",
@@ -49,14 +53,16 @@ def create_app(
     refused: Callable[[int], None] = lambda _status: None,
     unready: Callable[[], Iterable[str]] = tuple,
     body_limit: int = BODY_LIMIT,
+    heavy: Heavy | None = None,
 ) -> Adapter:
     """Make the application: ``POST /validate``, ``POST /mutate``, ``GET /healthz``, ``GET /readyz``.
 
     ``/validate/fail`` and ``/validate/ignore`` state what is answered if answering fails, as does ``/mutate/…``.
 
     Args:
-        review: Answers the body of a request, given how the webhook was called. Heavy ones are answered in a thread;
-            after the call's deadline it must answer by the failure policy at once.
+        review: Answers the body of a request, given how the webhook was called. After the call's deadline it must
+            answer by the failure policy at once.
+        heavy: Answers heavy reviews in processes that can be ended; None leaves them, too, to the event loop.
         observe: Told of each answered review, and how many seconds that took, waiting included.
         refused: Told of each request that is refused before it is reviewed, and the answer's status.
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
@@ -70,5 +76,6 @@ def create_app(
         unready=unready,
         body_limit=body_limit,
         bodies_limit=max(_BODIES_LIMIT, body_limit),
+        heavy=heavy,
     )
     return app

@@ -1,7 +1,7 @@
 """Answers HTTP requests on the event loop: reviews by a plain function, everything else by a WSGI application.
 
-A review takes microseconds, so it is called inline unless it is heavy; what is bounded is what happens before: how long
-a body is, how much memory bodies take that are still coming in or wait, and how long a review has waited for its turn.
+A review takes microseconds, so it is answered on the event loop, by turns, unless it is heavy, or found to be. Bounded
+are also how long a body is, how much memory bodies take that are coming in or wait, and how long a review has waited.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from webhook.admission import Call
-from webhook.server.http.heavy import Beside, FullError, Weights
+from webhook.admission import Call, MalformedReviewError
+from webhook.admission.requests import parse_head
+from webhook.server.http.heavy import FullError, Job, Weights
+from webhook.server.http.inline import ExceededError, Inline
 from webhook.server.http.pages import CLOSE, Incoming, Page, Pages, RefusedError, refusal
 
 if TYPE_CHECKING:
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
     from webhook.admission import Answer, Endpoint, Record
+    from webhook.server.http.heavy import Heavy
     from webhook.server.http.pages import Scope
+    from webhook.server.http.turns import Key
 
 BODY_LIMIT = 6 << 20
 """Twice the 3 MiB that an API server takes of a request: the review of an update holds the old object and the new."""
@@ -31,8 +35,6 @@ PATIENCE = 0.25
 """The share of its caller's timeout that a review may wait for its turn."""
 LENIENCE = 0.8
 """The share of its caller's timeout after which the failure policy answers; the rest is for the network."""
-HEAVY_LIMIT = 16
-"""How many heavy reviews may wait; those that come then go to another replica."""
 
 _SMALL = 1 << 16
 _DEFAULT_TIMEOUT = 10.0  # of a webhook that states none (admissionregistration/v1 defaults.go)
@@ -55,8 +57,8 @@ class Adapter(Pages):
     """An ASGI application of a review function and a WSGI application.
 
     Args:
-        review: Answers the body of a review, given how the webhook was called. It may be called in a thread, too, and
-            after the call's deadline must answer by the failure policy at once.
+        review: Answers the body of a review, given how the webhook was called. After the call's deadline it must answer
+            by the failure policy at once.
         observe: Told of each answered review on the event loop, and how many seconds that took, waiting included.
         refused: Told of each request that is refused before it is reviewed, and the answer's status.
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
@@ -64,7 +66,7 @@ class Adapter(Pages):
         body_limit: The longest body that is read, in bytes.
         bodies_limit: How many bytes all bodies that are coming in, and those of heavy reviews that wait, may take
             together; small ones are taken anyway.
-        heavy_limit: How many heavy reviews may wait for their turn.
+        heavy: Answers heavy reviews; None lets all be answered on the event loop, however long they take.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Adapter(Pages):
         unready: Callable[[], Iterable[str]] = tuple,
         body_limit: int,
         bodies_limit: int,
-        heavy_limit: int = HEAVY_LIMIT,
+        heavy: Heavy | None = None,
     ) -> None:
         super().__init__(pages, body_limit=body_limit, refused=refused)
         self._review = review
@@ -85,17 +87,13 @@ class Adapter(Pages):
         self._unready = unready
         self._bodies_limit = bodies_limit
         self._weights = Weights()
-        self._beside = Beside(review, heavy_limit)
+        self.heavy = heavy
+        self.inline = Inline(review)
         self.stopping = False
         """Whether the whole webhook is about to end, so that requests should go elsewhere."""
         self.held = 0
         """How many bytes the bodies have that are coming in, or wait as heavy reviews."""
         self._told_at = float("-inf")
-
-    @property
-    def waiting(self) -> int:
-        """How many heavy reviews wait for their answer."""
-        return self._beside.waiting
 
     def reasons(self) -> Iterator[str]:
         """Say why requests should go elsewhere, if they should."""
@@ -119,24 +117,40 @@ class Adapter(Pages):
             raise self.too_large()
         body = await self.read(incoming)
         timeout, arrived = _timeout(scope), scope["state"]["arrived"]
-        if (waited := time.monotonic() - arrived) > PATIENCE * timeout:
-            raise RefusedError(self._overloaded(f"the review has waited for {waited:.1f} s"))
+        key: Key = scope["state"]["client"], scope["client"]
         deadline = arrived + LENIENCE * timeout
         call = Call(*asked, deadline)
-        if self._weights.is_heavy(len(body)):
-            self.held += len(body)
-            try:
-                answer = await self._beside.answer(body, call, deadline)
-            except FullError as error:
-                raise RefusedError(self._overloaded("too many heavy reviews are waiting")) from error
-            finally:
-                self.held -= len(body)
+        if self.heavy and self._weights.is_heavy(len(body)):
+            answer = await self._beside(body, call, deadline, key)
         else:
-            answer = self._review(body, call)
+            await self.inline.turn(key, self._weights.seconds(len(body)))
+            if (waited := time.monotonic() - arrived) > PATIENCE * timeout:
+                raise RefusedError(self._overloaded(f"the review has waited for {waited:.1f} s"))
+            try:
+                answer = self.inline.answer(body, call, key)
+            except ExceededError:
+                answer = await self._beside(body, call, deadline, key, is_long=True)
         if answer.record is not None:
             self._observe(answer.record, time.monotonic() - arrived)
             self._weights.learn(len(body) or 1, answer.record.cost)
         return Page(answer.status, [(b"content-type", answer.content_type.encode("latin-1"))], answer.body)
+
+    async def _beside(self, body: bytes, call: Call, deadline: float, key: Key, *, is_long: bool = False) -> Answer:
+        """Answer a heavy review, by the failure policy if that takes too long or too many wait."""
+        late = call._replace(deadline=time.monotonic())
+        if self.heavy is None:
+            return self._review(body, late)
+        client, connection = key
+        job = Job(body, call, deadline, (client, _tenant(body), connection), self._weights.seconds(len(body)))
+        self.held += len(body)
+        try:
+            return await self.heavy.answer(job, is_long=is_long)
+        except (FullError, TimeoutError) as error:
+            if isinstance(error, FullError):
+                self._tell("too many heavy reviews are waiting: the failure policy answers")
+            return self._review(body, late)
+        finally:
+            self.held -= len(body)
 
     async def read(self, incoming: Incoming) -> bytes:
         """Read a body.
@@ -169,11 +183,23 @@ class Adapter(Pages):
         On it an API server asks again within the webhook's timeout (client-go ``rest/with_retry.go``), over a new
         connection and so perhaps another replica; after that its ``failurePolicy`` decides.
         """
+        self._tell(f"answering 503: {reason}")
+        return refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, CLOSE)
+
+    def _tell(self, what: str) -> None:
         now = time.monotonic()
         if now - self._told_at > 1:  # once a second: a log line for each would add to the load
             self._told_at = now
-            _log.warning("overloaded, answering 503: %s", reason)
-        return refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, CLOSE)
+            _log.warning("overloaded, %s", what)
+
+
+def _tenant(body: bytes) -> str:
+    """Return whose object a review is about: that of a namespace, or else of a user."""
+    try:
+        request = parse_head(body).get("request", {})
+    except MalformedReviewError:
+        return ""
+    return str(request.get("namespace") or request.get("userInfo", {}).get("username", ""))
 
 
 def _timeout(scope: Scope) -> float:

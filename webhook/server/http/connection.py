@@ -152,6 +152,7 @@ class Connection(HttpToolsProtocol):
             return
         if self._clients is not None:
             self._refusal = self._clients.refusal(transport.get_extra_info("peercert"), self.client)
+        self.app_state["client"] = self._name(transport)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -237,6 +238,11 @@ class Connection(HttpToolsProtocol):
     def _close_if_silent(self) -> None:
         if not (self._received or self._requests):
             self.transport.close()
+
+    def _name(self, transport: asyncio.Transport) -> str:
+        """Return what tells clients apart: the name that a certificate vouches for, or the address."""
+        certificate = transport.get_extra_info("peercert") if self._clients is not None else None
+        return f"certificate {certificate['subject']}" if certificate else self.client[0] if self.client else ""
 
     def _watch(self) -> None:
         """Set the deadline of what is waited for now; a request that came in one piece needs none."""

@@ -199,6 +199,7 @@ class Server(uvicorn.Server):
         try:
             super().run(sockets or [self._listener, *beside])
         finally:
+            self._app.inline.unwatch()
             self._ended.set()
 
     def stop(self, delay: float) -> None:
@@ -233,9 +234,11 @@ class Server(uvicorn.Server):
         ]
         if self._beside:
             await self._startup_beside(*self._beside)
-        # Beside a thread at work the loop has its turn after 1 ms, not 5: of small reviews beside heavy ones, half are
-        # answered within 5 ms instead of 10 (of those on one thread, within 60).
+        # Beside a thread that reads policies the loop has its turn after 1 ms, not 5.
         sys.setswitchinterval(0.001)
+        if self._app.heavy:
+            self._app.heavy.start()
+            self._app.inline.watch()
         if self._chores:
             threading.Thread(target=self._do_chores, name="chores", daemon=True).start()
         self.started = True
@@ -265,6 +268,8 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
         for connection in (*self.server_state.connections, *self._beside_state.connections):
             connection.transport.abort()
+        if self._app.heavy:
+            self._app.heavy.stop()
         await asyncio.wait(closed, timeout=self._limits.handshake_seconds)
 
     async def on_tick(self, counter: int) -> bool:

@@ -1,0 +1,58 @@
+"""Attacks on a running webhook, with an ordinary client beside each: nothing that anybody sends may stop its service.
+
+``python -m tests.attacks`` prints the table. Each module here that has an ``ATTACK``, or several by name, is found by
+being there. An attack runs in a process of its own, so that it takes no time of the client's whose time is measured.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.attacks.target import Target
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What somebody does to the webhook, and what must hold meanwhile.
+
+    Args:
+        text: What is done.
+        run: Does it; returns what else was found wrong, if anything.
+        slowest: Seconds within which each review of the ordinary client is answered.
+        growth: Bytes by which the memory of all processes together may grow.
+        seconds: For how long it is done.
+        anew: Whether the ordinary client opens a connection for each of its reviews.
+        slices: Whether it sends a ResourceSlice of 200 KB now and then, too, which must be admitted within its timeout.
+        options: More options of ``draguard serve``.
+    """
+
+    text: str
+    run: Callable[[Target], list[str]]
+    slowest: float = 0.5
+    growth: int = 100 * MIB
+    seconds: float = 8.0
+    anew: bool = False
+    slices: bool = False
+    options: tuple[str, ...] = ()
+
+
+@cache
+def attacks() -> Mapping[str, Attack]:
+    """Return all attacks by the names of their modules."""
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        attack = getattr(importlib.import_module(f"{__name__}.{module.name}"), "ATTACK", None)
+        if isinstance(attack, Attack):
+            found[module.name] = attack
+        elif attack is not None:
+            found.update({f"{module.name}-{name}": each for name, each in attack.items()})
+    return found

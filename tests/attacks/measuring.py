@@ -1,0 +1,238 @@
+"""Runs an attack on a webhook of its own, and measures what an ordinary client sees meanwhile."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from tests.attacks import MIB, attacks
+from tests.attacks.target import DRA, JSON, TIMEOUT, Target, review, trusting
+from tests.processes import certificate, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.attacks import Attack
+
+CHART_LIMIT = 512 * MIB
+"""The memory that the chart lets the webhook have."""
+ORDINARY = review(
+    "ResourceClaim",
+    "resourceclaims",
+    {
+        "apiVersion": DRA,
+        "kind": "ResourceClaim",
+        "metadata": {"name": "ordinary", "namespace": "team"},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}},
+    },
+    namespace="team",
+    userInfo={"username": "alice"},
+)
+SLICE = review(
+    "ResourceSlice",
+    "resourceslices",
+    {
+        "apiVersion": DRA,
+        "kind": "ResourceSlice",
+        "metadata": {"name": "node-1", "annotations": {"padding": "x" * 190_000}},
+        "spec": {
+            "driver": "gpu.example.com",
+            "nodeName": "node-1",
+            "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": f"gpu-{number}", "attributes": {"index": {"int": number}}} for number in range(64)],
+        },
+    },
+    namespace="",
+    userInfo={"username": "system:serviceaccount:drivers:gpu"},
+)
+
+
+@dataclass
+class Measured:
+    """What was seen beside an attack.
+
+    Args:
+        seconds: How long each review of the ordinary client took.
+        faults: What went wrong with its reviews, with probes, or with the attack.
+        probes: How many probes were answered.
+        before: The memory of all processes before the attack, in bytes.
+        most: The most that it was.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    probes: int = 0
+    before: int = 0
+    most: int = 0
+
+    @property
+    def growth(self) -> int:
+        """By how many bytes memory has grown."""
+        return self.most - self.before
+
+    def verdict(self, attack: Attack) -> str:
+        """Say what does not hold; empty if all does."""
+        wrong = self.faults[:3]
+        if not self.seconds or not self.probes:
+            wrong.append("nothing was measured")
+        elif max(self.seconds) > attack.slowest:
+            wrong.append(f"a review took {max(self.seconds):.2f} s, not {attack.slowest} s at most")
+        if self.growth > attack.growth:
+            wrong.append(f"memory grew by {self.growth // MIB} MiB, not {attack.growth // MIB} MiB at most")
+        if self.most > CHART_LIMIT:
+            wrong.append(f"memory was {self.most // MIB} MiB")
+        return "; ".join(wrong)
+
+
+def measure(name: str, directory: Path) -> Measured:
+    """Run an attack by its name.
+
+    Args:
+        name: It.
+        directory: Where to put certificates and logs; empty.
+    """
+    attack = attacks()[name]
+    certificate(directory)
+    ca = (directory / "ca.crt").read_text(encoding="ascii")
+    measured = Measured()
+    with serving(directory, "--monitoring-port", "0", *attack.options) as server:
+        (monitoring,) = re.findall(r"metrics and probes on http://\S+?:(\d+)\b", server.log)
+        target = Target(server.port, int(monitoring), ca, math.inf)
+        with _until_end(lambda: _ask(target, measured, attack)):
+            time.sleep(1)  # warm
+        measured.seconds.clear()
+        measured.before = measured.most = _memory(server.process.pid)
+        with (
+            _until_end(lambda: _ask(target, measured, attack)),
+            _until_end(lambda: _probe(target, measured)),
+            _until_end(lambda: _weigh(server.process.pid, measured)),
+            _until_end(lambda: _slice(target, measured) if attack.slices else time.sleep(0.05)),
+        ):
+            measured.faults += _attacked(name, target, directory, attack.seconds)
+        if "Traceback" in server.log:
+            measured.faults.append(server.log[server.log.index("Traceback") :][:2000])
+    return measured
+
+
+def _attacked(name: str, target: Target, directory: Path, seconds: float) -> list[str]:
+    command = [sys.executable, "-m", "tests.attacks", "--attack", name, str(target.port), str(target.monitoring)]
+    done = subprocess.run(
+        [*command, str(directory / "ca.crt"), str(seconds)], capture_output=True, text=True, timeout=120, check=False
+    )
+    return json.loads(done.stdout) if done.returncode == 0 else [f"the attack failed: {done.stderr[-1000:]}"]
+
+
+@contextmanager
+def _until_end(work: Callable[[], None]) -> Iterator[None]:
+    """Do something again and again, in a thread, until the block ends."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.is_set():
+            work()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+_kept = threading.local()
+
+
+def _ask(target: Target, measured: Measured, attack: Attack) -> None:
+    """Send an ordinary review."""
+    connection = getattr(_kept, "connection", None)
+    started = time.monotonic()
+    try:
+        if connection is None or attack.anew:
+            connection = _kept.connection = http.client.HTTPSConnection(
+                "127.0.0.1", target.port, timeout=5, context=trusting(target.ca)
+            )
+        connection.request("POST", f"/validate?{TIMEOUT}", ORDINARY, JSON)
+        response = connection.getresponse()
+        answer = response.read()
+        if response.status != http.client.OK or not json.loads(answer)["response"]["allowed"]:
+            measured.faults.append(f"an ordinary review was answered {response.status}: {answer[:200]!r}")
+    except (OSError, http.client.HTTPException) as error:
+        measured.faults.append(f"an ordinary review was not answered: {error!r}")
+        if connection:
+            connection.close()
+        _kept.connection = None
+    taken = time.monotonic() - started
+    measured.seconds.append(taken)
+    if attack.anew and connection:
+        connection.close()
+    time.sleep(max(0.0, 0.05 - taken))
+
+
+def _slice(target: Target, measured: Measured) -> None:
+    """Send an ordinary ResourceSlice, of a length that makes it a heavy review."""
+    connection = target.connection()
+    with suppress(OSError, http.client.HTTPException):
+        connection.request("POST", f"/validate?{TIMEOUT}", SLICE, JSON)
+        response = connection.getresponse()
+        answer = response.read()
+        if response.status != http.client.OK or not json.loads(answer)["response"]["allowed"]:
+            measured.faults.append(f"a ResourceSlice was answered {response.status}: {answer[:200]!r}")
+    connection.close()
+    time.sleep(0.3)
+
+
+def _probe(target: Target, measured: Measured) -> None:
+    """Ask as kubelet does, over a new connection each time."""
+    try:
+        with socket.create_connection(("127.0.0.1", target.monitoring), 1) as connection:
+            connection.settimeout(1)
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            answer = connection.recv(100)
+        if not answer.startswith(b"HTTP/1.1 200 "):
+            measured.faults.append(f"a probe was answered {answer!r}")
+        measured.probes += 1
+    except OSError as error:
+        measured.faults.append(f"a probe was not answered: {error!r}")
+    time.sleep(0.2)
+
+
+def _weigh(pid: int, measured: Measured) -> None:
+    measured.most = max(measured.most, _memory(pid))
+    time.sleep(0.05)
+
+
+def _memory(pid: int) -> int:
+    """Return the memory of a process and those below it, what they share counted once."""
+    total = 0
+    with suppress(OSError):
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+        total = int(re.findall(r"^Pss:\s+(\d+) kB", rollup, re.MULTILINE)[0]) << 10
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children = (task / "children").read_text(encoding="ascii")
+            total += sum(_memory(int(child)) for child in children.split())
+    return total
+
+
+def row(name: str, measured: Measured, verdict: str) -> str:
+    """Write a line of the table."""
+    p50, most = (median(measured.seconds), max(measured.seconds)) if measured.seconds else (0.0, 0.0)
+    failed = sum("probe" in fault for fault in measured.faults)
+    figures = f"{p50 * 1000:6.1f} {most * 1000:8.1f} {failed:7} {measured.growth / MIB:8.1f}"
+    return f"{name:28} {figures}  {verdict or 'holds'}"
+
+
+HEAD = f"{'attack':28} {'p50 ms':>6} {'max ms':>8} {'probes':>7} {'MiB':>8}  verdict"
+"""The head of the table: the ordinary client's times, probes that failed, and how memory has grown."""

@@ -1,0 +1,69 @@
+"""Selectors that take long to compile: macros in macros, and patterns; as they are, and padded to heavy reviews."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.attacks import MIB, Attack
+from tests.attacks.target import claim, padded, repeated
+
+if TYPE_CHECKING:
+    from tests.attacks.target import Target
+
+CONNECTIONS = 8
+
+
+def optional_maps(number: int) -> bytes:
+    """Make a claim whose selectors expand to thousands of nodes each."""
+    text = f"optional.of({number})" + "".join(f".optMap(x{at}, x{at})" for at in range(10)) + ".hasValue()"
+    return claim(f"{text} || {number} == {at}" for at in range(96))
+
+
+def patterns(number: int) -> bytes:
+    """Make a claim whose patterns RE2 takes long to compile."""
+    return claim(f"''.matches('(?i)\\\\pL{{{300 - at}}}{number}')" for at in range(32))
+
+
+def nested(number: int) -> bytes:
+    """Make a claim with macros in macros."""
+    text = "[1].all(a, [1].all(b, [1].all(c, [1].exists(d, [1].exists(e, [1].map(f, f).size() == 1)))))"
+    return claim(f"{text} || {number} == {at}" for at in range(200))
+
+
+def _macros(target: Target) -> list[str]:
+    target.flood(repeated(optional_maps), connections=CONNECTIONS)
+    return []
+
+
+def _patterns(target: Target) -> list[str]:
+    target.flood(repeated(patterns), connections=CONNECTIONS)
+    return []
+
+
+def _nested(target: Target) -> list[str]:
+    target.flood(repeated(nested), connections=CONNECTIONS, path="/validate/ignore")
+    return []
+
+
+def _padded(target: Target) -> list[str]:
+    bodies = repeated(lambda number: padded(optional_maps(number) if number % 2 else patterns(number), 100_000))
+    target.flood(bodies, connections=CONNECTIONS)
+    return []
+
+
+def _kept(target: Target) -> list[str]:
+    def one(number: int) -> bytes:
+        deep = "optional.of(1)" + "".join(f".optMap(y{at}, y{at})" for at in range(9)) + ".hasValue()"
+        return claim([f"{deep} || {number} == 1" if number % 2 else f"''.matches('(?i)\\\\pL{{200}}{number}')"])
+
+    target.flood((one(number) for number in range(400)), connections=2)
+    return []
+
+
+ATTACK = {
+    "macros": Attack("claims with 96 selectors of ten optMap each", _macros),
+    "patterns": Attack("claims with patterns that RE2 takes long to compile", _patterns),
+    "nested": Attack("claims with macros in macros", _nested),
+    "padded": Attack("the same, padded to heavy reviews", _padded, slices=True),
+    "kept": Attack("200 selectors and 200 patterns, each another", _kept, growth=60 * MIB, seconds=30),
+}

@@ -1,0 +1,156 @@
+"""The webhook as an attacker sees it: sockets, requests, and bodies that are worth sending."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+JSON = {"Content-Type": "application/json"}
+TIMEOUT = "timeout=5s"
+DRA = "resource.k8s.io/v1"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running webhook, for some time.
+
+    Args:
+        port: Where it takes reviews.
+        monitoring: Where it answers probes.
+        ca: The authority of its certificate, in PEM.
+        end: When to stop, in seconds of ``time.monotonic()``.
+        source: The address to connect from.
+    """
+
+    port: int
+    monitoring: int
+    ca: str
+    end: float
+    source: str = "127.0.0.1"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is time to stop."""
+        return time.monotonic() >= self.end
+
+    def plain(self, port: int | None = None, source: str = "") -> socket.socket:
+        """Return a TCP connection."""
+        return socket.create_connection(("127.0.0.1", port or self.port), 10, (source or self.source, 0))
+
+    def tls(self, source: str = "") -> ssl.SSLSocket:
+        """Return a TLS connection."""
+        return trusting(self.ca).wrap_socket(self.plain(source=source), server_hostname="127.0.0.1")
+
+    def connection(self, source: str = "") -> http.client.HTTPSConnection:
+        """Return an HTTP connection."""
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self.port, timeout=30, context=trusting(self.ca), source_address=(source or self.source, 0)
+        )
+
+    def flood(
+        self, bodies: Iterable[bytes], *, connections: int = 1, path: str = "/validate", source: str = ""
+    ) -> list[tuple[int, bytes]]:
+        """Send bodies over some connections until time is over, or they are; return statuses and answers."""
+        waiting, lock, answers = iter(bodies), threading.Lock(), list[tuple[int, bytes]]()
+
+        def client() -> None:
+            connection = self.connection(source)
+            while not self.is_over:
+                with lock:
+                    body = next(waiting, None)
+                if body is None:
+                    break
+                try:
+                    connection.request("POST", f"{path}?{TIMEOUT}", body, JSON)
+                    response = connection.getresponse()
+                    answers.append((response.status, response.read()[:2000]))
+                except (OSError, http.client.HTTPException):
+                    connection.close()
+            connection.close()
+
+        together(*[client] * connections)
+        return answers
+
+    def crowd(self, count: int, open_one: Callable[[], socket.socket]) -> list[socket.socket]:
+        """Open many connections and keep them; those that are refused are opened again once, later."""
+        kept = []
+        for _ in range(count):
+            with suppress(OSError):
+                kept.append(open_one())
+            if self.is_over:
+                break
+        return kept
+
+    def rest(self) -> None:
+        """Wait until time is over."""
+        time.sleep(max(0.0, self.end - time.monotonic()))
+
+
+def together(*works: Callable[[], object]) -> None:
+    """Do some things at the same time."""
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def trusting(ca: str) -> ssl.SSLContext:
+    """Return settings that trust an authority."""
+    return ssl.create_default_context(cadata=ca)
+
+
+def review(kind: str, resource: str, obj: dict[str, Any], **request: Any) -> bytes:
+    """Write a review of the creation of an object."""
+    group, _, version = obj["apiVersion"].rpartition("/")
+    asked = {
+        "uid": "an-attack",
+        "kind": {"group": group, "version": version, "kind": kind},
+        "resource": {"group": group, "version": version, "resource": resource},
+        "operation": "CREATE",
+        "namespace": "tenant",
+        "userInfo": {"username": "mallory"},
+        "object": obj,
+        **request,
+    }
+    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+def claim(expressions: Iterable[str], metadata: dict[str, Any] | None = None, **spec: Any) -> bytes:
+    """Write the review of a claim with some selectors."""
+    selectors = [{"cel": {"expression": expression}} for expression in expressions]
+    requests = [
+        {"name": f"r{number}", "exactly": {"deviceClassName": "gpu", "selectors": selectors[at : at + 32]}}
+        for number, at in enumerate(range(0, len(selectors) or 1, 32))
+    ]
+    made = {
+        "apiVersion": DRA,
+        "kind": "ResourceClaim",
+        "metadata": {"name": "gpu", "namespace": "tenant", **(metadata or {})},
+        "spec": {"devices": {"requests": requests}, **spec},
+    }
+    return review("ResourceClaim", "resourceclaims", made)
+
+
+def repeated(make: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Make bodies without end, each by its number."""
+    number = 0
+    while True:
+        yield make(number)
+        number += 1
+
+
+def padded(body: bytes, size: int) -> bytes:
+    """Make a review longer, by spaces."""
+    return body + b" " * max(0, size - len(body))

@@ -1,0 +1,93 @@
+"""How reviews and their answers are written between this process and those that judge heavy ones: data, never code."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from webhook.admission import Answer, Record
+from webhook.admission.record import Found
+
+if TYPE_CHECKING:
+    from webhook.admission import Endpoint
+
+LENGTHS: Final = struct.Struct("!II")
+"""What comes first: the length of a head, and that of the body after it."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+
+
+class Task(NamedTuple):
+    """How a review is to be answered.
+
+    Args:
+        endpoint: As of :class:`webhook.admission.Call`.
+        fail_open: The same.
+        end: When the answer must be there, in seconds of ``time.monotonic()``.
+    """
+
+    endpoint: Endpoint
+    fail_open: bool | None
+    end: float
+
+
+def write_task(task: Task, body: bytes) -> bytes:
+    """Write a task up to the body of the review, which follows."""
+    head = _encode(task)
+    return LENGTHS.pack(len(head), len(body)) + head
+
+
+def read_task(head: bytes | bytearray) -> Task:
+    """Read the head of a task."""
+    return Task(*_decode(head))
+
+
+def write_answer(answer: Answer, *, is_last: bool) -> bytes:
+    """Write an answer, with what metrics and logs tell of it: never the object.
+
+    Args:
+        answer: It.
+        is_last: Whether the process ends now.
+    """
+    record = answer.record
+    told = record and (
+        record.endpoint,
+        record.decision,
+        _head_of(record),
+        record.found,
+        record.patched,
+        record.warnings,
+        record.cost,
+        record.message,
+    )
+    head = _encode((is_last, answer.status, answer.content_type, told))
+    return LENGTHS.pack(len(head), len(answer.body)) + head + answer.body
+
+
+def read_answer(head: bytes, body: bytes) -> tuple[Answer, bool]:
+    """Read an answer, and whether it is the last of its process."""
+    is_last, status, content_type, told = _decode(head)
+    return Answer(status, body, content_type, told and _record(*told)), is_last
+
+
+def _head_of(record: Record) -> dict[str, Any]:
+    """Return of a request what is told of it."""
+    request = record.request
+    kept = {
+        name: request[name] for name in ("uid", "operation", "subResource", "namespace", "dryRun") if name in request
+    }
+    kind, group, version = record.kind
+    parts = {
+        "name": record.name,
+        "kind": {"kind": kind, "group": group, "version": version},
+        "resource": request.get("resource"),
+        "userInfo": {"username": record.user},
+    }
+    return kept | parts if request else {}
+
+
+def _record(endpoint: Any, decision: Any, request: Any, found: Any, *more: Any) -> Record:
+    return Record(endpoint, decision, request, [Found(*each) for each in found], *more)

@@ -1,0 +1,115 @@
+"""Answers reviews on the event loop: by turns, and none for longer than it may keep all others waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from webhook.server.http.turns import Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webhook.admission import Answer, Call
+    from webhook.server.http.turns import Key
+
+QUANTUM: Final = 0.01
+"""Seconds of answering after which the event loop looks for what has come in meanwhile."""
+
+_TICK: Final = 0.01
+_TICKS: Final = 4
+"""After so many ticks, of processor time, a review has taken 30 to 40 ms: few valid ones as small take a third."""
+
+
+class ExceededError(BaseException):
+    """A review takes too long for the event loop; no ``except Exception`` on its way holds it up."""
+
+
+class Inline:
+    """Answers reviews on the event loop.
+
+    Args:
+        review: Answers the body of a review, given how the webhook was called.
+    """
+
+    def __init__(self, review: Callable[[bytes, Call], Answer]) -> None:
+        self._review = review
+        self._waiting = Turns[asyncio.Future[None]]()
+        self._spent = 0.0
+        self._is_scheduled = False
+        self._is_answering = False
+        self._ticks = 0
+
+    def watch(self) -> None:
+        """Interrupt from now on what takes too long, if this is the main thread: others get no signals.
+
+        A timer for each review would take two system calls; this one ticks only while the process works.
+        """
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGPROF, self._tick)
+            signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
+
+    def unwatch(self) -> None:
+        """Interrupt nothing any more."""
+        if threading.current_thread() is threading.main_thread():
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, signal.SIG_IGN)
+
+    async def turn(self, key: Key, seconds: float) -> None:
+        """Wait until it is somebody's turn, which is at once as long as the event loop is not busy.
+
+        Args:
+            key: Who it is.
+            seconds: About how long the review will take.
+        """
+        if self._spent < QUANTUM and not self._waiting:
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.put(key, seconds, turn)
+        self._schedule()
+        await turn
+
+    def answer(self, body: bytes, call: Call, key: Key) -> Answer:
+        """Answer a review.
+
+        Raises:
+            ExceededError: It takes too long.
+        """
+        started = time.monotonic()
+        self._ticks = 0
+        self._is_answering = True
+        try:
+            return self._review(body, call)
+        finally:
+            self._is_answering = False
+            spent = time.monotonic() - started
+            self._spent += spent
+            if self._waiting:
+                self._waiting.charge(key, spent)
+            if self._spent >= QUANTUM:
+                self._schedule()
+
+    def _tick(self, _number: int, _frame: object) -> None:
+        if self._is_answering:
+            self._ticks += 1
+            if self._ticks >= _TICKS:  # at each further tick, too, should something swallow it
+                raise ExceededError
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._next)
+
+    def _next(self) -> None:
+        """Give a turn, now that the event loop has looked for what has come in."""
+        self._is_scheduled = False
+        self._spent = 0.0
+        while self._waiting:
+            turn = self._waiting.pop()
+            if not turn.done():
+                turn.set_result(None)
+                self._schedule()
+                return

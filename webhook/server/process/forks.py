@@ -1,0 +1,182 @@
+"""Processes that judge heavy reviews: forked from one that has rules and policies, but neither threads nor keys.
+
+This process cannot fork: it has threads, connections and the key of its certificate. So before there is any of these
+it forks a nursery, which does nothing but fork: a judge, once it is asked for one. A judge shares the memory of what it
+does not change, is there within milliseconds, answers one review after the other through a socket, and is killed by the
+kernel at the end of the time that a review has: that ends even code in C that holds every lock. Nobody notices but who
+has the other end of the socket.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import logging
+import os
+import resource
+import signal
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from webhook.admission import Call
+from webhook.server.http.framing import LENGTHS, read_task, write_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webhook.admission import Answer
+
+_FORK: Final = b"f"
+_FOLLOW: Final = b"r"
+_ROOM: Final = 192 << 20
+"""Bytes that a judge may take beside what it shares: several times what the largest review takes."""
+_GROWTH: Final = 64 << 20
+"""Bytes after which a judge that has answered makes room for a new one."""
+_NICE: Final = 10
+"""How much heavy reviews give way to all others when processors are scarce."""
+_EARLIER: Final = 0.05
+"""Seconds before its end when a judge answers by the failure policy, as far as it looks at the clock."""
+_log = logging.getLogger(__name__)
+
+
+class Forks:
+    """Makes judges, with policies that are as new as those of this process.
+
+    Make it before there are threads, keys or connections; the judges inherit what there is.
+
+    Args:
+        review: Answers the body of a review, given how the webhook was called.
+        follow: Takes up files that have changed, in the process in which it is called.
+        generation: Returns a number that changes whenever this process has taken up such files.
+    """
+
+    def __init__(
+        self,
+        review: Callable[[bytes, Call], Answer],
+        follow: Callable[[], None] = lambda: None,
+        generation: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.generation = generation
+        self._told = generation()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        gc.collect()
+        gc.freeze()
+        with theirs:
+            self._nursery = os.fork()
+            if self._nursery == 0:
+                self._control.close()
+                _as_child(lambda: _nurse(theirs, review, follow))
+        self._control.settimeout(0)
+
+    def fork(self) -> socket.socket:
+        """Make a judge; return the socket through which it takes tasks.
+
+        Raises:
+            OSError: The nursery is no more, or too busy.
+        """
+        if (now := self.generation()) != self._told:
+            self._control.send(_FOLLOW)
+            self._told = now
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                socket.send_fds(self._control, [_FORK], [theirs.fileno()])
+        except OSError as error:
+            ours.close()
+            if isinstance(error, ConnectionError):
+                _log.critical("the process that forks others is no more: ending, to be started anew")
+                os.kill(os.getpid(), signal.SIGTERM)
+            raise
+        return ours
+
+    def close(self) -> None:
+        """End the nursery, and all judges."""
+        self._control.close()
+        with suppress(ChildProcessError):
+            os.waitpid(self._nursery, 0)
+
+
+def _as_child(work: Callable[[], None]) -> NoReturn:
+    """Do something in a process that was just forked, and end."""
+    code = 1
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_IGN)  # of these the parent decides; children are forgotten as they end
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        faulthandler.disable()
+        work()
+        code = 0
+    except BaseException:  # noqa: BLE001 - whatever it is, the parent's code must not go on here
+        _log.exception("a process for heavy reviews has failed")
+    finally:
+        logging.shutdown()
+        os._exit(code)
+
+
+def _nurse(control: socket.socket, review: Callable[[bytes, Call], Answer], follow: Callable[[], None]) -> None:
+    """Fork judges until the other end is closed, and then end them all."""
+    os.setsid()  # a group of its own, which a terminal's signals do not reach
+    while True:
+        told, files, _, _ = socket.recv_fds(control, 1, 1)
+        if told == _FOLLOW:
+            follow()
+            gc.collect()
+            gc.freeze()
+        elif told == _FORK:
+            with socket.socket(fileno=files[0]) as connection:
+                if os.fork() == 0:
+                    control.close()
+                    _as_child(lambda: _judge(connection, review))
+        else:
+            os.killpg(0, signal.SIGKILL)
+
+
+def _judge(connection: socket.socket, review: Callable[[bytes, Call], Answer]) -> None:
+    """Answer reviews until the other end is closed."""
+    os.nice(_NICE)
+    _bound_memory()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    while True:
+        try:
+            heads, bodies = LENGTHS.unpack(_received(connection, LENGTHS.size))
+            task = read_task(_received(connection, heads))
+            body = _received(connection, bodies)
+            signal.setitimer(signal.ITIMER_REAL, max(task.end - time.monotonic(), 1e-6))
+            call = Call(task.endpoint, task.fail_open, task.end - _EARLIER)
+            answer = review(bytes(body), call)
+            is_last = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10 > _GROWTH
+            connection.sendall(write_answer(answer, is_last=is_last))
+        except (EOFError, ConnectionError):
+            return
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if is_last:
+            return
+        del body, answer
+
+
+def _bound_memory() -> None:
+    """Let allocations fail beyond some room: better here than in the process that answers everybody."""
+    with suppress(OSError, ValueError, IndexError):
+        data = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (data + _ROOM, most))
+
+
+def _received(connection: socket.socket, length: int) -> bytearray:
+    """Receive so many bytes.
+
+    Raises:
+        EOFError: The other end is closed.
+    """
+    received = bytearray(length)
+    view = memoryview(received)
+    while view:
+        count = connection.recv_into(view)
+        if not count:
+            raise EOFError
+        view = view[count:]
+    return received
