@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -249,6 +250,79 @@ def test_every_step_of_a_rotation_is_trusted_by_real_clients(api: ApiServer, tmp
     assert len(x509.load_pem_x509_certificates(held(api)["ca.crt"])) == 1
 
 
+@pytest.mark.parametrize(
+    ("how", "restarted"),
+    [
+        *product(["emptied", "recreated", "without its authority"], [False, True]),
+        ("of a stranger", False),
+    ],
+)
+def test_a_secret_that_loses_its_data_costs_no_handshake(
+    api: ApiServer,
+    tmp_path: Path,
+    how: str,
+    restarted: bool,  # noqa: FBT001
+) -> None:
+    api.wait(timedelta(hours=-3))
+    leader, other = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+    leader.tick()
+    other.tick()
+    today, old = api.now, leader.fingerprint()
+    data = held(api)
+    if how == "recreated":
+        del api.objects[SECRET]
+        leader.round(10)
+        other.round(10)
+    left = {
+        "without its authority": {**data, "ca.crt": b"", "ca.key": b""},
+        "of a stranger": step({}, today, (NAME,), Lifetimes(), None).data,  # type: ignore[union-attr]
+    }
+    api.put(SECRET, {"data": encode_all(left.get(how, {}))})
+    if restarted:  # on another node, so that it knows of no pair
+        leader.stop()
+        leader = Replica(api, tmp_path / "c")
+    for _ in range(12):
+        leader.time.seconds += 2.5
+        leader.tick()
+        if leader.certificate:
+            all_trust(api, leader)
+        all_trust(api, other)
+        if how == "of a stranger":  # which others may serve with before the leader can know it
+            leader.round(10)
+        other.round(5)
+        all_trust(api, other)
+    all_trust(api, leader, other)
+    assert held(api)["tls.crt"] == ((leader.directory if restarted else other.directory) / "tls.crt").read_bytes()
+    for minutes in (70, 80, 90):
+        api.now = today + timedelta(minutes=minutes)
+        leader.round(10)
+        all_trust(api, leader, other)
+    assert (leader.fingerprint() == old) is False
+
+
+def test_a_restarted_container_restores_what_is_on_its_disk(api: ApiServer, tmp_path: Path) -> None:
+    Replica(api, tmp_path / "pair").tick()
+    api.put(SECRET, {})
+    api.put(LEASE, {"spec": {}})
+    again = Replica(api, tmp_path / "pair")
+    before = again.fingerprint()
+    again.tick()
+    assert (again.rotations, again.fingerprint()) == ({"restore": 1}, before)
+    all_trust(api, again)
+
+
+def test_what_is_revoked_is_trusted_no_more(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    old = bundles(api)[0]
+    api.change(SECRET, {"op": "replace", "path": "/data", "value": {"revoke": "eWVz"}})
+    replica.round(10)
+    all_trust(api, replica)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        replica.handshake(old)
+    assert sorted(held(api)) == ["ca.crt", "ca.key", "tls.crt", "tls.key"]
+
+
 @pytest.mark.parametrize("writes", range(6))
 def test_another_leader_goes_on_where_one_has_died(api: ApiServer, tmp_path: Path, writes: int) -> None:
     age(api)
@@ -374,7 +448,7 @@ def test_a_secret_that_is_deleted_is_reported_while_serving_goes_on(
     api.put(SECRET, {})
     replica.round()
     assert replica.last_error == ""
-    assert replica.fingerprint() != served
+    assert replica.fingerprint() == served
     all_trust(api, replica)
 
 

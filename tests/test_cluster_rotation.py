@@ -16,7 +16,7 @@ from webhook.cluster.rotation import step
 from webhook.issuing import CertificateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from webhook.cluster.secret import Step
 
@@ -33,15 +33,20 @@ def following(
     now: datetime = START,
     names: tuple[str, ...] = NAMES,
     lifetimes: Lifetimes = LIFETIMES,
-    trusted: list[bytes] | None = None,
+    trusted: Sequence[bytes | None] | None = None,
+    served: tuple[bytes, bytes] | None = None,
 ) -> Step:
     """Return the next step, which there is."""
-    found = step(data, now, names, lifetimes, trusted)
+    found = step(data, now, names, lifetimes, trusted, served)
     assert found
     return found
 
 
-def settled(data: Data, now: datetime, trusted: list[bytes] | None = None) -> bool:
+def pair(data: Data) -> tuple[bytes, bytes]:
+    return data["tls.crt"], data["tls.key"]
+
+
+def settled(data: Data, now: datetime, trusted: Sequence[bytes | None] | None = None) -> bool:
     return step(data, now, NAMES, LIFETIMES, trusted) is None
 
 
@@ -233,6 +238,71 @@ def test_what_a_clock_far_ahead_has_made_is_replaced() -> None:
     assert is_trusted(serving(found.data), found.data["ca.crt"], START)
 
 
+@pytest.mark.parametrize("left", [{}, {"ca.crt": b"garbage"}, {"note": b"x"}])
+def test_what_is_served_with_is_put_back_into_a_secret_that_has_lost_it(fresh: Data, left: Data) -> None:
+    old, trusted = pair(fresh), [fresh["ca.crt"]] * 2
+    restored = following(left, START + DAY, trusted=trusted, served=old)
+    assert restored.kind == "restore"
+    assert (pair(restored.data), restored.data["ca.crt"]) == (old, fresh["ca.crt"])
+    announced = following(restored.data, START + DAY, trusted=trusted, served=old)
+    assert announced.kind == "announce", "its key is lost"
+    assert (pair(announced.data), authorities(announced.data["ca.crt"])[0]) == (old, authorities(fresh["ca.crt"])[0])
+
+
+@pytest.mark.parametrize("unreadable", [[], [None]])
+def test_a_leader_that_knows_of_no_pair_keeps_all_authorities_until_nobody_serves_with_them(
+    fresh: Data, unreadable: list[bytes | None]
+) -> None:
+    old, trusted = authorities(fresh["ca.crt"])[0], [fresh["ca.crt"], fresh["ca.crt"], *unreadable]
+    announced = following({}, START, trusted=trusted).data
+    assert (authorities(announced["ca.crt"])[0], "tls.crt" in announced) == (old, False)
+    assert settled(announced, START, trusted)
+    assert settled(announced, START, [announced["ca.crt"], *trusted])
+    for now, seen in ((START, [announced["ca.crt"], *unreadable]), (START + timedelta(seconds=30), trusted)):
+        signed = following(announced, now, trusted=seen)
+        assert (signed.kind, signed.data["ca.crt"]) == ("recover", announced["ca.crt"])
+        assert is_trusted(serving(signed.data), announced["ca.crt"], START)
+    assert settled(signed.data, START + 59 * DAY, trusted)
+    renewed = following(signed.data, START + 60 * DAY, trusted=trusted).data
+    retired = following(renewed, START + 90 * DAY, trusted=trusted)
+    assert (retired.kind, authorities(retired.data["ca.crt"])) == ("retire", authorities(announced["ca.crt"])[1:])
+    assert "kept.since" not in retired.data
+
+
+def test_nothing_is_made_anew_while_what_is_served_with_may_be_trusted(fresh: Data) -> None:
+    assert step({}, START, NAMES, LIFETIMES, [None, None], pair(fresh)) is None
+    assert following({}, START, trusted=[None, fresh["ca.crt"]], served=pair(fresh)).kind == "restore"
+    assert following({}, START, trusted=[None, b""]).kind == "recover"
+
+
+def test_authorities_of_strangers_are_not_kept_if_the_secret_has_its_own(fresh: Data) -> None:
+    stranger = following({}).data["ca.crt"]
+    for served in (None, pair(fresh)):
+        assert step(fresh, START, NAMES, LIFETIMES, [fresh["ca.crt"] + stranger], served) is None
+
+
+def test_authorities_that_are_over_are_not_kept(fresh: Data) -> None:
+    found = following({}, START + 4000 * DAY, trusted=[fresh["ca.crt"]], served=pair(fresh))
+    assert (found.kind, len(authorities(found.data["ca.crt"]))) == ("recover", 1)
+
+
+def test_the_authority_of_what_is_served_with_stays_if_the_secret_is_put_back_from_a_backup(fresh: Data) -> None:
+    newer = following({}).data
+    kept = following(fresh, START, trusted=[newer["ca.crt"]], served=pair(newer))
+    assert (kept.kind, kept.data["ca.crt"]) == ("keep", fresh["ca.crt"] + newer["ca.crt"])
+    assert settled(kept.data, START, [kept.data["ca.crt"]])
+    assert settled(kept.data, START + 59 * DAY, [kept.data["ca.crt"]])
+
+
+def test_nothing_is_trusted_any_more_that_is_revoked(fresh: Data) -> None:
+    for data in ({"revoke": b""}, {**fresh, "revoke": b"yes", "note": b"x"}):
+        found = following(data, trusted=[fresh["ca.crt"]], served=pair(fresh))
+        assert (found.kind, len(authorities(found.data["ca.crt"]))) == ("recover", 1)
+        assert authorities(found.data["ca.crt"]) != authorities(fresh["ca.crt"])
+        assert found.data.get("note") == data.get("note")
+        assert settled(found.data, START, [fresh["ca.crt"]])
+
+
 def test_a_key_of_a_kind_that_is_not_used_is_as_none(fresh: Data) -> None:
     key = ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     assert following({**fresh, "tls.key": key}).kind == "renew"
@@ -289,6 +359,8 @@ class Cluster:
     """What the API servers have heard of the configurations."""
     reachable: list[bool] = field(default_factory=lambda: [True, True])
     replicas: list[x509.Certificate] = field(init=False)
+    served: tuple[bytes, bytes] | None = None
+    """What the leader last served with."""
     recovering: bool = False
 
     def __post_init__(self) -> None:
@@ -298,28 +370,40 @@ class Cluster:
 
     def lead(self, *, dies: bool = False) -> None:
         """Go once through what a leader does, or only as far as the Secret."""
-        expired = serving(self.secret).not_valid_after_utc <= self.now
-        seen = list(self.configurations) if any(self.reachable) else None
-        if found := step(self.secret, self.now, NAMES, LIFETIMES, seen):
-            assert found.kind != "recover" or expired, "it never begins anew while there is something to serve with"
+        kept = self.served and x509.load_pem_x509_certificate(self.served[0]).not_valid_after_utc > self.now
+        places = range(2)
+        seen = [self.configurations[place] if self.reachable[place] else None for place in places]
+        if found := step(self.secret, self.now, NAMES, LIFETIMES, seen, self.served):
+            assert found.kind != "recover" or not kept, "it never begins anew while there is something to serve with"
             self.recovering |= found.kind == "recover"
             self.secret = found.data
         if not dies:
-            for place in range(2):
-                if self.reachable[place]:
+            for place in places:
+                if self.reachable[place] and "ca.crt" in self.secret:
                     self.configurations[place] = self.secret["ca.crt"]
+            if "tls.crt" in self.secret:
+                self.served = pair(self.secret)
+        else:
+            self.served = None
+
+    def lose(self) -> None:
+        """Lose what the Secret holds while all is in order, whether or not the leader knows what is served with."""
+        if all(self.reachable) and set(self.known) == {self.secret.get("ca.crt")} and "tls.crt" in self.secret:
+            self.secret = {}
+            self.lead()
 
     def reach(self, configuration: int) -> None:
         self.reachable[configuration] ^= True
 
     def poll(self, replica: int) -> None:
-        self.replicas[replica] = serving(self.secret)
+        if "tls.crt" in self.secret:
+            self.replicas[replica] = serving(self.secret)
 
     def wait(self, time: timedelta) -> None:
         self.now += time
         if time >= LIFETIMES.overlap:
             self.known = list(self.configurations)
-            self.recovering &= set(self.known) != {self.secret["ca.crt"]}
+            self.recovering &= set(self.known) != {self.secret.get("ca.crt")}
 
     def check(self) -> None:
         """Look whether all that is served with is trusted by all, but for what has expired."""
@@ -335,6 +419,7 @@ STEPS = st.one_of(
     st.builds(lambda dies: lambda cluster: cluster.lead(dies=dies), st.just(value=False)),
     st.builds(lambda place: lambda cluster: cluster.reach(place), st.integers(0, 1)),
     st.builds(lambda replica: lambda cluster: cluster.poll(replica), st.integers(0, 2)),
+    st.builds(lambda: lambda cluster: cluster.lose()),
     st.builds(lambda time: lambda cluster: cluster.wait(time), st.sampled_from(WAITS)),
 )
 

@@ -1,6 +1,6 @@
 """Asks for the next step in a process of its own.
 
-``cryptography`` takes 9 MB of whoever has imported it, and it is needed for a moment every ten minutes, by one replica.
+``cryptography`` takes 9 MB of the process that imports it, and is needed for a moment every ten minutes, by one replica.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def decide(
     now: datetime,
     names: Sequence[str],
     lifetimes: Lifetimes,
-    trusted: Sequence[bytes] | None,
+    trusted: Sequence[bytes | None] | None,
+    served: tuple[bytes, bytes] | None = None,
 ) -> Step | None:
     """Return what :func:`webhook.cluster.rotation.step` returns, without its memory.
 
@@ -38,7 +39,8 @@ def decide(
         "now": now.isoformat(),
         "names": list(names),
         "lifetimes": [part.total_seconds() for part in (lifetimes.authority, lifetimes.serving, lifetimes.overlap)],
-        "trusted": None if trusted is None else [encode(bundle) for bundle in trusted],
+        "trusted": None if trusted is None else [_encoded(bundle) for bundle in trusted],
+        "served": None if served is None else [encode(part) for part in served],
     }
     try:
         done = subprocess.run(  # noqa: S603 - this module
@@ -62,18 +64,23 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any] | None:
     from webhook.cluster.rotation import step  # noqa: PLC0415 - not in the process that asks
     from webhook.issuing import CertificateError  # noqa: PLC0415
 
-    trusted = question["trusted"]
+    trusted, served = question["trusted"], question["served"]
     try:
         found = step(
             decode_all(question["data"]),
             datetime.fromisoformat(question["now"]),
             question["names"],
             Lifetimes(*(timedelta(seconds=seconds) for seconds in question["lifetimes"])),
-            None if trusted is None else [decode(bundle) for bundle in trusted],
+            None if trusted is None else [None if bundle is None else decode(bundle) for bundle in trusted],
+            None if served is None else (decode(served[0]), decode(served[1])),
         )
     except CertificateError as error:
         return {"fault": str(error)}
     return found and {"kind": found.kind, "why": found.why, "data": encode_all(found.data)}
+
+
+def _encoded(bundle: bytes | None) -> str | None:
+    return None if bundle is None else encode(bundle)
 
 
 if __name__ == "__main__":

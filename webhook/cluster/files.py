@@ -31,6 +31,17 @@ class Pair:
         """Tell whether a certificate and its key are there, from an earlier life of the container for instance."""
         return not _fault(self.directory)
 
+    def content(self) -> tuple[bytes, bytes] | None:
+        """Return the certificate and the key that are there, if they can be used."""
+        if not self.is_usable():
+            return None
+        # Through one name of their directory, so that they belong together.
+        directory = Path(os.path.realpath(self.directory / _DATA))
+        try:
+            return (directory / SERVING).read_bytes(), (directory / SERVING_KEY).read_bytes()
+        except OSError:
+            return None
+
     def put(self, certificate: bytes, key: bytes) -> None:
         """Replace both at once, readable by their owner only.
 

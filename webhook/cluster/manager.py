@@ -29,7 +29,17 @@ if TYPE_CHECKING:
     from webhook.cluster.options import Lifetimes, Options
     from webhook.cluster.secret import Step
 
-    Decide = Callable[[Mapping[str, bytes], datetime, Sequence[str], Lifetimes, Sequence[bytes] | None], Step | None]
+    Decide = Callable[
+        [
+            Mapping[str, bytes],
+            datetime,
+            Sequence[str],
+            Lifetimes,
+            Sequence[bytes | None] | None,
+            tuple[bytes, bytes] | None,
+        ],
+        Step | None,
+    ]
 
 LOOK_SECONDS = 5
 OBTAIN_SECONDS = 300.0
@@ -203,12 +213,13 @@ class Manager:
         self._missing = missing
         return found
 
-    def _advance(self, secret: Json, data: dict[str, bytes], trusted: list[bytes] | None) -> dict[str, bytes]:
+    def _advance(self, secret: Json, data: dict[str, bytes], trusted: list[bytes | None]) -> dict[str, bytes]:
         """Carry out the next step, if there is one, and return what the Secret holds then."""
-        now, known = self._api.now, (data, trusted)
+        served = self._serving or self._pair.content()
+        now, known = self._api.now, (data, trusted, served)
         if self._judged and self._judged[0] == known and timedelta() <= now - self._judged[1] < _JUDGE_AGAIN:
             return data
-        step = self._decide(data, now, self._options.names, self._options.lifetimes, trusted)
+        step = self._decide(data, now, self._options.names, self._options.lifetimes, trusted, served)
         if step is None:
             self._judged = known, now
             return data
@@ -222,12 +233,12 @@ class Manager:
 
     def _publish(self, found: Mapping[Ref, Json | ClusterError], data: Mapping[str, bytes]) -> None:
         """Let every webhook that can be reached trust the bundle; then tell of those that cannot."""
-        faults = []
+        faults, bundle = [], data.get(BUNDLE)
         for ref, configuration in found.items():
             try:
                 if isinstance(configuration, ClusterError):
                     raise configuration
-                if (changes := _changes(configuration, encode(data[BUNDLE]))) and self.leading:
+                if bundle and (changes := _changes(configuration, encode(bundle))) and self.leading:
                     self._api.patch(ref, configuration, changes)
                     _log.info("%s: caBundle is written", ref.what)
             except ClusterError as error:
@@ -286,13 +297,15 @@ class _Task:
         return ""
 
 
-def _trusted(found: Mapping[Ref, Json | ClusterError]) -> list[bytes] | None:
-    """Return the bundle of every webhook, None if a configuration could not be read."""
-    bundles: list[bytes] = []
+def _trusted(found: Mapping[Ref, Json | ClusterError]) -> list[bytes | None]:
+    """Return the bundle of every webhook, None in the place of a configuration that could not be read."""
+    bundles: list[bytes | None] = []
     for configuration in found.values():
         if isinstance(configuration, ClusterError):
-            return None
-        bundles += [decode(webhook["clientConfig"].get("caBundle")) for webhook in configuration.get("webhooks") or ()]
+            bundles.append(None)
+        else:
+            webhooks = configuration.get("webhooks") or ()
+            bundles += [decode(webhook["clientConfig"].get("caBundle")) for webhook in webhooks]
     return bundles
 
 

@@ -1,6 +1,6 @@
 """The life of the certificates: what their Secret should hold next.
 
-Pure: :func:`step` looks at what is there and returns one change. Whoever is leader carries it out and asks again.
+Pure: :func:`step` looks at what is there and returns one change. The leader carries it out and asks again.
 
 1. A new authority is made. The bundle trusted is the old and the new; webhook configurations get it.
 2. All of them have it. The time is noted.
@@ -11,13 +11,18 @@ A serving certificate never outlives its authority. So nothing that may be in us
 cut off for weeks, ever loses its authority, and no replica needs to be asked what it serves with. Each step begins with
 what the Secret holds and nothing else, so a leader may die at any moment.
 
+The Secret may lose what it holds while replicas serve on. Then the authorities that webhook configurations trust stay
+trusted until all that they have signed is over, and what the leader last served with is put back into the Secret. If the
+leader knows of no such pair, since it has just begun, a new authority is trusted before anything is signed by it. If the
+Secret is put back as it was long ago, the authority of what the leader last served with stays, too.
+
 Needs ``cryptography``; ask :mod:`webhook.cluster.deciding` instead where memory is dear.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -26,7 +31,18 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from webhook.cluster.secret import BUNDLE, KEY, NEXT_KEY, NEXT_TRUSTED, SERVING, SERVING_KEY, Step
+from webhook.cluster.secret import (
+    BUNDLE,
+    KEPT_SINCE,
+    KEY,
+    NEXT_KEY,
+    NEXT_TRUSTED,
+    OWN,
+    REVOKE,
+    SERVING,
+    SERVING_KEY,
+    Step,
+)
 from webhook.issuing import Certified, alternative_names, key_pem, new_authority, pem, sign
 
 if TYPE_CHECKING:
@@ -37,6 +53,9 @@ if TYPE_CHECKING:
 _BACKDATED = timedelta(hours=1)
 """For API servers whose clocks differ."""
 
+_NOTICE = timedelta(seconds=30)
+"""For how long a serving certificate is not signed while configurations do not trust its new authority."""
+
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----\s.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
@@ -45,7 +64,8 @@ def step(
     now: datetime,
     names: Sequence[str],
     lifetimes: Lifetimes,
-    trusted: Sequence[bytes] | None,
+    trusted: Sequence[bytes | None] | None,
+    served: tuple[bytes, bytes] | None = None,
 ) -> Step | None:
     """Return what is to be done next, None if nothing is.
 
@@ -54,16 +74,25 @@ def step(
         now: The time.
         names: The DNS names to serve under.
         lifetimes: How long certificates last.
-        trusted: The bundle, in PEM, that each webhook in each configuration was seen to trust; None if that is unknown.
+        trusted: The bundle, in PEM, that each webhook in each configuration was seen to trust; None in the place of
+            those that cannot be read, or for all if nothing is known.
+        served: The certificate and the key, in PEM, last served with; None if that is unknown.
 
     Raises:
         CertificateError: A name is neither a DNS name nor an IP address.
     """
     now = now.astimezone(UTC).replace(microsecond=0)
-    state = _State.read(data, now, alternative_names(names), lifetimes)
+    if REVOKE in data:
+        others = {name: content for name, content in data.items() if name not in OWN}
+        return _State.read(others, now, alternative_names(names), lifetimes).recover("all before is revoked", ())
+    state = _State.read(data, now, alternative_names(names), lifetimes).keeping(trusted or (), served)
     if not state.in_service():
-        return state.renew("there is no usable serving certificate") or state.recover()
-    return state.announce() or state.hand_over(trusted) or state.renew_in_time() or state.retire()
+        return (
+            state.renew("there is no usable serving certificate")
+            or state.restore(served)
+            or state.recover("there is neither a usable serving certificate nor an authority", trusted or (), served)
+        )
+    return state.announce() or state.hand_over(trusted) or state.renew_in_time() or state.keep() or state.retire()
 
 
 @dataclass(frozen=True)
@@ -102,6 +131,18 @@ class _State:
             _pair(_certificates(data.get(SERVING, b""))[:1], data.get(SERVING_KEY, b"")),
         )
 
+    def keeping(self, trusted: Sequence[bytes | None], served: tuple[bytes, bytes] | None) -> _State:
+        """Add to the bundle the authorities that configurations trust, and without which a replica would be refused."""
+        published = [
+            found
+            for bundle in dict.fromkeys(trusted)
+            for found in _certificates(bundle or b"")
+            if _is_authority(found) and _is_valid(found, self.now)
+        ]
+        own = _certificates(served[0])[:1] if served else []
+        kept = [each for each in published if not self.bundle or any(_has_signed(each, found) for found in own)]
+        return replace(self, bundle=tuple(dict.fromkeys([*self.bundle, *kept])))
+
     def in_service(self) -> bool:
         """Tell whether the API server accepts the serving certificate, given the bundle."""
         return (
@@ -111,10 +152,40 @@ class _State:
             and any(_has_signed(authority, self.serving.certificate) for authority in self.bundle)
         )
 
-    def recover(self) -> Step:
-        """Begin anew: nothing can be served, so nobody is harmed if the authority is trusted a moment too late."""
+    def restore(self, served: tuple[bytes, bytes] | None) -> Step | None:
+        """Put back into the Secret what is served with, if it is still good."""
+        if served is None:
+            return None
+        state = replace(self, serving=_pair(_certificates(served[0])[:1], served[1]))
+        if not state.in_service():
+            return None
+        changes = {SERVING: served[0], SERVING_KEY: served[1], KEPT_SINCE: self._noted_now()}
+        return self._step("restore", "the Secret has lost what is served with", self.bundle, changes)
+
+    def recover(
+        self, why: str, trusted: Sequence[bytes | None], served: tuple[bytes, bytes] | None = None
+    ) -> Step | None:
+        """Begin anew; where replicas may still serve with what is trusted, not before the new authority is, too."""
+        if served and None in trusted and not self.bundle and self._lasts(served[0]):
+            return None  # what is served with can perhaps be kept, once all configurations can be read
         authority = self.next or self._new_authority()
-        return self._sign("recover", "there is neither a usable serving certificate nor an authority", authority)
+        if not self.bundle or (self.next and self._is_known(self.next.certificate, trusted)):
+            return self._sign("recover", why, authority)
+        if self.next:
+            return None
+        return self._step(
+            "announce",
+            f"{why}: a new authority is published beside those that are trusted",
+            [*self.bundle, authority.certificate],
+            {NEXT_KEY: key_pem(authority.key), NEXT_TRUSTED: None, KEPT_SINCE: self._noted_now()},
+        )
+
+    def _is_known(self, authority: x509.Certificate, trusted: Sequence[bytes | None]) -> bool:
+        """Tell whether an authority is trusted wherever that can be seen, or was made too long ago to wait."""
+        since = _time(self.data.get(KEPT_SINCE), self.now)
+        if since is None or self.now - since >= _NOTICE:
+            return True
+        return all(authority in _certificates(bundle) for bundle in trusted if bundle is not None)
 
     def announce(self) -> Step | None:
         """Make the next authority known before it signs anything."""
@@ -129,13 +200,13 @@ class _State:
             {NEXT_KEY: key_pem(authority.key), NEXT_TRUSTED: None},
         )
 
-    def hand_over(self, trusted: Sequence[bytes] | None) -> Step | None:
+    def hand_over(self, trusted: Sequence[bytes | None] | None) -> Step | None:
         """Let the next authority sign once all configurations have trusted it for long enough."""
-        if self.next is None or trusted is None:
+        if self.next is None or trusted is None or None in trusted:
             return None
         noted = self.data.get(NEXT_TRUSTED)
         since = _time(noted, self.now)
-        if not all(self.next.certificate in _certificates(bundle) for bundle in trusted):
+        if not all(self.next.certificate in _certificates(bundle or b"") for bundle in trusted):
             why = "a webhook configuration does not trust the new authority any more: the overlap begins again"
             return self._step("await", why, self.bundle, {NEXT_TRUSTED: None}) if noted else None
         if since is None:
@@ -160,11 +231,33 @@ class _State:
             return self.renew(f"the serving certificate ends {_end(self.serving)}")
         return None
 
-    def retire(self) -> Step | None:
-        """Drop authorities that have expired, and what is none."""
-        if _bundled(self.bundle) == self.data[BUNDLE]:
+    def keep(self) -> Step | None:
+        """Write down the authorities that must stay trusted though the Secret does not have them."""
+        if set(self.bundle) <= set(_certificates(self.data[BUNDLE])):
             return None
-        return self._step("retire", "authorities that have expired leave the bundle", self.bundle, {})
+        why = "the authority of what is served with stays trusted, though the Secret has another"
+        return self._step("keep", why, self.bundle, {KEPT_SINCE: self._noted_now()})
+
+    def retire(self) -> Step | None:
+        """Drop authorities that have expired, what is none, and what was kept until all that it has signed is over."""
+        kept_since, bundle = _time(self.data.get(KEPT_SINCE), self.now), list(self.bundle)
+        changes: dict[str, bytes | None] = {}
+        if KEPT_SINCE in self.data and (kept_since is None or self.now - kept_since >= self.lifetimes.serving):
+            bundle = [each for each in bundle if self._is_needed(each)]
+            changes = {KEPT_SINCE: None}
+        if not changes and _bundled(bundle) == self.data[BUNDLE]:
+            return None
+        return self._step("retire", "authorities with which nobody can serve any more leave the bundle", bundle, changes)
+
+    def _lasts(self, content: bytes) -> bool:
+        return any(_is_valid(found, self.now) for found in _certificates(content)[:1])
+
+    def _is_needed(self, authority: x509.Certificate) -> bool:
+        signing = [each.certificate for each in (self.signer, self.next) if each]
+        return authority in signing or (self.serving is not None and _has_signed(authority, self.serving.certificate))
+
+    def _noted_now(self) -> bytes:
+        return self.now.isoformat().encode()
 
     def _new_authority(self) -> Certified:
         return new_authority(self.now - _BACKDATED, self.now + self.lifetimes.authority)

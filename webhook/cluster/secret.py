@@ -17,12 +17,20 @@ NEXT_KEY, NEXT_TRUSTED = "next.key", "next.trusted"
 
 SERVING, SERVING_KEY = "tls.crt", "tls.key"
 
+KEPT_SINCE = "kept.since"
+"""Since when authorities are trusted whose keys are lost, with which replicas may still serve."""
+
+REVOKE = "revoke"
+"""Whatever it holds: nothing that was made before is trusted any more, even if it is served with."""
+
+OWN = frozenset({BUNDLE, KEY, NEXT_KEY, NEXT_TRUSTED, SERVING, SERVING_KEY, KEPT_SINCE, REVOKE})
+
 
 class Step(NamedTuple):
     """A change of the Secret.
 
     Args:
-        kind: ``recover``, ``announce``, ``await``, ``switch``, ``renew`` or ``retire``.
+        kind: ``recover``, ``restore``, ``announce``, ``await``, ``switch``, ``renew``, ``keep`` or ``retire``.
         why: The reason, for people.
         data: All that the Secret is to hold from now on.
     """
