@@ -5,6 +5,7 @@ They are written as policies that refuse everything, and asked by the policy eng
 
 from __future__ import annotations
 
+import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +168,7 @@ class TestRules:
 
     def test_conditions_of_one_s_own_come_on_top(self) -> None:
         conditions = rendered("everything differs").webhooks["resources"]["matchConditions"]
-        assert [condition["name"] for condition in conditions] == ["not-being-deleted", "not-me"]
+        assert [condition["name"] for condition in conditions] == ["changes-more-than-finalizers", "not-me"]
 
 
 class TestReach:
@@ -255,10 +256,46 @@ class TestReach:
             }
             assert reached(request_of_review(review)) == webhooks
 
-    def test_what_is_being_deleted_is_left_alone(self) -> None:
-        deleted = CLAIM | {"metadata": {**CLAIM["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
-        assert ask(CLAIM, old=CLAIM) == {"resources"}
-        assert ask(deleted, old=CLAIM) == set()
+    @pytest.mark.parametrize(
+        ("changes", "reaches"),
+        [
+            ({}, False),
+            ({"metadata.finalizers": None}, False),
+            ({"metadata.finalizers": ["b"], "metadata.managedFields": [], "metadata.resourceVersion": "8"}, False),
+            ({"metadata.ownerReferences": []}, False),
+            ({"metadata.deletionTimestamp": None}, False),
+            ({"status": {"a": 1}}, False),
+            ({"spec": {"devices": {"requests": []}}}, True),
+            ({"spec": None}, True),
+            ({"parametersRef": {}}, True),
+            ({"metadata.labels": {"team": "b"}}, True),
+            ({"metadata.labels": None}, True),
+            ({"metadata.annotations": {"a": "b"}}, True),
+        ],
+    )
+    def test_what_is_being_deleted_can_lose_finalizers_and_do_nothing_else_unseen(
+        self, changes: dict[str, Any], *, reaches: bool
+    ) -> None:
+        metadata = {**CLAIM["metadata"], "labels": {"team": "a"}, "finalizers": ["a", "b"]}
+        old = {**CLAIM, "metadata": {**metadata, "deletionTimestamp": "2026-01-01T00:00:00Z"}, "status": {}}
+        new = copy.deepcopy(old)
+        for path, value in changes.items():
+            *steps, last = path.split(".")
+            holder = new[steps[0]] if steps else new
+            holder[last] = value
+            if value is None:
+                del holder[last]
+        assert ask(new, old=old) == ({"resources"} if reaches else set())
+        assert ask(new, old={**old, "metadata": metadata}) == {"resources"}
+        assert ask(new, "policies", old=old) == ({"resources", "mutation"} if reaches else set())
+        assert ask(new, old=None) == {"resources"}, "on a create a deletionTimestamp is what a user has written"
+
+    def test_nor_does_its_status_change_unseen(self) -> None:
+        old = {**CLAIM, "metadata": {**CLAIM["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}, "status": {}}
+        assert ask(old, old=old, subresource="status") == set()
+        assert ask({**old, "status": {"reservedFor": []}}, old=old, subresource="status") == {"status"}
+
+    def test_a_deletion_never_reaches_it(self) -> None:
         assert ask(CLAIM, operation="DELETE") == set()
 
     @pytest.mark.parametrize(("namespace", "reaches"), [("default", True), ("kube-system", False), (NAMESPACE, False)])

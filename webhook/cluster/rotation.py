@@ -247,7 +247,9 @@ class _State:
             changes = {KEPT_SINCE: None}
         if not changes and _bundled(bundle) == self.data[BUNDLE]:
             return None
-        return self._step("retire", "authorities with which nobody can serve any more leave the bundle", bundle, changes)
+        return self._step(
+            "retire", "authorities with which nobody can serve any more leave the bundle", bundle, changes
+        )
 
     def _lasts(self, content: bytes) -> bool:
         return any(_is_valid(found, self.now) for found in _certificates(content)[:1])

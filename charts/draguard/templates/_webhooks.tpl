@@ -57,10 +57,19 @@ Match conditions: they are evaluated in the API server, and must not fail for an
 Optional fields (`object.?spec`) would be shorter, but are only usable from Kubernetes 1.29 on.
 */ -}}
 
-{{- define "draguard.conditions.alive" -}}
-# What is being deleted must be able to lose its finalizers, whatever is wrong with it.
-- name: not-being-deleted
-  expression: '!has(object.metadata.deletionTimestamp)'
+{{- define "draguard.conditions.changed" -}}
+# What is being deleted must be able to lose its finalizers, whatever is wrong with it. But anybody who may write an object
+# may give it a finalizer and delete it, so that it stays: then every other change is judged like any update. On a create
+# a deletionTimestamp means nothing. Takes: the fields that this webhook does not look at, a list in CEL.
+- name: changes-more-than-finalizers
+  expression: >-
+    oldObject == null || !has(oldObject.metadata.deletionTimestamp)
+    || object.exists(field, !(field in {{ . }}) && (!(field in oldObject) || object[field] != oldObject[field]))
+    || oldObject.exists(field, !(field in {{ . }}) && !(field in object))
+    || (has(object.metadata.labels) ? object.metadata.labels : {})
+    != (has(oldObject.metadata.labels) ? oldObject.metadata.labels : {})
+    || (has(object.metadata.annotations) ? object.metadata.annotations : {})
+    != (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})
 {{- end -}}
 
 {{- define "draguard.conditions.claims" -}}
