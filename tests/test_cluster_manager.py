@@ -402,9 +402,9 @@ def test_a_bundle_is_never_replaced_by_an_older_one(api: ApiServer, tmp_path: Pa
 def test_a_leader_whose_time_is_over_writes_no_secret(api: ApiServer, tmp_path: Path) -> None:
     clock = Clock()
 
-    def pause(*question: Any) -> Step | None:
+    def pause(*question: Any, **more: Any) -> Step | None:
         clock.seconds += 11
-        return step(*question)
+        return step(*question, **more)
 
     replica = Manager(options_of(api, tmp_path / "pair"), decide=pause, clock=clock)
     replica.tick()

@@ -34,10 +34,11 @@ def following(
     names: tuple[str, ...] = NAMES,
     lifetimes: Lifetimes = LIFETIMES,
     trusted: Sequence[bytes | None] | None = None,
+    *,
     served: tuple[bytes, bytes] | None = None,
 ) -> Step:
     """Return the next step, which there is."""
-    found = step(data, now, names, lifetimes, trusted, served)
+    found = step(data, now, names, lifetimes, trusted, served=served)
     assert found
     return found
 
@@ -270,7 +271,7 @@ def test_a_leader_that_knows_of_no_pair_keeps_all_authorities_until_nobody_serve
 
 
 def test_nothing_is_made_anew_while_what_is_served_with_may_be_trusted(fresh: Data) -> None:
-    assert step({}, START, NAMES, LIFETIMES, [None, None], pair(fresh)) is None
+    assert step({}, START, NAMES, LIFETIMES, [None, None], served=pair(fresh)) is None
     assert following({}, START, trusted=[None, fresh["ca.crt"]], served=pair(fresh)).kind == "restore"
     assert following({}, START, trusted=[None, b""]).kind == "recover"
 
@@ -278,7 +279,7 @@ def test_nothing_is_made_anew_while_what_is_served_with_may_be_trusted(fresh: Da
 def test_authorities_of_strangers_are_not_kept_if_the_secret_has_its_own(fresh: Data) -> None:
     stranger = following({}).data["ca.crt"]
     for served in (None, pair(fresh)):
-        assert step(fresh, START, NAMES, LIFETIMES, [fresh["ca.crt"] + stranger], served) is None
+        assert step(fresh, START, NAMES, LIFETIMES, [fresh["ca.crt"] + stranger], served=served) is None
 
 
 def test_authorities_that_are_over_are_not_kept(fresh: Data) -> None:
@@ -373,7 +374,7 @@ class Cluster:
         kept = self.served and x509.load_pem_x509_certificate(self.served[0]).not_valid_after_utc > self.now
         places = range(2)
         seen = [self.configurations[place] if self.reachable[place] else None for place in places]
-        if found := step(self.secret, self.now, NAMES, LIFETIMES, seen, self.served):
+        if found := step(self.secret, self.now, NAMES, LIFETIMES, seen, served=self.served):
             assert found.kind != "recover" or not kept, "it never begins anew while there is something to serve with"
             self.recovering |= found.kind == "recover"
             self.secret = found.data

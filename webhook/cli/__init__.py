@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Namespace) -> int:
     try:
-        code: int = import_module(f"webhook.cli.{arguments.command}").run(arguments)
+        code: int = import_module(f"webhook.cli.{arguments.command.replace('-', '_')}").run(arguments)
         sys.stdout.flush()
     except UsageError as error:
         print(f"draguard {arguments.command}: error: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The options by which ``draguard serve`` answers, made anew when the files of policies change."""
+"""The options by which ``draguard serve`` answers, made anew when the files of policies or of the release change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STANDARD_INPUT = "-"
 
 
 def followed(arguments: Namespace) -> Reloaded[Options]:
-    """Read the options, with policies that follow what ``--policies`` and ``--authorizer`` name.
+    """Read the options, which follow what ``--policies``, ``--authorizer`` and ``--kubernetes-version-file`` name.
 
     Standard input can be read but once: policies that come from there stay as they are.
 
@@ -28,8 +28,11 @@ def followed(arguments: Namespace) -> Reloaded[Options]:
     named = [*arguments.policies, *filter(None, [arguments.authorizer])]
     if not arguments.policies or _STANDARD_INPUT in named:
         named = []
+    version = arguments.kubernetes_version_file if arguments.kubernetes_version is None else None
 
     def files() -> Iterator[str]:
+        if version:
+            yield version
         if named:
             from webhook.documents import find  # noqa: PLC0415 - only who has policies pays for reading them
 
@@ -42,7 +45,8 @@ def followed(arguments: Namespace) -> Reloaded[Options]:
         except UsageError as error:
             raise UnusableError("\n".join([*lines, str(error)])) from error
 
-    return Reloaded("policies", files, anew, lambda: options(arguments))
+    what = " and ".join([*(["policies"] if named or not version else []), *(["release"] if version else [])])
+    return Reloaded(what, files, anew, lambda: options(arguments))
 
 
 def faults(answering: Reloaded[Options]) -> Iterator[str]:

@@ -29,7 +29,7 @@ def managed(arguments: Namespace) -> Iterator[Manager | None]:
         arguments: The command's.
 
     Yields:
-        What manages the certificate; None if nobody does.
+        What manages the certificate; None if this process does not.
 
     Raises:
         UsageError: An option is missing, or there was no certificate in time; the message says why.
@@ -37,22 +37,11 @@ def managed(arguments: Namespace) -> Iterator[Manager | None]:
     if not arguments.manage_certificate:
         yield None
         return
-    from webhook.cluster import ClusterError, Manager, Options  # noqa: PLC0415 - only who manages pays for it
+    from webhook.cluster import ClusterError  # noqa: PLC0415 - only a process that manages pays for it
 
     try:
-        manager = Manager(
-            Options(
-                namespace=arguments.manage_namespace or _own_namespace(arguments),
-                secret=arguments.manage_secret,
-                lease=arguments.manage_lease,
-                names=tuple(arguments.manage_name),
-                directory=Path(arguments.manage_directory),
-                validating=tuple(arguments.manage_webhooks),
-                mutating=tuple(arguments.manage_webhooks),
-                account=Path(arguments.manage_account),
-            )
-        )
-    except ClusterError as error:
+        manager = manager_of(arguments, Path(arguments.manage_directory))
+    except UsageError as error:
         raise _fault(error) from error
     try:
         try:
@@ -62,6 +51,37 @@ def managed(arguments: Namespace) -> Iterator[Manager | None]:
         yield manager
     finally:
         manager.stop()
+
+
+def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
+    """Make the manager that the options describe.
+
+    Args:
+        arguments: The command's.
+        directory: Where ``tls.crt`` and ``tls.key`` are put; None if only the Secret is kept, with the cluster's
+            version.
+
+    Raises:
+        UsageError: An option is missing or malformed.
+    """
+    from webhook.cluster import ClusterError, Manager, Options  # noqa: PLC0415 - as above
+
+    try:
+        return Manager(
+            Options(
+                namespace=arguments.manage_namespace or _own_namespace(arguments),
+                secret=arguments.manage_secret,
+                lease=arguments.manage_lease,
+                names=tuple(arguments.manage_name),
+                directory=directory,
+                validating=tuple(arguments.manage_webhooks),
+                mutating=tuple(arguments.manage_webhooks),
+                tells_version=directory is None,
+                account=Path(arguments.manage_account),
+            )
+        )
+    except ClusterError as error:
+        raise UsageError(str(error)) from error
 
 
 def _fault(error: Exception) -> UsageError:
@@ -74,5 +94,6 @@ def _own_namespace(arguments: Namespace) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        message = f"--manage-certificate: cannot read {path}, so this is no pod: give --manage-namespace"
+        option = "--manage-namespace" if "manage_directory" in arguments else "--namespace"
+        message = f"cannot read {path}, so this is no pod: give {option}"
         raise UsageError(message) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook.api import gates
@@ -12,20 +14,42 @@ from webhook.schema import OLDEST
 if TYPE_CHECKING:
     from argparse import Namespace
 
+_LONGEST_VERSION = 256
+_log = logging.getLogger(__name__)
+
 
 def kubernetes(arguments: Namespace) -> str | None:
-    """Read ``--kubernetes-version``, None if it was not given.
+    """Read ``--kubernetes-version``, or else what is in ``--kubernetes-version-file``; None if neither was given.
 
     Raises:
         UsageError: The release is not known here.
     """
     stated: str | None = arguments.kubernetes_version
+    if stated is None:
+        return _of_file(getattr(arguments, "kubernetes_version_file", None))
     try:
         if stated is not None:
             release_of(stated)
     except ValueError as error:
         message = f"--kubernetes-version: {error}"
         raise UsageError(message) from error
+    return stated
+
+
+def _of_file(path: str | None) -> str | None:
+    """Read a file with the cluster's version; None if it says nothing that is known here, which ends no webhook."""
+    if path is None:
+        return None
+    try:
+        with Path(path).open(encoding="ascii") as file:
+            stated = file.read(_LONGEST_VERSION).strip()
+        release_of(stated)
+    except FileNotFoundError:
+        _log.warning("there is no %s: objects are judged by the newest release that knows them", path)
+        return None
+    except (OSError, ValueError) as error:
+        _log.warning("%s: %s: objects are judged by the newest release that knows them", path, error)
+        return None
     return stated
 
 

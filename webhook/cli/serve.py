@@ -77,7 +77,7 @@ def _serve(arguments: Namespace) -> int:
             certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
             metered = None
             if arguments.monitoring_port is not None:
-                metered = Metered(log, certificate, answering, arguments.kubernetes_version)
+                metered = Metered(log, certificate, answering, answering.value.kubernetes)
             monitoring = metered or Monitoring(log)
             app = server.create_app(
                 review,

@@ -84,6 +84,10 @@ def configurations(options: Options) -> tuple[Ref, ...]:
     )
 
 
+VERSION = Ref("the cluster's version", "/version", "every API server has it: is this one?")
+"""Readable by every service account (ClusterRole ``system:public-info-viewer``)."""
+
+
 class Api:
     """An API server, spoken to with a service account's token.
 

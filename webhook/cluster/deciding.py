@@ -1,6 +1,6 @@
 """Asks for the next step in a process of its own.
 
-``cryptography`` takes 9 MB of the process that imports it, and is needed for a moment every ten minutes, by one replica.
+``cryptography`` takes 9 MB of the process that imports it, and one replica needs it for a moment every ten minutes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def decide(
     names: Sequence[str],
     lifetimes: Lifetimes,
     trusted: Sequence[bytes | None] | None,
+    *,
     served: tuple[bytes, bytes] | None = None,
 ) -> Step | None:
     """Return what :func:`webhook.cluster.rotation.step` returns, without its memory.
@@ -72,7 +73,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any] | None:
             question["names"],
             Lifetimes(*(timedelta(seconds=seconds) for seconds in question["lifetimes"])),
             None if trusted is None else [None if bundle is None else decode(bundle) for bundle in trusted],
-            None if served is None else (decode(served[0]), decode(served[1])),
+            served=None if served is None else (decode(served[0]), decode(served[1])),
         )
     except CertificateError as error:
         return {"fault": str(error)}

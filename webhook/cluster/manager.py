@@ -12,14 +12,24 @@ import threading
 import time
 from collections import Counter
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from webhook.cluster import api
 from webhook.cluster.deciding import decide as decide_elsewhere
 from webhook.cluster.election import RETRY_SECONDS, Election
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
 from webhook.cluster.files import Pair
-from webhook.cluster.secret import BUNDLE, SERVING, SERVING_KEY, decode, decode_all, encode, encode_all
+from webhook.cluster.secret import (
+    BUNDLE,
+    CLUSTER_VERSION,
+    SERVING,
+    SERVING_KEY,
+    Step,
+    decode,
+    decode_all,
+    encode,
+    encode_all,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,22 +37,26 @@ if TYPE_CHECKING:
 
     from webhook.cluster.api import Json, Ref
     from webhook.cluster.options import Lifetimes, Options
-    from webhook.cluster.secret import Step
 
-    Decide = Callable[
-        [
-            Mapping[str, bytes],
-            datetime,
-            Sequence[str],
-            Lifetimes,
-            Sequence[bytes | None] | None,
-            tuple[bytes, bytes] | None,
-        ],
-        Step | None,
-    ]
+    class Decide(Protocol):
+        """What :func:`webhook.cluster.rotation.step` does."""
+
+        def __call__(
+            self,
+            data: Mapping[str, bytes],
+            now: datetime,
+            names: Sequence[str],
+            lifetimes: Lifetimes,
+            trusted: Sequence[bytes | None] | None,
+            *,
+            served: tuple[bytes, bytes] | None,
+        ) -> Step | None:
+            """Return the next step, None if there is none."""
+
 
 LOOK_SECONDS = 5
 OBTAIN_SECONDS = 300.0
+VERSION_SECONDS = 600
 
 _LONGEST_PAUSE = 30
 _JUDGE_AGAIN = timedelta(minutes=10)
@@ -80,13 +94,18 @@ class Manager:
         self._secret = api.secret(options)
         self._configurations = api.configurations(options)
         self._election = Election(self._api, api.lease(options), options.identity, clock)
-        self._pair = Pair(options.directory)
+        self._pair = Pair(options.directory) if options.directory else None
+        self._version: dict[str, bytes] = {}
         self._serving: tuple[bytes, bytes] | None = None
         self._refused: tuple[bytes, bytes] | None = None
         self._missing: list[str] = []
         self._judged: tuple[object, datetime] | None = None
         self._campaigning = _Task(self._election.campaign, RETRY_SECONDS)
         self._looking = _Task(self._look, LOOK_SECONDS)
+        tasks = [self._campaigning, self._looking]
+        if options.tells_version:
+            tasks.insert(1, _Task(self._ask_version, VERSION_SECONDS))
+        self._tasks = tuple(tasks)
         self._ended = threading.Event()
         self._obtaining = False
         self._thread: threading.Thread | None = None
@@ -99,11 +118,11 @@ class Manager:
     @property
     def last_error(self) -> str:
         """What went wrong in the last round, nothing if it went well."""
-        return "; ".join(task.error for task in (self._campaigning, self._looking) if task.error)
+        return "; ".join(task.error for task in self._tasks if task.error)
 
     def unready(self) -> Iterator[str]:
         """Return why nothing can be served; what is wrong later is in ``last_error``, for serving goes on."""
-        if self._serving is None and not self._pair.is_usable():
+        if self._serving is None and not (self._pair and self._pair.is_usable()):
             why = self.last_error or f"waiting for the leader to fill {self._secret.what}"
             yield f"there is no serving certificate yet: {why}"
 
@@ -158,7 +177,7 @@ class Manager:
 
     def follow(self) -> None:
         """Look after the certificates in a thread from now on."""
-        self._thread = threading.Thread(target=self._run, name="certificates", daemon=True)
+        self._thread = threading.Thread(target=self.run, name="certificates", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -171,15 +190,22 @@ class Manager:
 
     def tick(self) -> float:
         """Do what is due, and return the seconds until something is again; raises nothing."""
-        for task in (self._campaigning, self._looking):
+        for task in self._tasks:
             if task.due <= self._clock() and not task.run(self._clock):
                 self.errors += 1
-        return max(0.0, min(self._campaigning.due, self._looking.due) - self._clock())
+        return max(0.0, min(task.due for task in self._tasks) - self._clock())
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Look after the certificates until :meth:`stop` is called."""
         while not self._ended.is_set():
             self._ended.wait(self.tick())
         self._election.release()
+
+    def _ask_version(self) -> None:
+        """Ask for the cluster's version, which changes when the cluster is upgraded."""
+        version = self._api.get(api.VERSION).get("gitVersion")
+        if isinstance(version, str) and version.isascii() and version.isprintable():
+            self._version = {CLUSTER_VERSION: version.encode()}
 
     def _look(self) -> None:
         """Take up what the Secret holds; as leader, see to what it should hold, and to what is trusted.
@@ -215,11 +241,14 @@ class Manager:
 
     def _advance(self, secret: Json, data: dict[str, bytes], trusted: list[bytes | None]) -> dict[str, bytes]:
         """Carry out the next step, if there is one, and return what the Secret holds then."""
-        served = self._serving or self._pair.content()
-        now, known = self._api.now, (data, trusted, served)
+        served = self._serving or (self._pair.content() if self._pair else None)
+        now, known = self._api.now, (data, self._version, trusted, served)
         if self._judged and self._judged[0] == known and timedelta() <= now - self._judged[1] < _JUDGE_AGAIN:
             return data
-        step = self._decide(data, now, self._options.names, self._options.lifetimes, trusted, served)
+        wanted = {**data, **self._version}
+        step = self._decide(wanted, now, self._options.names, self._options.lifetimes, trusted, served=served)
+        if step is None and wanted != data:
+            step = Step("version", f"the cluster's version is {wanted[CLUSTER_VERSION].decode()}", wanted)
         if step is None:
             self._judged = known, now
             return data
@@ -251,14 +280,15 @@ class Manager:
         pair = data.get(SERVING, b""), data.get(SERVING_KEY, b"")
         if not all(pair) or pair == self._serving:
             return
-        try:
-            self._pair.put(*pair)
-        except ClusterError:
-            self.refusals += pair != self._refused
-            self._refused = pair
-            raise
+        if self._pair:
+            try:
+                self._pair.put(*pair)
+            except ClusterError:
+                self.refusals += pair != self._refused
+                self._refused = pair
+                raise
+            _log.info("a new serving certificate of %s is in %s", self._secret.what, self._pair.directory)
         self._serving, self._refused = pair, None
-        _log.info("a new serving certificate of %s is in %s", self._secret.what, self._pair.directory)
 
 
 class _Task:

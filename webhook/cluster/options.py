@@ -1,4 +1,4 @@
-"""What the manager of certificates is told: whose they are, how long they last, where they are kept."""
+"""The options of the certificate manager: whose certificates they are, how long they last, where they are kept."""
 
 from __future__ import annotations
 
@@ -64,10 +64,11 @@ class Options:
         secret: The Secret's name; it must exist, and may be empty.
         lease: The Lease's name; it must exist.
         names: The DNS names that the API server asks for, such as ``draguard.draguard-system.svc``.
-        directory: Where ``tls.crt`` and ``tls.key`` are put.
+        directory: Where ``tls.crt`` and ``tls.key`` are put; None if kubelet mounts the Secret where they are needed.
         validating: Names of ValidatingWebhookConfigurations whose ``caBundle`` to write.
         mutating: Names of MutatingWebhookConfigurations whose ``caBundle`` to write.
         lifetimes: How long certificates last.
+        tells_version: Whether the cluster's version is kept in the Secret, for those that cannot ask for it.
         identity: Who holds the Lease; different for every process there is or was.
         account: The directory with the service account's ``token`` and ``ca.crt``.
         server: Address and port of the API server; from the environment, as in every pod, if it is not given.
@@ -80,10 +81,11 @@ class Options:
     secret: str
     lease: str
     names: tuple[str, ...]
-    directory: Path
+    directory: Path | None = None
     validating: tuple[str, ...] = ()
     mutating: tuple[str, ...] = ()
     lifetimes: Lifetimes = Lifetimes()
+    tells_version: bool = False
     identity: str = field(default_factory=_pod)
     account: Path = SERVICE_ACCOUNT
     server: str = ""

@@ -12,9 +12,9 @@ cut off for weeks, ever loses its authority, and no replica needs to be asked wh
 what the Secret holds and nothing else, so a leader may die at any moment.
 
 The Secret may lose what it holds while replicas serve on. Then the authorities that webhook configurations trust stay
-trusted until all that they have signed is over, and what the leader last served with is put back into the Secret. If the
-leader knows of no such pair, since it has just begun, a new authority is trusted before anything is signed by it. If the
-Secret is put back as it was long ago, the authority of what the leader last served with stays, too.
+trusted until all that they have signed is over, and what the leader last served with is put back into the Secret. If
+the leader knows of no such pair, since it has just begun, a new authority is trusted before anything is signed by it.
+If the Secret is put back as it was long ago, the authority of what the leader last served with stays, too.
 
 Needs ``cryptography``; ask :mod:`webhook.cluster.deciding` instead where memory is dear.
 """
@@ -65,6 +65,7 @@ def step(
     names: Sequence[str],
     lifetimes: Lifetimes,
     trusted: Sequence[bytes | None] | None,
+    *,
     served: tuple[bytes, bytes] | None = None,
 ) -> Step | None:
     """Return what is to be done next, None if nothing is.

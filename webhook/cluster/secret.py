@@ -23,6 +23,9 @@ KEPT_SINCE = "kept.since"
 REVOKE = "revoke"
 """Whatever it holds: nothing that was made before is trusted any more, even if it is served with."""
 
+CLUSTER_VERSION = "kubernetes.version"
+"""The cluster's version, such as ``v1.34.1``, for pods that cannot ask the API server."""
+
 OWN = frozenset({BUNDLE, KEY, NEXT_KEY, NEXT_TRUSTED, SERVING, SERVING_KEY, KEPT_SINCE, REVOKE})
 
 

@@ -93,5 +93,10 @@ def make_parser() -> argparse.ArgumentParser:
     policy.policy(add("policy", "check and test policies", policy.POLICY))
     reviews.review(add("review", "answer recorded AdmissionReviews as the webhook would", reviews.REVIEW))
     reviews.serve(add("serve", "run the admission webhook", reviews.SERVE))
+    reviews.manage_certificate(
+        add(
+            "manage-certificate", "manage the webhook's certificate by means of its cluster", reviews.MANAGE_CERTIFICATE
+        )
+    )
     reviews.certs(add("certs", "make a certificate authority and a serving certificate", reviews.CERTS))
     return parser

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments.shared import gates, policies, prescheduled
 
@@ -31,6 +31,17 @@ POST /validate and POST /mutate answer AdmissionReviews; GET /healthz and GET /r
 --monitoring-port adds a port for probes and GET /metrics; docs/observability.md has what is told.
 SIGTERM and SIGINT end it once the requests in flight are answered. Certificates and policies are
 taken up when their files change.
+"""
+
+
+MANAGE_CERTIFICATE = """\
+examples:
+  draguard manage-certificate --webhooks draguard --name draguard.draguard-system.svc
+
+Makes a certificate, keeps it in a Secret that the webhook's pods mount, renews it, and writes caBundle
+into the webhook configurations. Keeps the cluster's version in the Secret, too, which `draguard serve
+--kubernetes-version-file` follows. It listens on no port and ends on SIGTERM. docs/certificates.md says
+which objects it needs, and which rights.
 """
 
 
@@ -110,6 +121,11 @@ def serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--body-limit", type=int, metavar="BYTES", help="the longest request that is read (default: 6 MiB)"
     )
+    parser.add_argument(
+        "--kubernetes-version-file",
+        metavar="FILE",
+        help="read the cluster's release from this file, if there is one, and follow it; --kubernetes-version wins",
+    )
     _process(parser)
     _managed(parser)
     _clients(parser)
@@ -141,45 +157,60 @@ def _managed(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="make the certificate, renew it, and write caBundle into the webhook configurations",
     )
-    group.add_argument("--manage-namespace", metavar="NAME", help="where Secret and Lease are (default: the pod's)")
-    group.add_argument(
-        "--manage-secret",
-        default="draguard-certificates",
-        metavar="NAME",
-        help="the Secret that replicas share; it must exist, empty (default: %(default)s)",
-    )
-    group.add_argument(
-        "--manage-lease",
-        default="draguard-certificates",
-        metavar="NAME",
-        help="the Lease by which one replica leads; it must exist (default: %(default)s)",
-    )
-    group.add_argument(
-        "--manage-webhooks",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a ValidatingWebhookConfiguration and MutatingWebhookConfiguration of this name; can be repeated",
-    )
-    group.add_argument(
-        "--manage-name",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a DNS name of the Service, such as draguard.draguard-system.svc; can be repeated",
-    )
+    _cluster(group, "manage-")
     group.add_argument(
         "--manage-directory",
         default="/etc/draguard/tls",
         metavar="DIR",
         help="where tls.crt and tls.key are put, best in memory (default: %(default)s)",
     )
-    group.add_argument(
-        "--manage-account",
+
+
+def _cluster(group: argparse._ActionsContainer, prefix: str) -> None:
+    """Take the objects of the cluster that concern the certificate."""
+
+    def add(name: str, **options: Any) -> None:
+        group.add_argument(f"--{prefix}{name}", dest=f"manage_{name}", **options)
+
+    add("namespace", metavar="NAME", help="where Secret and Lease are (default: the pod's)")
+    add(
+        "secret",
+        default="draguard-certificates",
+        metavar="NAME",
+        help="the Secret that replicas share; it must exist, and may be empty (default: %(default)s)",
+    )
+    add(
+        "lease",
+        default="draguard-certificates",
+        metavar="NAME",
+        help="the Lease by which one replica leads; it must exist (default: %(default)s)",
+    )
+    add(
+        "webhooks",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a ValidatingWebhookConfiguration and MutatingWebhookConfiguration of this name; can be repeated",
+    )
+    add(
+        "name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a DNS name of the Service, such as draguard.draguard-system.svc; can be repeated",
+    )
+    add(
+        "account",
         default="/var/run/secrets/kubernetes.io/serviceaccount",
         metavar="DIR",
         help="the service account's token and ca.crt (default: %(default)s)",
     )
+
+
+def manage_certificate(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard manage-certificate` takes."""
+    _cluster(parser, "")
+    _log(parser)
 
 
 def _clients(parser: argparse.ArgumentParser) -> None:
@@ -209,16 +240,20 @@ def _monitoring(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--monitoring-host", metavar="HOST", help="the name or address for that (default: as --host)")
     group.add_argument(
-        "--log-format",
-        choices=["auto", "json", "text"],
-        default="auto",
-        help="lines of JSON, or text for people (default: text on a terminal, else JSON)",
-    )
-    group.add_argument(
         "--log-allowed",
         metavar="SHARE",
         help="log this share of the reviews that are plainly allowed, from 0 to 1 or as 1/100; what is refused, warned "
         "of or changed is always logged (default: 0.01, with --dev 1)",
+    )
+    _log(group)
+
+
+def _log(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--log-format",
+        choices=["auto", "json", "text"],
+        default="auto",
+        help="lines of JSON, or text for people (default: text on a terminal, else JSON)",
     )
     group.add_argument(
         "--log-level",

@@ -1,0 +1,29 @@
+"""``draguard manage-certificate``: the certificate manager, apart from the webhook that serves with the certificate.
+
+The webhook parses what strangers send. This process reads nothing but the Kubernetes API, listens on no port, and is
+the only one with a token.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from webhook.cli.managed import manager_of
+from webhook.server.monitoring.logs import configure
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run(arguments: Namespace) -> int:
+    """Manage the certificate until SIGTERM or SIGINT."""
+    manager = manager_of(arguments, None)
+    configure(arguments.log_format, arguments.log_level)
+    before = {each: signal.signal(each, lambda *_: manager.stop()) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        manager.run()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    return 0
