@@ -227,7 +227,7 @@ def test_values(text: str, value: Any) -> None:
         ("o.s.substring(o.s)", "no such overload: substring(string, string)"),
         ("o.n.getHours()", "no such overload: getHours(int)"),
         ("o.n.or(o.n)", "no such overload"),
-        ("o.s.matches('(' + 'a')", "error parsing regexp: missing ): (a"),
+        ("o.s.matches('(' + 'a')", "error parsing regexp: missing closing ): `(a`"),
         ("int(o.s)", "type conversion error from 'string' to 'int'"),
         ("int(1e19 * 1.0)", "integer overflow"),
         ("uint(o.n - 2)", "unsigned integer overflow"),
@@ -270,7 +270,7 @@ def test_errors(text: str, message: str) -> None:
     [
         ("int('x')", "type conversion error from 'string' to 'int'"),
         ("[int(9.3e18)]", "integer overflow"),
-        ("'a'.matches('(')", "error parsing regexp: missing ): ("),
+        ("'a'.matches('(')", "error parsing regexp: missing closing ): `(`"),
     ],
 )
 def test_constants_that_always_fail_make_no_program(text: str, message: str) -> None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from webhook.cel.frame import Closure, Frame
     from webhook.cel.values import Value
 
+_PATTERN_AT: Final = {"matches": -1, "find": 0, "findAll": 0}
+"""Which argument of a function is a pattern."""
 _PRIMITIVES: Final = frozenset({bool, int, float, str, type(None)})
 
 
@@ -238,8 +240,8 @@ class Compiler:
         arguments = [self.compile(each) for each in node.children()]
         if function in {"or", "orValue"} and node.target is not None and len(arguments) == 2:  # noqa: PLR2004  # target and argument
             return choose(arguments, unwrap=function == "orValue")
-        if function == "matches":
-            self._check_pattern(node)
+        if function in _PATTERN_AT:
+            self._check_pattern(node.arguments[_PATTERN_AT[function]])
         by_name = self._environment.call_costs.get(function)
         return make_call(function, overloads_of(node, self._environment), arguments, by_name)
 
@@ -305,11 +307,11 @@ class Compiler:
 
         return not_false
 
-    def _check_pattern(self, node: ast.Call) -> None:
-        pattern = self._constant(node.arguments[-1])
+    def _check_pattern(self, node: Expression) -> None:
+        pattern = self._constant(node)
         if type(pattern) is str:
             try:
-                regex.compile_pattern(pattern)
+                regex.check_pattern(pattern)
             except EvaluationError as error:
                 raise ProgramError(str(error)) from None
 

@@ -1,14 +1,31 @@
-"""RE2 patterns, compiled once."""
+"""Regular expressions: Go says which there are (`webhook.cel.pattern`), RE2 finds them.
+
+RE2 gets little memory (`MAX_MEMORY`), within which even the worst pattern compiles, or fails to, in milliseconds. What
+Go takes and RE2 cannot compile in it is valid, and an error only where it would have to run.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from webhook.budget import work
+from webhook.cel.cache import Cache
 from webhook.cel.errors import EvaluationError
+from webhook.cel.pattern import PatternError, read_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from webhook.cel.pattern import Pattern as Read
+
+MAX_MEMORY: Final = 256 << 10
+"""How many bytes RE2 may use for a pattern and what it learns of it."""
+MAX_CACHE: Final = 16 << 20
+
+_MAX_WEIGHT: Final = 64_000
+"""About four times as many instructions as fit the memory: RE2 need not try."""
+_STEPS: Final = 200
+"""How many steps of an automaton a unit of work is: one for each character and each instruction, at worst."""
 
 
 class Match(Protocol):
@@ -24,8 +41,10 @@ class Match(Protocol):
         """Where it ends."""
 
 
-class Pattern(Protocol):
-    """What is used of a compiled pattern."""
+class _Compiled(Protocol):
+    """What is used of RE2."""
+
+    programsize: int
 
     def search(self, text: str) -> Match | None:
         """Finds the pattern anywhere in a text."""
@@ -34,24 +53,93 @@ class Pattern(Protocol):
         """Finds the pattern everywhere in a text."""
 
 
-@lru_cache(maxsize=1024)
+class Pattern:
+    """A pattern that can be searched for.
+
+    Args:
+        compiled: RE2's form of it.
+    """
+
+    __slots__ = ("_compiled", "_size")
+
+    def __init__(self, compiled: _Compiled) -> None:
+        self._compiled = compiled
+        self._size = compiled.programsize
+
+    def search(self, text: str) -> Match | None:
+        """Finds the pattern anywhere in a text.
+
+        Raises:
+            BudgetExceededError: It is more work than the budget in force allows.
+        """
+        return self._compiled.search(self._readable(text))
+
+    def find_all(self, text: str) -> Iterator[Match]:
+        """Finds the pattern everywhere in a text.
+
+        Raises:
+            BudgetExceededError: It is more work than the budget in force allows.
+        """
+        return self._compiled.finditer(self._readable(text))
+
+    def _readable(self, text: str) -> str:
+        work(len(text) * self._size // _STEPS)
+        return readable(text)
+
+
+_patterns: Final[Cache[Pattern]] = Cache(MAX_CACHE)
+
+
+def check_pattern(pattern: str) -> None:
+    """Reads a pattern without compiling it.
+
+    Raises:
+        EvaluationError: Go takes no such pattern.
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    _read(pattern)
+
+
+def _read(pattern: str) -> Read:
+    work(len(pattern))
+    try:
+        return read_pattern(pattern)
+    except PatternError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def _too_large() -> EvaluationError:
+    return EvaluationError(f"the pattern is too large: it takes more than the {MAX_MEMORY >> 10} KiB that are allowed")
+
+
 def compile_pattern(pattern: str) -> Pattern:
     """Compiles a pattern.
 
     Raises:
-        EvaluationError: It is no RE2 pattern.
+        EvaluationError: Go takes no such pattern, or it is too large for us.
+        BudgetExceededError: It is more work than the budget in force allows.
     """
+    found = _patterns.get(pattern)
+    if found is None:
+        read = _read(pattern)
+        if read.weight > _MAX_WEIGHT:
+            raise _too_large()
+        work(read.weight)
+        found = Pattern(_compile(readable(read.text)))
+        _patterns.put(pattern, found, MAX_MEMORY + len(pattern))
+    return found
+
+
+def _compile(text: str) -> _Compiled:
     import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # a native module that many expressions never need
 
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = MAX_MEMORY
     try:
-        return cast("Pattern", re2.compile(pattern, options=options))
-    except (re2.error, UnicodeError) as error:
-        reason = error.args[0] if error.args else pattern
-        shown = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        msg = f"error parsing regexp: {shown}"
-        raise EvaluationError(msg) from None
+        return cast("_Compiled", re2.compile(text, options=options))
+    except re2.error:
+        raise _too_large() from None
 
 
 def readable(text: str) -> str:
@@ -61,4 +149,4 @@ def readable(text: str) -> str:
 
 def matches(text: str, pattern: str) -> bool:
     """Whether the pattern is found anywhere in the text."""
-    return compile_pattern(pattern).search(readable(text)) is not None
+    return compile_pattern(pattern).search(text) is not None

@@ -95,7 +95,7 @@ EXTENDED_VALIDATIONS: Final = Library(
     validators=(
         _literals("duration", conversions.string_to_duration),
         _literals("timestamp", conversions.string_to_timestamp),
-        _literals("matches", regex.compile_pattern),
+        _literals("matches", regex.check_pattern),
         homogeneous_aggregates,
     ),
 )

@@ -6,7 +6,7 @@ from typing import Final
 
 from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
-from webhook.cel.regex import Pattern, compile_pattern, readable
+from webhook.cel.regex import Pattern, compile_pattern
 from webhook.cel.types import INT, STRING, list_of
 
 
@@ -19,14 +19,14 @@ def _compiled(pattern: str) -> Pattern:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _compiled(pattern).search(readable(text))
+    found = _compiled(pattern).search(text)
     return "" if found is None else found.group()
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     found: list[str] = []
     end = -1
-    for match in _compiled(pattern).finditer(readable(text)):
+    for match in _compiled(pattern).find_all(text):
         if len(found) == limit:
             break
         # Go takes no empty match right behind the match before.

@@ -1,0 +1,213 @@
+"""Regular expressions: what Go says of 979 of them, and what strangers may write."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cel.judging import outcome
+from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
+from webhook.cel import EvaluationError, regex
+from webhook.cel.cache import Cache
+from webhook.cel.devices import Refusal, compile_selector
+from webhook.cel.pattern import PatternError, read_pattern
+from webhook.cel.regex import MAX_CACHE, MAX_MEMORY, check_pattern, compile_pattern, matches
+
+LINES = [json.loads(line) for line in Path(__file__).with_name("go-regexp.jsonl").read_text().splitlines()]
+TEXTS: list[str] = LINES[0]["texts"]
+CASES: list[dict[str, Any]] = LINES[1:]
+WRONG = [case for case in CASES if "error" in case]
+TOO_LARGE = {r"(i)\pL{300}", r"([\pL]?i)\pL{300}"}
+"""Those that Go runs and that are an error here, where they would have to run."""
+ATTACKS = {
+    "cased letters": r"(?i)\pL{300}",
+    "many letters": r"\pL" * 3000,
+    "numbers": r"\pN{1000}",
+    "letters or numbers": r"(\pL|\pN){1000}",
+    "classes of letters": r"[\pL\pN]{1000}",
+    "alternatives": r"\pL|" * 2500,
+    "alternatives in groups": rf"(?i)(?:{chr(92)}pL(?:a|b)|{'.' * 10}){{900}}",
+    "repeated": "((a{10}){10}){10}",
+    "repeated beside": "x{1000}" * 1400,
+    "optional": "(?:a?){1000}",
+    "ranges": "(.{0,30}){30}",
+    "nested groups": "(" * 999 + ")" * 999,
+    "nested repetitions": "(?:" * 900 + "a" + ")*" * 900,
+    "open brackets": "[[:" * 3300,
+    "open braces": "a{" * 5000,
+    "open groups": "(" * 10000,
+    "bars": "|" * 10000,
+    "escapes": r"\x{10FFFF}" * 1000,
+    "quoted": r"\Qa" * 3000,
+    "flags": "(?i)" * 2500,
+    "literals": "a" * 10000,
+    "folded": "(?i)[k-s]{1000}",
+    "not": r"[^\x00-\x{10FFFF}]*" * 500,
+    "deep alternatives": "(a|" * 900 + "b" + ")" * 900,
+}
+PATTERNS = pytest.mark.parametrize("pattern", ATTACKS.values(), ids=ATTACKS.keys())
+
+
+def said_of(pattern: str) -> str:
+    try:
+        check_pattern(pattern)
+    except EvaluationError as error:
+        return str(error)
+    return ""
+
+
+def constant(text: str) -> str:
+    return json.dumps(text)
+
+
+def test_go_takes_the_same_patterns_and_says_the_same_of_others() -> None:
+    assert {case["pattern"]: said_of(case["pattern"]) for case in CASES} == {
+        case["pattern"]: case.get("error", "") for case in CASES
+    }
+
+
+def test_patterns_are_found_in_the_same_texts() -> None:
+    for case in CASES:
+        if "matches" in case and case["pattern"] not in TOO_LARGE:
+            assert sorted(text for text in TEXTS if matches(text, case["pattern"])) == sorted(case["matches"]), case
+
+
+@pytest.mark.parametrize("pattern", sorted(TOO_LARGE))
+def test_patterns_that_take_more_memory_than_is_allowed(pattern: str) -> None:
+    with pytest.raises(EvaluationError, match="too large"):
+        compile_pattern(pattern)
+
+
+@pytest.mark.parametrize("call", ["matches({})", "find({})", "findAll({})", "findAll({}, 2)"])
+def test_a_constant_that_is_no_pattern_is_refused_when_the_expression_is_created(call: str) -> None:
+    for case in WRONG[::10]:
+        expression = f"object.{call.format(constant(case['pattern']))}"
+        found = outcome(expression)
+        if call.startswith("matches"):  # cel-go's validator speaks first
+            assert found.startswith("refused: ERROR: <input>:1:"), case
+            assert found.endswith("invalid matches argument"), case
+        else:
+            assert found == f"refused: {case['error']}".partition("\n")[0]
+
+
+@pytest.mark.parametrize("call", ["matches", "find", "findAll"])
+def test_what_comes_to_be_no_pattern_is_an_error(call: str) -> None:
+    for case in WRONG[::10]:
+        found = outcome(f"'abc'.{call}(object)", {"object": case["pattern"]})
+        prefix = "" if call == "matches" else "Illegal regex: "
+        assert found == f"error: {prefix}{case['error']}"
+
+
+@pytest.mark.parametrize("call", ["find('(') == ''", "findAll('(').size() > 0"])
+@pytest.mark.parametrize("release", [31, 34, 36])
+def test_selectors_have_no_wrong_patterns(call: str, release: int) -> None:
+    found = compile_selector(f"device.driver.{call}", release)
+    assert found == Refusal(
+        "program instantiation failed: error parsing regexp: missing closing ): `(`", is_internal=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "inside", "outside"),
+    [
+        (r"^\p{Uppercase_Letter}$", "A", "a"),
+        (r"^\p{upper case-let ter}$", "É", "é"),
+        (r"^\p{Canadian_Aboriginal}$", "\u1401", "a"),
+        (r"^\p{greek}$", "λ", "a"),
+        (r"^\p{ASCII}$", "a", "é"),
+        (r"^\P{ASCII}$", "é", "a"),
+        (r"^[\P{ASCII}b]$", "é", "a"),
+        (r"^[^\p{ASCII}]$", "é", "a"),
+        (r"^\p{LC}$", "a", "1"),
+        (r"^\p{^LC}$", "1", "a"),
+        (r"^[\p{LC}1]$", "1", "2"),
+        (r"^\p{Cn}$", "\u0378", "a"),
+        (r"^\P{Cn}$", "a", "\u0378"),
+        (r"^\p{Assigned}$", "a", "\u0378"),
+        (r"^[\p{Assigned}]$", "a", "\u0378"),
+        (r"^\p{Any}$", "a", ""),
+        (r"^(?P<n>a)(?P<n>b)$", "ab", "a"),
+    ],
+)
+def test_names_that_re2_spells_otherwise(pattern: str, inside: str, outside: str) -> None:
+    assert matches(inside, pattern)
+    assert not matches(outside, pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"\p{}", r"\p{é}", r"\pé", r"\p{Lx}", r"[\p{^}]"])
+def test_classes_that_there_are_not(pattern: str) -> None:
+    assert said_of(pattern).startswith("error parsing regexp: invalid character class range: `")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("(" * 999 + ")" * 999, ""),
+        ("(" * 1000 + ")" * 1000, "expression nests too deeply"),
+        ("(?:" * 999 + ")*" * 999, ""),
+        ("(?:" * 1000 + ")*" * 1000, "expression nests too deeply"),
+        ("(" + "|" * 12345 + ")", ""),
+        ("((((((((((x{2}){2}){2}){2}){2}){2}){2}){2}){2}))", ""),
+        ("((((((((((x{2}){2}){2}){2}){2}){2}){2}){2}){2}){2})", "invalid repeat count"),
+        ("(?:[a-z]{4}){0,250}", ""),
+        ("(?:[a-z]{4}){0,251}", "invalid repeat count"),
+        ("(" + "(xx?)" * 1000 + "){1000}", "expression too large"),
+        ("(xx?){1000}" * 600, ""),
+        ("(xx?){1000}" * 1000, "expression too large"),
+    ],
+    ids=range(12),
+)
+def test_limits_are_those_of_go(pattern: str, expected: str) -> None:
+    found = said_of(pattern)
+    assert found.startswith(f"error parsing regexp: {expected}") if expected else not found
+
+
+@PATTERNS
+def test_a_pattern_is_read_in_time_that_grows_with_its_length(pattern: str) -> None:
+    began = time.monotonic()
+    with contextlib.suppress(PatternError):
+        read_pattern(pattern)
+    assert time.monotonic() - began < 0.1 + len(pattern) * 30e-6
+
+
+@PATTERNS
+def test_a_pattern_is_compiled_within_its_budget(pattern: str) -> None:
+    budget = Budget(REVIEW)
+    began = time.monotonic()
+    with limited(budget), contextlib.suppress(EvaluationError, BudgetExceededError):
+        compile_pattern(pattern)
+    assert time.monotonic() - began < 0.3 + (REVIEW - budget.left) * 20e-6
+
+
+@PATTERNS
+def test_of_a_constant_pattern_only_validity_is_asked(pattern: str) -> None:
+    expression = f"''.matches({constant(pattern)})"
+    with limited(Budget(REVIEW)) as budget:
+        compile_selector(expression, 36)
+    assert REVIEW - budget.left < 1000 + 4 * len(expression)
+
+
+def test_a_pattern_beyond_our_memory_is_valid_and_an_error_where_it_runs() -> None:
+    pattern = r"(?i)\pL{300}"
+    assert said_of(pattern) == ""
+    assert outcome(f"'a'.matches({constant(pattern)})") == f"error: {regex._too_large()}"  # noqa: SLF001
+
+
+def test_a_search_spends_by_the_text_and_the_pattern() -> None:
+    pattern = compile_pattern("[a-z]{0,900}q")
+    with limited(Budget(1000)), pytest.raises(BudgetExceededError):
+        pattern.search("a" * 100_000)
+
+
+def test_what_is_kept_of_patterns_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: Cache[regex.Pattern] = Cache(MAX_CACHE)
+    monkeypatch.setattr(regex, "_patterns", kept)
+    for number in range(200):
+        assert matches("a", f"a|b{number}")
+    assert len(kept) <= MAX_CACHE // MAX_MEMORY
+    assert kept.size <= MAX_CACHE
