@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["Path", "Problem", "validate"]
+__all__ = ["Path", "Problem", "allocate", "validate"]
 
 
 def validate(
@@ -55,3 +55,30 @@ def validate(
         feature_gates=feature_gates,
         namespace_labels=namespace_labels,
     )
+
+
+def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """Say which devices the scheduler's allocator gives to claims, on each of some nodes, or why it gives none.
+
+    Nothing is allocated: each node is asked alike.
+
+    Args:
+        scenario: A cluster and what is wanted of it, as plain dicts of ``resource.k8s.io/v1`` and ``v1``: ``classes``,
+            ``slices``, ``nodes``, ``claims`` (to be allocated together, in this order), ``allocated`` (claims with an
+            allocation, which use devices) and ``taintRules``; ``features``, the allocator's features that are on, such
+            as ``{"PrioritizedList": True}``; ``release``, the minor of Kubernetes 1.x (36); ``enable``, the
+            implementations to choose from (all).
+
+    Returns:
+        ``implementation`` (``stable``, ``incubating`` or ``experimental``) and ``nodes``: for each its name, ``node``;
+        ``result``, an AllocationResult for each claim, or None; ``error`` and ``errorScope``, if there is one: ``node``
+        if only this node is out, ``abort`` if the scheduler gives the pod up; ``steps`` that upstream's search takes;
+        ``dependsOnOrder`` where another order of slices could give another answer. Share IDs are random upstream; here
+        they are ``share-0``, ``share-1``….
+
+    Raises:
+        ValueError: The scenario is malformed, or no implementation supports the features.
+    """
+    from webhook.allocation.scenario import outcome  # noqa: PLC0415 - `import webhook` stays cheap
+
+    return outcome(scenario)

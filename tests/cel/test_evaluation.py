@@ -219,7 +219,7 @@ def test_values(text: str, value: Any) -> None:
         ("o.l.exists(x, o.s)", "no such overload"),
         ("o.l.exists_one(x, o.n)", "no such overload"),
         ("o.l.filter(x, o.n)", "no such overload"),
-        ("o.n.all(x, true)", "got 'int', expected iterable type"),
+        ("o.n.all(x, true)", "got 'types.Int', expected iterable type"),
         ("o.n.all(x, y, true)", "unsupported comprehension range type: int"),
         ("o.n.startsWith('a')", "no such overload"),
         ("o.n.size()", "no such overload: size"),

@@ -58,12 +58,29 @@ def accumulator(slot: int, own_cost: int) -> Closure:
     return read
 
 
+_GO_TYPES: Final = {
+    "bool": "types.Bool",
+    "bytes": "types.Bytes",
+    "double": "types.Double",
+    "google.protobuf.Duration": "types.Duration",
+    "google.protobuf.Timestamp": "types.Timestamp",
+    "int": "types.Int",
+    "null_type": "types.Null",
+    "optional_type": "*types.Optional",
+    "string": "types.String",
+    "type": "*types.Type",
+    "uint": "types.Uint",
+}
+"""cel-go names its own types in this one message."""
+
+
 def _elements(value: Value) -> Iterator[Value]:
     if type(value) is list:
         return iter(value)
     if isinstance(value, dict):
         return map(from_key, value)
-    msg = f"got '{type_of(value).name}', expected iterable type"
+    name = type_of(value).name
+    msg = f"got '{_GO_TYPES.get(name, name)}', expected iterable type"
     raise EvaluationError(msg)
 
 

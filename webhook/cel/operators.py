@@ -13,6 +13,7 @@ from webhook.cel.values import (
     INT_MAX,
     INT_MIN,
     UINT_MAX,
+    DefaultingMap,
     Duration,
     Optional,
     Struct,
@@ -113,7 +114,7 @@ def contains(item: Value, container: Value) -> bool:
         if type(item) is str:
             return item in container
         return any(equal(item, each) for each in container)
-    if type(container) is dict:
+    if type(container) is dict or type(container) is DefaultingMap:
         cls = type(item)
         if cls is str or cls in _NUMBERS:
             return item in container
@@ -330,11 +331,11 @@ def has(container: Value, field: str, *, strict: bool = False) -> bool:
     """`has(container.field)`; strictly, an error where nothing can be selected from the container at all."""
     if type(container) is Optional:
         return container.present and has(container.value, field, strict=strict)
-    if isinstance(container, dict):
-        return field in container
     tester = getattr(container, "cel_has", None)
     if tester is not None:
         return bool(tester(field))
+    if isinstance(container, dict):
+        return field in container
     return find_present(container, field, strict=strict) is not MISSING
 
 

@@ -199,9 +199,35 @@ def only_class(cls: OwnClass) -> OwnClass:
 _OWN_CLASSES: Final[dict[Type, type]] = {}
 
 
+class DefaultingMap(dict[Value, Value]):
+    """A map in which every key leads somewhere: one that is not there, to an empty map.
+
+    The attributes of devices are such a map by domain (k8s.io/dynamic-resource-allocation `cel/compile.go`, mapper).
+    """
+
+    __slots__ = ()
+
+    def __missing__(self, _: Value) -> Value:
+        """An empty map."""
+        return {}
+
+    def cel_select(self, field: Value) -> Value:
+        """The entry, or an empty map."""
+        return self[field] if type(field) is str else {}
+
+    def cel_has(self, _: Value) -> bool:
+        """Whether there is something to select: always."""
+        return True
+
+    def cel_size(self) -> int:
+        """The number of entries."""
+        return len(self)
+
+
 _CLASSES: Final[dict[types.Kind, type]] = {
     type_.kind: cls for cls, type_ in _TYPES.items() if type_.kind is not types.Kind.OPAQUE
 }
+_TYPES[DefaultingMap] = types.MAP
 
 
 def size_of(value: Value) -> int:

@@ -1,0 +1,1 @@
+"""Recorded answers of the structured allocator, and what draguard answers."""

@@ -1,0 +1,36 @@
+"""Print how far draguard agrees with the recorded allocator: python -m tests.allocation [--show N] [FILE…]."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tests.allocation.recorded import FILES, Agreement, scenarios
+
+SHOWN = 10
+
+
+def main() -> int:
+    """Print the agreement per file, and the first disagreements."""
+    parser = argparse.ArgumentParser(prog="python -m tests.allocation", description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, default=FILES, help="recorded scenarios; default: all")
+    parser.add_argument("--show", type=int, default=SHOWN, help="how many disagreements to show (default: %(default)s)")
+    options = parser.parse_args()
+    shown = []
+    print(f"{'file':16} {'scenarios':>9} {'nodes':>6} {'equal':>6} {'unknown':>8} {'agreement':>10} {'same steps':>11}")
+    for file in options.files:
+        agreement = Agreement()
+        for scenario in scenarios(file):
+            agreement.add(scenario)
+        known = agreement.nodes - agreement.unknown
+        counts = f"{agreement.scenarios:9} {agreement.nodes:6} {agreement.equal:6} {agreement.unknown:8}"
+        shares = f"{100 * agreement.equal / known:9.2f}% {100 * agreement.steps / known:10.2f}%"
+        print(f"{file.name.removesuffix('.jsonl.gz'):16} {counts} {shares}")
+        shown += agreement.disagreements
+    for text in shown[: options.show]:
+        print(text)
+    return 1 if shown else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,424 @@
+"""The allocator: which devices a scheduler would give to claims on a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
+from webhook.allocation.devices import Catalog
+from webhook.allocation.features import NEWEST, Features, implementation
+from webhook.allocation.outcome import UnsupportedSelectorError, allocation, node_selector
+from webhook.allocation.search import GivenUpError, Search, fault, raise_unless_bool
+from webhook.allocation.selecting import Fault, Selectors
+from webhook.allocation.usage import Usage, available, full_name
+from webhook.allocation.view import NodeView
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterable, Sequence
+
+    from webhook.allocation.search import Found
+    from webhook.allocation.usage import Available
+
+Json = dict[str, Any]
+
+UPSTREAM_SECONDS: Final = 10
+"""How long the scheduler searches on a node before it gives the pod up (DRA's filter timeout)."""
+_STEP_SECONDS: Final = 7e-7
+_VISIT_SECONDS: Final = 4e-7
+"""What a step and a look at a device take upstream, from the recorded times."""
+_DEMANDS: Final = 64
+"""How many different demands are remembered."""
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class _Plan(NamedTuple):
+    """How a search went, in places: it holds for all nodes with the same key."""
+
+    found: Found | None
+    complaint: Complaint | None = None
+
+
+class Result:
+    """Devices for all claims.
+
+    Args:
+        attempt: What was asked for.
+        view: The node.
+        found: What the search came to.
+    """
+
+    __slots__ = ("_attempt", "_found", "_view")
+
+    def __init__(self, attempt: Attempt, view: NodeView, found: Found) -> None:
+        self._attempt = attempt
+        self._view = view
+        self._found = found
+
+    @property
+    def allocations(self) -> list[Json]:
+        """One AllocationResult a claim, as in the API; share IDs are numbered."""
+        found, demand = self._found, self._attempt.demand
+        made: list[Json] = []
+        shares = position = 0
+        for claim, picks in zip(demand.claims, found.picks or (), strict=True):
+            asks = [request.asks[found.chosen.get(position + place, 0)] for place, request in enumerate(claim.requests)]
+            position += len(asks) + 1
+            made.append(allocation(claim, asks, picks, self._view, shares=shares))
+            shares += sum(pick.take is not None for pick in picks)
+        return made
+
+    @property
+    def devices(self) -> list[list[tuple[str, str, str, str]]]:
+        """Request, driver, pool and name of each device, by claim."""
+        devices = self._view.devices
+        return [
+            [(pick.ask.full_name, *_name(devices[pick.device])) for pick in picks] for picks in self._found.picks or ()
+        ]
+
+    @property
+    def steps(self) -> int:
+        """How many steps upstream's search takes."""
+        return self._found.steps
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether upstream would search longer than ten seconds, and give the pod up."""
+        return _takes_too_long(self._found)
+
+    @property
+    def depends_on_order(self) -> bool:
+        """Whether another order of slices, or of Go's maps, could give another answer."""
+        return self._attempt.depends_on_order(self._view)
+
+
+class Failure:
+    """No devices for all claims.
+
+    Args:
+        attempt: What was asked for.
+        view: The node.
+        found: What the search came to, if there was one.
+        complaint: Upstream's error, None if the claims do not fit.
+    """
+
+    __slots__ = ("_attempt", "_complaint", "_found", "_view")
+
+    def __init__(self, attempt: Attempt, view: NodeView, found: Found | None, complaint: Complaint | None) -> None:
+        self._attempt = attempt
+        self._view = view
+        self._found = found
+        self._complaint = complaint
+
+    @property
+    def error(self) -> str | None:
+        """The allocator's error, None if the claims do not fit."""
+        complaint, view = self._complaint, self._view
+        if complaint is None:
+            return None
+        names = self._attempt.names
+        subject = "" if complaint.claim is None else f"claim {names[complaint.claim]}"
+        item = ""
+        if complaint.kind == "pool":
+            item = str(view.pools[complaint.item])
+        elif complaint.kind == "device":
+            item = str(view.devices[complaint.item])
+        elif complaint.kind == "claim":
+            item = names[complaint.item].rpartition("/")[2]
+        elif complaint.kind == "node":
+            item = view.node
+        return f"{subject}{complaint.before}{item}{complaint.after}"
+
+    @property
+    def scope(self) -> str | None:
+        """``node`` if only this node is out, ``abort`` if the scheduler gives the pod up; None without an error."""
+        if self._complaint is None:
+            return None
+        return "node" if self._complaint.is_of_node else "abort"
+
+    @property
+    def steps(self) -> int:
+        """How many steps upstream's search takes; 0 if it ends before."""
+        return 0 if self._found is None else self._found.steps
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether upstream would search longer than ten seconds, and give the pod up."""
+        return self._found is not None and _takes_too_long(self._found)
+
+    @property
+    def depends_on_order(self) -> bool:
+        """Whether another order of slices, or of Go's maps, could give another answer."""
+        return self._attempt.depends_on_order(self._view)
+
+
+def _takes_too_long(found: Found) -> bool:
+    return found.steps * _STEP_SECONDS + found.visits * _VISIT_SECONDS > UPSTREAM_SECONDS
+
+
+def _name(device: Any) -> tuple[str, str, str]:
+    return device.slice.driver, device.slice.pool, device.name
+
+
+class Allocator:
+    """What the scheduler's allocator decides, for one state of a cluster.
+
+    Objects are plain dicts of ``resource.k8s.io/v1`` and ``v1``.
+
+    Args:
+        classes: DeviceClasses.
+        slices: ResourceSlices, in any order; an iterator may give them one by one, they are not kept.
+        allocated: ResourceClaims; those with an allocation use devices, others are passed over.
+        taint_rules: DeviceTaintRules; their taints are added to the devices that they select.
+        features: What is on; `Features.of` derives it from feature gates.
+        release: The Kubernetes release, as the minor of 1.x.
+        implementations: The implementations to choose from; empty for all.
+
+    Raises:
+        ValueError: No implementation supports the features, or an object is malformed.
+    """
+
+    def __init__(
+        self,
+        classes: Iterable[Json],
+        slices: Iterable[Json],
+        allocated: Iterable[Json] = (),
+        taint_rules: Iterable[Json] = (),
+        *,
+        features: Features,
+        release: int = NEWEST,
+        implementations: Collection[str] = (),
+    ) -> None:
+        self.features = features
+        self._variant = implementation(features, release, implementations)
+        self._classes = {each["metadata"]["name"]: each for each in classes}
+        self._catalog = Catalog(slices, taint_rules)
+        self._selectors = Selectors(release, features)
+        self._usage = Usage(with_shares=features.ConsumableCapacity)
+        self._views: dict[str, NodeView] = {}
+        self._demands: dict[bytes, tuple[Demand, dict[Hashable, _Plan]]] = {}
+        for claim in allocated:
+            self._usage.add(claim)
+
+    @property
+    def implementation(self) -> str:
+        """The implementation that the release picks: ``stable``, ``incubating`` or ``experimental``."""
+        return self._variant.name
+
+    def attempt(self, claims: Sequence[Json]) -> Attempt:
+        """Prepare an attempt to allocate claims together, on one node after the other.
+
+        Args:
+            claims: ResourceClaims that are not allocated, in the order in which the pod names them.
+
+        Raises:
+            ValueError: A claim is malformed.
+        """
+        specs = [(claim.get("spec") or {}).get("devices") or {} for claim in claims]
+        key = _encode(specs)
+        known = self._demands.get(key)
+        if known is None:
+            demand = Demand(specs, self._classes, self._selectors, self._variant)
+            if len(self._demands) >= _DEMANDS:
+                del self._demands[next(iter(self._demands))]
+            known = self._demands[key] = demand, {}
+        return Attempt(self, [full_name(claim) for claim in claims], *known)
+
+    def allocate(self, node: Json, claims: Sequence[Json]) -> Result | Failure:
+        """Allocate claims on one node; nothing is changed by it.
+
+        Args:
+            node: The Node.
+            claims: ResourceClaims that are not allocated, in the order in which the pod names them.
+        """
+        return self.attempt(claims).on(node)
+
+    def add(self, claim: Json) -> None:
+        """Count a claim's devices as in use from now on, for attempts made later.
+
+        Args:
+            claim: A ResourceClaim with an allocation.
+        """
+        self._usage.add(claim)
+
+    def remove(self, claim: Json) -> None:
+        """Take back what `add` did.
+
+        Args:
+            claim: The same ResourceClaim.
+
+        Raises:
+            ValueError: Its devices are not in use by it.
+        """
+        self._usage.remove(claim)
+
+    def holders(self, driver: str, pool: str, device: str) -> tuple[str, ...]:
+        """Return the claims that use a device, as namespace/name."""
+        return tuple(self._usage.pool(driver, pool).holders.get(device, ()))
+
+    def view(self, node: Json) -> NodeView:
+        """Return what a node can use.
+
+        Args:
+            node: The Node.
+        """
+        metadata = node["metadata"]
+        name, labels = metadata["name"], metadata.get("labels")
+        view = self._views.get(name)
+        if view is None or view.labels != labels:
+            view = self._views[name] = NodeView(name, labels, self._catalog, self._usage, self._variant)
+        return view
+
+    def search(self, demand: Demand, view: NodeView, counters: dict[str, Available]) -> _Plan:
+        """Look for devices on a node."""
+        every: dict[Ask, list[int]] = {}
+        if view.error:
+            return _Plan(None, Complaint(None, view.error))
+
+        def left(pool: int) -> Available:
+            name = view.pools[pool].name
+            if name not in counters:
+                counters[name] = available(view.pools[pool], view.pool_usage(pool))
+            return counters[name]
+
+        found = None
+        try:
+            self._check(demand, view, every)
+            found = Search(demand, view, every, left).run()
+            if found.picks is None and view.invalid:
+                return _Plan(found, Complaint(None, "invalid resource pools were encountered", is_of_node=True))
+            self._check_selectors(found, view)
+        except Stop as stop:
+            return _Plan(found, stop.complaint)
+        except GivenUpError:
+            return _Plan(None, Complaint(None, "node ", "node", after=": timed out trying to allocate devices"))
+        return _Plan(found)
+
+    def _check(self, demand: Demand, view: NodeView, every: dict[Ask, list[int]]) -> None:
+        """Do what comes before the search.
+
+        Raises:
+            Stop: It ends with an error of upstream's.
+        """
+        totals: dict[int, dict[int, int]] = {}
+        for check in demand.checks:
+            if isinstance(check, Complaint):
+                raise Stop(check)
+            if isinstance(check, Ask):
+                if check.is_all:
+                    every[check] = self._all_devices(check, view)
+                wanted = len(every[check]) if check.is_all else check.count
+                least = totals.setdefault(check.claim, {})
+                least[check.place] = min(wanted, least.get(check.place, wanted))
+            else:
+                total = sum(totals.get(check, {}).values())
+                if total > LIMIT:
+                    text = f": number of requested devices {total} exceeds the claim limit of {LIMIT}"
+                    raise Stop(Complaint(check, text))
+
+    def _all_devices(self, ask: Ask, view: NodeView) -> list[int]:
+        """Return the devices of a request for all of them.
+
+        Raises:
+            Stop: A pool is incomplete or invalid, or a selector is wrong.
+        """
+        found: list[int] = []
+        index = 0
+        subject = f", request {ask.name}: asks for all devices, but resource pool "
+        for place, pool in enumerate(view.pools):
+            if not pool.is_usable:
+                after = f" is currently {'being updated' if pool.is_incomplete else 'invalid'}"
+                raise Stop(Complaint(ask.claim, subject, "pool", place, after))
+            for _ in range(sum(len(each.devices) for each in pool.slices)):
+                if self._is_wanted(ask, index, view):
+                    found.append(index)
+                index += 1
+        return found
+
+    def _is_wanted(self, ask: Ask, index: int, view: NodeView) -> bool:
+        content = view.devices[index].content
+        choice = ask.chooser.choose(content)
+        if isinstance(choice, Fault):
+            raise Stop(fault(ask, choice))
+        if not choice:
+            return False
+        if view.matches is not None and view.matches[index] is not True:
+            raise_unless_bool(view.matches[index])
+            return False
+        if not self.features.ConsumableCapacity:
+            return True
+        take = ask.takes(content)
+        if take is None or not take.is_allowed:
+            return False
+        used = view.capacity_used(index) or {}
+        return all(used.get(name, 0) + amount <= take.limits[name] for name, amount in take.amounts.items())
+
+    @staticmethod
+    def _check_selectors(found: Found, view: NodeView) -> None:
+        for claim, picks in enumerate(found.picks or ()):
+            try:
+                node_selector(picks, view)
+            except UnsupportedSelectorError as error:
+                text = "create NodeSelector for claim "
+                raise Stop(Complaint(None, text, "claim", claim, f": {error}")) from None
+
+    def depends_on_order(self, demand: Demand, view: NodeView) -> bool:
+        """Tell whether another order of slices, or of Go's maps, could give another answer."""
+        if view.is_ambiguous:
+            return True
+        if view.consumes and any(self._catalog.is_pool_name_shared(pool.name) for pool in view.pools):
+            return True
+        if self._variant.is_sorted:
+            return False
+        asks = [ask for request in demand.order if request is not None for ask in request.asks]
+        slices = {
+            id(device.slice)
+            for device in view.devices
+            if any(ask.chooser.choose(device.content) is not False for ask in asks)
+        }
+        return len(slices) > 1
+
+
+class Attempt:
+    """An attempt to allocate claims, on one node after the other.
+
+    Args:
+        allocator: The allocator.
+        names: The claims' names.
+        demand: What they ask for.
+        plans: How searches for it went.
+    """
+
+    __slots__ = ("_allocator", "_counters", "_plans", "demand", "names")
+
+    def __init__(
+        self, allocator: Allocator, names: Sequence[str], demand: Demand, plans: dict[Hashable, _Plan]
+    ) -> None:
+        self._allocator = allocator
+        self._plans = plans
+        self._counters: dict[str, Available] = {}
+        self.names = names
+        self.demand = demand
+
+    def depends_on_order(self, view: NodeView) -> bool:
+        """Tell whether another order of slices, or of Go's maps, could give another answer on a node."""
+        return self._allocator.depends_on_order(self.demand, view)
+
+    def on(self, node: Json) -> Result | Failure:
+        """Allocate the claims on a node; nothing is changed by it.
+
+        Args:
+            node: The Node.
+        """
+        view = self._allocator.view(node)
+        key = view.key()
+        plan = None if view.consumes else self._plans.get(key)
+        if plan is None:
+            plan = self._allocator.search(self.demand, view, self._counters)
+            if not view.consumes:
+                self._plans[key] = plan
+        found = plan.found
+        if found is not None and found.picks is not None and plan.complaint is None:
+            return Result(self, view, found)
+        return Failure(self, view, found, plan.complaint)

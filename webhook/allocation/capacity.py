@@ -1,0 +1,122 @@
+"""How much of a device's capacity a request takes.
+
+Follows upstream's ``consumable_capacity.go``. Amounts are in nanos.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.allocation.devices import amount
+from webhook.formats import decode_quantity, whole_quantity
+from webhook.formats.quantities import BINARY_SI
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.formats import Quantity
+
+Json = dict[str, Any]
+Amounts = dict[str, int]
+"""An amount by capacity, in nanos."""
+
+
+class Take(NamedTuple):
+    """What a request takes of a device.
+
+    Args:
+        amounts: How much it takes of each capacity, after rounding.
+        limits: How much there is of each.
+        texts: The same amounts, as they are written into the allocation.
+        is_allowed: Whether the device's policies allow it, and it fits while nothing else is taken.
+    """
+
+    amounts: Amounts
+    limits: Amounts
+    texts: Mapping[str, str]
+    is_allowed: bool
+
+
+def take(capacity: Mapping[str, Json], requests: Mapping[str, Any] | None) -> Take | None:
+    """Return what a request takes of a device, None if it asks for a capacity that the device does not have.
+
+    Args:
+        capacity: The capacity of the device, as in the API.
+        requests: What the request wants, by capacity.
+
+    Raises:
+        ValueError: A quantity is none.
+    """
+    wanted = requests or {}
+    if any(name not in capacity for name in wanted):
+        return None
+    amounts: Amounts = {}
+    limits: Amounts = {}
+    texts: dict[str, str] = {}
+    is_allowed = True
+    for name, each in capacity.items():
+        total = decode_quantity(each.get("value"))
+        policy = each.get("requestPolicy")
+        taken = _taken(decode_quantity(wanted[name]) if name in wanted else None, total, policy)
+        amounts[name], limits[name], texts[name] = amount(taken), amount(total), str(taken)
+        is_allowed = is_allowed and amounts[name] <= limits[name] and not _violates(taken, policy)
+    return Take(amounts, limits, texts, is_allowed)
+
+
+def _taken(wanted: Quantity | None, total: Quantity, policy: Json | None) -> Quantity:
+    if wanted is None:
+        default = (policy or {}).get("default")
+        return total if default is None else decode_quantity(default)
+    if policy is None:
+        return wanted
+    bounds, values = policy.get("validRange"), policy.get("validValues")
+    if bounds is not None and bounds.get("min") is not None:
+        return _rounded_in_range(wanted, bounds)
+    if values is not None:
+        return next((value for each in values if wanted <= (value := decode_quantity(each))), wanted)
+    return wanted
+
+
+def _rounded_in_range(wanted: Quantity, bounds: Json) -> Quantity:
+    least = decode_quantity(bounds["min"])
+    if wanted < least:
+        return least
+    if bounds.get("step") is None:
+        return wanted
+    step = decode_quantity(bounds["step"]).value()
+    if not step:
+        return wanted
+    steps = -((least.value() - wanted.value()) // step)
+    return replace(whole_quantity(least.value() + step * steps), notation=BINARY_SI)
+
+
+def _violates(taken: Quantity, policy: Json | None) -> bool:
+    if policy is None:
+        return False
+    default = policy.get("default")
+    if default is not None and _is_same(taken, decode_quantity(default)):
+        return False
+    bounds, values = policy.get("validRange"), policy.get("validValues")
+    if bounds is not None:
+        return _is_out_of_range(taken, bounds)
+    if values:
+        return all(decode_quantity(each) != taken for each in values)
+    return False
+
+
+def _is_same(one: Quantity, other: Quantity) -> bool:
+    """Tell whether Go's ``==`` finds two quantities equal: the same fields, not the same number."""
+    if one.scale is None or other.scale is None:
+        return False
+    return one == other and one.scale == other.scale and one.notation == other.notation
+
+
+def _is_out_of_range(taken: Quantity, bounds: Json) -> bool:
+    if bounds.get("max") is not None and taken > decode_quantity(bounds["max"]):
+        return True
+    if bounds.get("step") is None:
+        return False
+    step = decode_quantity(bounds["step"]).value()
+    least = decode_quantity(bounds.get("min")).value()
+    return bool(step) and (taken.value() - least) % step != 0

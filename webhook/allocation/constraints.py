@@ -1,0 +1,180 @@
+"""Constraints between the devices of a claim: ``matchAttribute`` and ``distinctAttribute``, upstream's quirks included.
+
+Follows ``allocator_incubating.go`` (matchAttributeConstraint) and ``constraint.go`` (distinctAttributeConstraint); with
+list attributes, ``allocator_experimental.go``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from webhook.allocation.devices import Content
+
+_SCALARS: Final = ("string", "int", "bool", "version")
+_LISTS: Final = (("ints", "int"), ("bools", "bool"), ("strings", "string"), ("versions", "version"))
+_UNKNOWN: Final = ("unknown", None)
+"""The value of an attribute whose type is not known to the implementation."""
+
+Value = tuple[str, Any] | frozenset[tuple[str, Any]]
+
+
+class Attribute:
+    """An attribute that a constraint reads, and its values so far by the contents' indexes.
+
+    Args:
+        name: Its name, with the domain.
+        with_lists: Whether lists are known; then every value is a set.
+    """
+
+    __slots__ = ("_with_lists", "known", "name")
+
+    def __init__(self, name: str, *, with_lists: bool) -> None:
+        self.name = name
+        self._with_lists = with_lists
+        self.known: dict[int, Value | None] = {}
+
+    def of(self, content: Content) -> Value | None:
+        """Return the value that a device has, None if it has none."""
+        if content.index in self.known:
+            return self.known[content.index]
+        found = self.known[content.index] = self._read(content)
+        return found
+
+    def _read(self, content: Content) -> Value | None:
+        attribute = content.attribute(self.name)
+        if attribute is None:
+            return None
+        if self._with_lists:
+            for kind, scalar in _LISTS:
+                if attribute.get(kind):
+                    return frozenset((scalar, each) for each in attribute[kind])
+        for kind in _SCALARS:
+            value = attribute.get(kind)
+            if value is not None:
+                found = (kind, value)
+                return frozenset({found}) if self._with_lists else found
+        return _UNKNOWN
+
+
+class Match:
+    """All devices have the same value."""
+
+    __slots__ = ("attribute", "number", "value")
+
+    def __init__(self, attribute: Attribute) -> None:
+        self.attribute = attribute
+        self.number = 0
+        self.value: Value | None = None
+
+    def add(self, _request: str, content: Content) -> bool:
+        """Take a device in, if it satisfies the constraint."""
+        value = self.attribute.of(content)
+        if value is None:
+            return False
+        if self.number == 0:
+            self.value = value
+        elif value == _UNKNOWN or value != self.value:
+            return False
+        self.number += 1
+        return True
+
+    def remove(self, _request: str) -> None:
+        """Take a device out."""
+        self.number -= 1
+
+    @property
+    def state(self) -> Hashable:
+        """What later devices are compared with."""
+        return self.value if self.number else None
+
+    def save(self) -> object:
+        """Return what `restore` takes."""
+        return self.number, self.value
+
+    def restore(self, saved: Any) -> None:
+        """Go back to a saved state."""
+        self.number, self.value = saved
+
+
+class MatchLists(Match):
+    """All devices have a value in common.
+
+    What they have in common is not widened when a device is taken out, only when the last one is.
+    """
+
+    __slots__ = ()
+
+    def add(self, _request: str, content: Content) -> bool:
+        """Take a device in, if it satisfies the constraint."""
+        value = self.attribute.of(content)
+        if value is None or not isinstance(value, frozenset):
+            return False
+        if self.number == 0:
+            self.value = value
+        else:
+            common = value & self.value if isinstance(self.value, frozenset) else frozenset()
+            if not common:
+                return False
+            self.value = common
+        self.number += 1
+        return True
+
+
+class Distinct:
+    """No two devices have the same value; of each request only the last device is remembered."""
+
+    __slots__ = ("attribute", "number", "values")
+
+    def __init__(self, attribute: Attribute) -> None:
+        self.attribute = attribute
+        self.number = 0
+        self.values: dict[str, Value] = {}
+
+    def add(self, request: str, content: Content) -> bool:
+        """Take a device in, if it satisfies the constraint."""
+        value = self.attribute.of(content)
+        if value is None:
+            return False
+        if self.number and not self._is_distinct(value):
+            return False
+        self.values[request] = value
+        self.number += 1
+        return True
+
+    def _is_distinct(self, value: Value) -> bool:
+        return not self.values or (value != _UNKNOWN and value not in self.values.values())
+
+    def remove(self, request: str) -> None:
+        """Take a device out; the request is forgotten even if it has other devices."""
+        self.values.pop(request, None)
+        self.number -= 1
+
+    @property
+    def state(self) -> Hashable:
+        """What later devices are compared with."""
+        return self.number > 0, frozenset(self.values.values())
+
+    def save(self) -> object:
+        """Return what `restore` takes."""
+        return self.number, frozenset(self.values.items())
+
+    def restore(self, saved: Any) -> None:
+        """Go back to a saved state."""
+        self.number, self.values = saved[0], dict(saved[1])
+
+
+class DistinctLists(Distinct):
+    """No two devices have a value in common."""
+
+    __slots__ = ()
+
+    def _is_distinct(self, value: Value) -> bool:
+        if not isinstance(value, frozenset):
+            return False
+        return not any(isinstance(each, frozenset) and each & value for each in self.values.values())
+
+
+Constraint = Match | Distinct

@@ -1,0 +1,325 @@
+"""What claims ask for, read once for all nodes.
+
+Follows upstream's ``Allocate`` and ``validateDeviceRequest``: what can be said of claims before any device is looked
+at, in upstream's order and words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.allocation.capacity import take
+from webhook.allocation.constraints import Attribute, Distinct, DistinctLists, Match, MatchLists
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webhook.allocation.capacity import Take
+    from webhook.allocation.constraints import Constraint
+    from webhook.allocation.devices import Content
+    from webhook.allocation.features import Features, Implementation
+    from webhook.allocation.selecting import Chooser, Selectors
+
+Json = dict[str, Any]
+
+LIMIT: Final = 32
+"""How many devices a claim may get (AllocationResultsMaxSize)."""
+EXACT: Final = "ExactCount"
+ALL: Final = "All"
+
+
+class Complaint(NamedTuple):
+    """An error of upstream's, to be written with the names of a node's devices and pools, and of the claims.
+
+    Args:
+        claim: The claim whose name it starts with; None for none.
+        before: The text up to the item, or the whole.
+        kind: What the item is: ``pool``, ``device``, ``claim`` or ``node``; nothing if there is none.
+        item: Its place among the node's or among the claims.
+        after: The text after it.
+        is_of_node: Whether only this node is out; else the scheduler gives the pod up.
+    """
+
+    claim: int | None
+    before: str
+    kind: str = ""
+    item: int = 0
+    after: str = ""
+    is_of_node: bool = False
+
+
+class Stop(Exception):  # noqa: N818 - it ends an attempt, rightly
+    """An attempt ends with an error of upstream's."""
+
+    def __init__(self, complaint: Complaint) -> None:
+        super().__init__(complaint.before)
+        self.complaint = complaint
+
+
+class Ask:
+    """A request, or a subrequest of ``firstAvailable``.
+
+    Args:
+        raw: What is asked for: ``exactly``, or the subrequest.
+        claim: The place of its claim.
+        place: The place of the request in the claim.
+        name: Its name.
+        parent: The name of the request that it is an alternative of.
+        class_: The DeviceClass, as in the API.
+        chooser: Tells which devices it wants.
+        constraints: The constraints of the claim that it is under, by place.
+    """
+
+    __slots__ = (
+        "_takes",
+        "_tolerated",
+        "chooser",
+        "claim",
+        "class_",
+        "constraints",
+        "count",
+        "is_admin",
+        "is_all",
+        "name",
+        "parent",
+        "place",
+        "raw",
+        "requests",
+        "tolerations",
+    )
+
+    def __init__(
+        self,
+        raw: Json,
+        *,
+        claim: int,
+        place: int,
+        name: str,
+        parent: str | None,
+        class_: Json,
+        chooser: Chooser,
+        constraints: tuple[int, ...],
+    ) -> None:
+        self.claim = claim
+        self.place = place
+        self.raw = raw
+        self.name = name
+        self.parent = parent
+        self.class_ = class_
+        self.chooser = chooser
+        self.constraints = constraints
+        self.is_all = raw.get("allocationMode", EXACT) == ALL
+        self.count: int = raw.get("count", 1)
+        self.is_admin = parent is None and raw.get("adminAccess") is True
+        self.tolerations: Sequence[Json] = raw.get("tolerations") or ()
+        self.requests: Mapping[str, Any] | None = (raw.get("capacity") or {}).get("requests")
+        self._takes: dict[int, Take | None] = {}
+        self._tolerated: dict[int, bool] = {}
+
+    @property
+    def base(self) -> str:
+        """The name of the request, of an alternative that of its parent."""
+        return self.parent or self.name
+
+    @property
+    def full_name(self) -> str:
+        """The name that allocations and configuration are under."""
+        return f"{self.parent}/{self.name}" if self.parent else self.name
+
+    def takes(self, content: Content) -> Take | None:
+        """Return what it takes of a device's capacity, None if it asks for one that the device does not have."""
+        index = content.index
+        if index not in self._takes:
+            self._takes[index] = take(content.capacity, self.requests)
+        return self._takes[index]
+
+    def tolerates(self, content: Content) -> bool:
+        """Tell whether it tolerates the taints of a device."""
+        if not content.taints:
+            return True
+        found = self._tolerated.get(content.index)
+        if found is None:
+            found = self._tolerated[content.index] = all(
+                any(_tolerates(toleration, taint) for toleration in self.tolerations) for taint in content.taints
+            )
+        return found
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    """Tell whether a toleration covers a taint (``resourceclaim/devicetoleration.go``)."""
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint.get("key"):
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Equal":
+        return bool(toleration.get("value", "") == taint.get("value", ""))
+    return bool(operator == "Exists")
+
+
+class Request(NamedTuple):
+    """A request: one ask, or the alternatives of ``firstAvailable``."""
+
+    asks: tuple[Ask, ...]
+    has_alternatives: bool
+
+
+class ClaimDemand(NamedTuple):
+    """What a claim asks for.
+
+    Args:
+        raw: Its ``spec.devices``.
+        requests: Its requests.
+        constraints: What makes its constraints, in order.
+    """
+
+    raw: Json
+    requests: tuple[Request, ...]
+    constraints: tuple[tuple[type[Constraint], Attribute], ...]
+
+
+Check = Complaint | Ask | int
+"""A step before the search: an error, a request for all devices to be counted, or a claim whose devices are."""
+
+
+class Demand:
+    """What some claims ask for together.
+
+    Args:
+        specs: The claims' ``spec.devices``.
+        classes: DeviceClasses by name.
+        selectors: Where selectors are compiled and evaluated.
+        variant: The implementation.
+
+    Raises:
+        ValueError: A count is negative; upstream panics.
+    """
+
+    __slots__ = ("checks", "claims", "has_all", "order")
+
+    def __init__(
+        self,
+        specs: Sequence[Json],
+        classes: Mapping[str, Json],
+        selectors: Selectors,
+        variant: Implementation,
+    ) -> None:
+        reader = _Reader(classes, selectors, variant.features, variant)
+        self.claims: list[ClaimDemand] = []
+        self.checks: list[Check] = []
+        for index, spec in enumerate(specs):
+            for step in reader.claim(index, spec):
+                if isinstance(step, ClaimDemand):
+                    self.claims.append(step)
+                else:
+                    self.checks.append(step)
+            if len(self.claims) <= index:
+                break
+        self.has_all = any(isinstance(each, Ask) and each.is_all for each in self.checks)
+        self.order: list[Request | None] = []
+        """The requests in the order in which they are satisfied; None where a claim ends."""
+        for claim in self.claims:
+            self.order += [*claim.requests, None]
+
+
+class _Reader(NamedTuple):
+    classes: Mapping[str, Json]
+    selectors: Selectors
+    features: Features
+    variant: Implementation
+
+    def claim(self, index: int, spec: Json) -> Iterator[Check | ClaimDemand]:
+        constraints = spec.get("constraints") or ()
+        requests = []
+        for place, raw in enumerate(spec.get("requests") or ()):
+            asks: list[Ask] = []
+            for step in self.request(index, place, raw, constraints):
+                yield step
+                if isinstance(step, Complaint):
+                    return
+                if isinstance(step, Ask):
+                    asks.append(step)
+            requests.append(Request(tuple(asks), bool(raw.get("firstAvailable"))))
+        yield index
+        made = []
+        for number, raw in enumerate(constraints):
+            kind = self.constraint(raw)
+            if kind is None:
+                text = f", constraint #{number}: empty constraint (unsupported constraint type?)"
+                yield Complaint(index, text)
+                return
+            made.append(kind)
+        yield ClaimDemand(spec, tuple(requests), tuple(made))
+
+    def request(self, claim: int, place: int, raw: Json, constraints: Sequence[Json]) -> Iterator[Check]:
+        name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()
+        if alternatives and not self.features.PrioritizedList:
+            text = f", request {name}: has subrequests, but the DRAPrioritizedList feature is disabled"
+            yield Complaint(claim, text)
+            return
+        exactly = raw.get("exactly")
+        if self.variant.knows_capacity and not self.features.ConsumableCapacity:
+            disabled = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+            if exactly is not None and exactly.get("capacity") is not None:
+                yield Complaint(claim, f", request {name}: {disabled}")
+                return
+            for each in alternatives:
+                if each.get("capacity") is not None:
+                    yield Complaint(claim, f", subrequest {each.get('name', '')}: {disabled}")
+                    return
+        if alternatives:
+            for each in alternatives:
+                step = self.ask(each, claim=claim, place=place, parent=name, constraints=constraints)
+                yield step
+                if isinstance(step, Complaint):
+                    return
+        else:
+            named = {**(exactly or {}), "name": name}
+            yield self.ask(named, claim=claim, place=place, parent=None, constraints=constraints)
+
+    def ask(
+        self, raw: Json, *, claim: int, place: int, parent: str | None, constraints: Sequence[Json]
+    ) -> Complaint | Ask:
+        name = raw.get("name", "")
+        subject = f", request {name}"
+        selectors = raw.get("selectors") or ()
+        for number, each in enumerate(selectors):
+            if each.get("cel") is None:
+                text = f"{subject}, selector #{number}: CEL expression empty (unsupported selector type?)"
+                return Complaint(claim, text)
+        if parent is None and raw.get("adminAccess") is not None and not self.features.AdminAccess:
+            return Complaint(claim, f"{subject}: admin access is requested, but the feature is disabled")
+        class_name = raw.get("deviceClassName", "")
+        if not class_name:
+            return Complaint(claim, f"{subject}: missing device class name (unsupported request type?)")
+        class_ = self.classes.get(class_name)
+        if class_ is None:
+            text = (
+                f'{subject}: could not retrieve device class {class_name}: deviceclass.resource.k8s.io "{class_name}" '
+                "not found"
+            )
+            return Complaint(claim, text)
+        mode = raw.get("allocationMode", EXACT)
+        if mode not in {EXACT, ALL}:
+            return Complaint(claim, f"{subject}: unsupported count mode {mode}")
+        if mode == EXACT and raw.get("count", 1) < 0:
+            message = f"request {name}: a negative count, on which the scheduler panics"
+            raise ValueError(message)
+        chooser = self.selectors.chooser((class_.get("spec") or {}).get("selectors") or (), selectors)
+        full_name = f"{parent}/{name}" if parent else name
+        under = tuple(
+            index
+            for index, each in enumerate(constraints)
+            if not each.get("requests") or not {parent or name, full_name}.isdisjoint(each["requests"])
+        )
+        return Ask(
+            raw, claim=claim, place=place, name=name, parent=parent, class_=class_, chooser=chooser, constraints=under
+        )
+
+    def constraint(self, raw: Json) -> tuple[type[Constraint], Attribute] | None:
+        with_lists = self.features.ListTypeAttributes
+        if raw.get("matchAttribute") is not None:
+            return MatchLists if with_lists else Match, Attribute(raw["matchAttribute"], with_lists=with_lists)
+        if raw.get("distinctAttribute") is not None and self.variant.knows_capacity:
+            return DistinctLists if with_lists else Distinct, Attribute(raw["distinctAttribute"], with_lists=with_lists)
+        return None

@@ -1,0 +1,253 @@
+"""Devices as the allocator sees them: what they have in common is kept once.
+
+A slice's devices are read into small records; what is not particular to one of them (attributes, capacity, taints,
+counters) is its content, which equal devices share. Selectors are evaluated once for each content.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from hashlib import blake2b
+from itertools import count
+from sys import intern
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from webhook.formats import decode_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from webhook.formats import Quantity
+
+Json = dict[str, Any]
+PoolId = tuple[str, str]
+"""Driver and name of a pool."""
+
+Counters = dict[tuple[str, str], int]
+"""An amount by counter set and counter."""
+
+_NANO: Final = -9
+_DIGITS: Final = 400
+_MOST: Final = int("1" + "0" * (_DIGITS - _NANO))
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def amount(quantity: Quantity) -> int:
+    """Return a quantity in nanos, the least that one can tell; beyond 400 digits, the most."""
+    if quantity.length > _DIGITS:
+        return quantity.sign * _MOST
+    return quantity.sign * int(f"0{quantity.digits}{'0' * (quantity.power - _NANO)}")
+
+
+def decode_amount(value: object) -> int:
+    """Read a quantity from JSON, in nanos.
+
+    Raises:
+        ValueError: There is none.
+    """
+    return amount(decode_quantity(value))
+
+
+class Content:
+    """What equal devices share.
+
+    Args:
+        index: Tells contents apart.
+        driver: The driver that publishes the devices.
+        raw: A device of a ResourceSlice, as in the API.
+        taints: Its taints, those of DeviceTaintRules among them.
+    """
+
+    __slots__ = ("capacity", "consumes", "driver", "index", "is_shared", "raw", "taints")
+
+    def __init__(self, index: int, driver: str, raw: Json, taints: Sequence[Json]) -> None:
+        self.index = index
+        self.driver = driver
+        self.raw = raw
+        self.taints = tuple(taint for taint in taints if taint.get("effect") in {"NoSchedule", "NoExecute"})
+        self.is_shared = raw.get("allowMultipleAllocations") is True
+        self.capacity: Mapping[str, Json] = raw.get("capacity") or {}
+        self.consumes: Counters = consumption(raw)
+
+    def attribute(self, name: str) -> Json | None:
+        """Return the attribute of a name, which may be one of the driver's domain (``lookupAttribute``)."""
+        attributes = self.raw.get("attributes") or {}
+        if name in attributes:
+            return dict(attributes[name])
+        domain, found, rest = name.partition("/")
+        if found and domain == self.driver and rest in attributes:
+            return dict(attributes[rest])
+        return None
+
+
+def consumption(raw: Json) -> Counters:
+    """Return what a device takes of its pool's counters, in nanos."""
+    found: Counters = {}
+    for each in raw.get("consumesCounters") or ():
+        for name, counter in (each.get("counters") or {}).items():
+            key = (each.get("counterSet", ""), name)
+            found[key] = found.get(key, 0) + decode_amount(counter.get("value"))
+    return found
+
+
+class Device:
+    """A device of a slice.
+
+    Args:
+        name: Its name.
+        slice_: The slice that publishes it.
+        content: What it shares with equal ones.
+    """
+
+    __slots__ = ("content", "name", "slice")
+
+    def __init__(self, name: str, slice_: Slice, content: Content) -> None:
+        self.name = name
+        self.slice = slice_
+        self.content = content
+
+    def __str__(self) -> str:
+        """Write driver, pool and name, as upstream's ``DeviceID``."""
+        return f"{self.slice.driver}/{self.slice.pool}/{self.name}"
+
+
+class Slice:
+    """A ResourceSlice.
+
+    Args:
+        raw: The object, as in the API.
+    """
+
+    __slots__ = (
+        "count",
+        "counter_sets",
+        "devices",
+        "driver",
+        "generation",
+        "is_per_device",
+        "name",
+        "node_name",
+        "node_selector",
+        "pool",
+        "says_per_device",
+        "serves_all_nodes",
+    )
+
+    def __init__(self, raw: Json) -> None:
+        spec: Json = raw["spec"]
+        pool: Json = spec.get("pool") or {}
+        self.name: str = raw["metadata"]["name"]
+        self.driver = intern(spec.get("driver", ""))
+        self.pool = intern(pool.get("name", ""))
+        self.generation: int = pool.get("generation", 0)
+        self.count: int = pool.get("resourceSliceCount", 0)
+        self.node_name: str | None = spec.get("nodeName")
+        self.node_selector: Json | None = spec.get("nodeSelector")
+        self.serves_all_nodes = spec.get("allNodes") is True
+        self.says_per_device = spec.get("perDeviceNodeSelection") is not None
+        self.is_per_device = spec.get("perDeviceNodeSelection") is True
+        self.counter_sets: Sequence[Json] = spec.get("sharedCounters") or ()
+        self.devices: tuple[Device, ...] = ()
+
+    @property
+    def id(self) -> PoolId:
+        """The pool that it belongs to."""
+        return self.driver, self.pool
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether more than one node may see it."""
+        return not self.node_name or bool(self.counter_sets)
+
+
+class TaintRule(NamedTuple):
+    """What a DeviceTaintRule says: the taint, and which devices get it; None for any.
+
+    Upstream's tracker merges it into slices (``resourceslice/tracker/tracker.go``).
+    """
+
+    taint: Json
+    driver: str | None
+    pool: str | None
+    device: str | None
+
+    @classmethod
+    def of(cls, raw: Json) -> TaintRule:
+        """Read a DeviceTaintRule, as in the API."""
+        spec = raw["spec"]
+        selector = spec.get("deviceSelector") or {}
+        return cls(spec["taint"], selector.get("driver"), selector.get("pool"), selector.get("device"))
+
+
+class Catalog:
+    """The slices of a cluster.
+
+    Args:
+        slices: ResourceSlices, as in the API; an iterator may give them one by one, they are not kept.
+        taint_rules: DeviceTaintRules, as in the API.
+
+    Raises:
+        ValueError: A quantity is none.
+    """
+
+    __slots__ = (
+        "_contents",
+        "_drivers_of_pool",
+        "_numbers",
+        "_rules",
+        "_shapes",
+        "by_node",
+        "by_pool",
+        "shared",
+        "slices",
+    )
+
+    def __init__(self, slices: Iterable[Json], taint_rules: Iterable[Json] = ()) -> None:
+        self._rules = [TaintRule.of(each) for each in taint_rules]
+        self._contents: dict[bytes, Content] = {}
+        self._numbers = count()
+        self._shapes: dict[Hashable, int] = {}
+        self.slices: list[Slice] = []
+        self.shared: list[Slice] = []
+        self.by_node: defaultdict[str, list[Slice]] = defaultdict(list)
+        self.by_pool: defaultdict[PoolId, list[Slice]] = defaultdict(list)
+        self._drivers_of_pool: defaultdict[str, set[str]] = defaultdict(set)
+        for raw in slices:
+            self._read(raw)
+        self._contents.clear()
+
+    def shape(self, parts: Hashable) -> int:
+        """Return a number that stands for some parts, the same for equal ones."""
+        return self._shapes.setdefault(parts, len(self._shapes))
+
+    def is_pool_name_shared(self, name: str) -> bool:
+        """Tell whether several drivers have a pool of a name; upstream mixes their counters up."""
+        return len(self._drivers_of_pool[name]) > 1
+
+    def _read(self, raw: Json) -> None:
+        slice_ = Slice(raw)
+        rules = [
+            rule for rule in self._rules if rule.driver in {None, slice_.driver} and rule.pool in {None, slice_.pool}
+        ]
+        slice_.devices = tuple(self._devices(raw["spec"].get("devices") or (), slice_, rules))
+        self.slices.append(slice_)
+        (self.shared if slice_.is_shared else self.by_node[slice_.node_name or ""]).append(slice_)
+        self.by_pool[slice_.id].append(slice_)
+        self._drivers_of_pool[slice_.pool].add(slice_.driver)
+
+    def _devices(self, raws: Sequence[Json], slice_: Slice, rules: Sequence[TaintRule]) -> Iterator[Device]:
+        contents, driver = self._contents, slice_.driver
+        for raw in raws:
+            name = intern(raw["name"])
+            taints = raw.get("taints") or ()
+            if rules:
+                taints = [*taints, *(rule.taint for rule in rules if rule.device in {None, name})]
+            rest = raw.copy()
+            del rest["name"]
+            key = blake2b(_encode((driver, rest, taints if rules else ())), digest_size=16).digest()
+            content = contents.get(key)
+            if content is None:
+                content = contents[key] = Content(next(self._numbers), driver, rest, taints)
+            yield Device(name, slice_, content)

@@ -1,0 +1,120 @@
+"""What an allocator can do, and which implementation of it a Kubernetes release picks.
+
+Follows k8s.io/dynamic-resource-allocation ``structured/allocator.go``: the first implementation that supports all
+features that are on is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+STABLE: Final = "stable"
+INCUBATING: Final = "incubating"
+EXPERIMENTAL: Final = "experimental"
+
+NEWEST: Final = 36
+"""The newest release whose allocator is followed."""
+_SORTED_SINCE: Final = 36
+"""From here on pools and slices are tried by name; before, in the order of Go's maps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """What the allocator may use; each is off unless stated.
+
+    The names are upstream's (``internal.Features``); `of` derives them from feature gates.
+    """
+
+    AdminAccess: bool = False
+    ConsumableCapacity: bool = False
+    DeviceBindingAndStatus: bool = False
+    DeviceTaints: bool = False
+    ListTypeAttributes: bool = False
+    PartitionableDevices: bool = False
+    PrioritizedList: bool = False
+
+    @classmethod
+    def of(cls, gates: Collection[str]) -> Features:
+        """Return what the scheduler passes to the allocator under some feature gates.
+
+        Args:
+            gates: The feature gates that are on. The scheduler of 1.36 never passes ``DRAListTypeAttributes`` on.
+        """
+        return cls(
+            AdminAccess="DRAAdminAccess" in gates,
+            ConsumableCapacity="DRAConsumableCapacity" in gates,
+            DeviceBindingAndStatus={"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= set(gates),
+            DeviceTaints="DRADeviceTaints" in gates,
+            PartitionableDevices="DRAPartitionableDevices" in gates,
+            PrioritizedList="DRAPrioritizedList" in gates,
+        )
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The features that are on."""
+        return frozenset(each.name for each in fields(self) if getattr(self, each.name))
+
+
+_BETA: Final = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
+_ALPHA: Final = _BETA | {"DeviceBindingAndStatus", "ConsumableCapacity"}
+
+_SUPPORTED: Final[Mapping[int, Mapping[str, frozenset[str]]]] = {
+    34: {STABLE: frozenset(), INCUBATING: _BETA, EXPERIMENTAL: _ALPHA},
+    36: {STABLE: _BETA, INCUBATING: _ALPHA, EXPERIMENTAL: _ALPHA | {"ListTypeAttributes"}},
+}
+"""What each implementation supports, from a release on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """One of upstream's allocators, as it is in a release.
+
+    Args:
+        name: ``stable``, ``incubating`` or ``experimental``.
+        release: The Kubernetes release, as the minor of 1.x.
+        features: What is on.
+    """
+
+    name: str
+    release: int
+    features: Features
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether pools and slices are tried by name, and devices of a request in ascending combinations only.
+
+        Others walk a Go map, and what they pick depends on its order.
+        """
+        return self.release >= _SORTED_SINCE and self.name != STABLE
+
+    @property
+    def knows_capacity(self) -> bool:
+        """Whether it knows capacity that is shared, binding conditions and ``distinctAttribute``."""
+        return self.name == EXPERIMENTAL or (self.is_sorted and self.name == INCUBATING)
+
+
+def implementation(features: Features, release: int, among: Collection[str] = ()) -> Implementation:
+    """Return the implementation that a release picks for some features.
+
+    Args:
+        features: What is on.
+        release: The Kubernetes release, as the minor of 1.x.
+        among: The implementations to choose from; empty for all.
+
+    Raises:
+        ValueError: None supports all features.
+    """
+    supported = _SUPPORTED[max((since for since in _SUPPORTED if since <= release), default=min(_SUPPORTED))]
+    allowed = {name: known for name, known in supported.items() if not among or name in among}
+    for name, known in allowed.items():
+        if features.names <= known:
+            return Implementation(name, release, features)
+    message = (
+        f"no allocator of Kubernetes 1.{release} supports {', '.join(sorted(features.names)) or 'these features'}"
+        f" (of {', '.join(allowed) or 'none'})"
+    )
+    raise ValueError(message)

@@ -1,0 +1,174 @@
+"""What a search remembers: states from which nothing was found.
+
+Upstream searches them again, each time it comes to one. Two states are alike if what is still to be found finds the
+same devices free, up to exchanging equal ones, and constraints and counters in the same state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.allocation.constraints import Distinct, MatchLists
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from webhook.allocation.demand import Ask, Demand
+    from webhook.allocation.state import State
+    from webhook.allocation.view import NodeView
+
+
+class Place(NamedTuple):
+    """Where a search is.
+
+    Args:
+        position: The place of the request among all.
+        alternative: The place of the alternative.
+        number: How many devices of the request are found.
+        start: The place from which on the next one is looked for.
+    """
+
+    position: int
+    alternative: int
+    number: int
+    start: int
+
+
+class Memory(NamedTuple):
+    """How a search ended from a state, what that took, and the state that it left behind."""
+
+    code: int
+    steps: int
+    visits: int
+    after: Any
+
+
+class Memories:
+    """The states of one search from which nothing was found.
+
+    Args:
+        demand: What is asked for.
+        view: The node.
+        state: What the search has allocated so far.
+    """
+
+    __slots__ = (
+        "_classes",
+        "_demand",
+        "_has_admins",
+        "_known",
+        "_leaves_traces",
+        "_numbers",
+        "_state",
+        "_view",
+    )
+
+    def __init__(self, demand: Demand, view: NodeView, state: State) -> None:
+        self._demand = demand
+        self._view = view
+        self._state = state
+        self._known: dict[Hashable, Memory] = {}
+        self._leaves_traces = _leaves_traces(demand, view)
+        self._has_admins = any(ask.is_admin for ask in _asks(demand, 0))
+        self._classes: dict[int, list[int | None]] = {}
+        self._numbers: dict[Hashable, int] = {}
+
+    def recall(self, key: Hashable) -> Memory | None:
+        """Return what became of a state, None if it was not come to yet; what it left behind is made so again."""
+        memory = self._known.get(key)
+        if memory is not None and self._leaves_traces:
+            self._state.restore(memory.after)
+        return memory
+
+    def note(self, key: Hashable, code: int, steps: int, visits: int) -> None:
+        """Note how the search ended from a state."""
+        self._known[key] = Memory(code, steps, visits, self._state.save() if self._leaves_traces else None)
+
+    def key(self, place: Place, claim: int) -> Hashable:
+        """Return what a state is known by.
+
+        Args:
+            place: Where the search is.
+            claim: The claim that devices are looked for.
+        """
+        state = self._state
+        picks = state.picks
+        if self._leaves_traces:
+            used = tuple(sorted((number, pick.device) for number, each in enumerate(picks) for pick in each))
+            return place, used, state.save()
+        now, later = self._classes_at(place.position), self._classes_at(place.position + 1)
+        alike = []
+        for number, each in enumerate(picks):
+            for pick in each:
+                is_ahead = pick.device >= place.start
+                class_ = (now if is_ahead else later)[pick.device]
+                if class_ is not None:
+                    shares = state.shares.get(pick.device)
+                    taken = () if shares is None else tuple(sorted(shares.items()))
+                    alike.append((class_, is_ahead, self._has_admins and number == claim, taken))
+        alike.sort()
+        constraints = tuple([each.state for each in state.constraints[claim]])
+        return place, len(picks[claim]), tuple(alike), constraints, state.consumed
+
+    def _classes_at(self, position: int) -> list[int | None]:
+        """Return the classes of devices that are equal to all requests from a position on; None for what none wants."""
+        found = self._classes.get(position)
+        if found is None:
+            asks = list(_asks(self._demand, position))
+            found = self._classes[position] = [self._class(index, asks) for index in range(len(self._view.devices))]
+        return found
+
+    def _class(self, index: int, asks: list[Ask]) -> int | None:
+        view = self._view
+        content = view.devices[index].content
+        choices = [ask.chooser.choose(content) for ask in asks]
+        if not any(choices):
+            return None
+        parts = (
+            tuple(
+                [
+                    choice
+                    and (
+                        choice,
+                        ask.tolerates(content),
+                        ask.takes(content) is not None and self._values(ask, index),
+                    )
+                    for ask, choice in zip(asks, choices, strict=True)
+                ]
+            ),
+            content.index if content.is_shared or content.capacity else None,
+            (view.pool_of[index], tuple(content.consumes.items())) if content.consumes else None,
+            view.matches and view.matches[index],
+            view.taken >> index & 1,
+            tuple(sorted((view.capacity_used(index) or {}).items())),
+        )
+        return self._numbers.setdefault(parts, len(self._numbers))
+
+    def _values(self, ask: Ask, index: int) -> Hashable:
+        content = self._view.devices[index].content
+        constraints = self._state.constraints[ask.claim]
+        return tuple([constraints[number].attribute.of(content) for number in ask.constraints])
+
+
+def _asks(demand: Demand, position: int) -> Iterable[Ask]:
+    for request in demand.order[position:]:
+        if request is not None:
+            yield from request.asks
+
+
+def _leaves_traces(demand: Demand, view: NodeView) -> bool:
+    """Tell whether taking a device back may leave something behind, so that it matters what was tried before."""
+    features = view.variant.features
+    asks = list(_asks(demand, 0))
+    for ask in asks:
+        for number in ask.constraints:
+            kind, _ = demand.claims[ask.claim].constraints[number]
+            if issubclass(kind, MatchLists) or (issubclass(kind, Distinct) and (ask.is_all or ask.count > 1)):
+                return True
+    shares = features.ConsumableCapacity and any(device.content.is_shared for device in view.devices)
+    if shares and any(ask.is_all for ask in asks):
+        return True
+    if not view.consumes or not features.PartitionableDevices:
+        return False
+    has_constraints = any(ask.constraints for ask in asks)
+    return shares or has_constraints or any(d.content.taints for d in view.devices if d.content.consumes)

@@ -1,0 +1,161 @@
+"""Which nodes a node selector means.
+
+Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and apimachinery ``labels.NewRequirement``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook import formats
+from webhook.formats import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Json = dict[str, Any]
+Match = "Callable[[str, Mapping[str, str]], bool]"
+
+_SETS: Final = {"In", "NotIn"}
+_PRESENCE: Final = {"Exists", "DoesNotExist"}
+_NUMBERS: Final = {"Gt", "Lt"}
+_NEWEST: Final = 36
+_is_int64 = re.compile(r"[-+]?[0-9]+").fullmatch
+
+
+class SelectorError(Exception):
+    """A node selector that cannot be parsed; ``str()`` is upstream's text."""
+
+
+def node_matches(node: str, labels: Mapping[str, str], spec: Mapping[str, Any]) -> bool:
+    """Tell whether a slice or a device is for a node (``NodeMatches``).
+
+    Args:
+        node: The node's name.
+        labels: Its labels.
+        spec: What may hold ``nodeName``, ``allNodes`` and ``nodeSelector``.
+
+    Raises:
+        SelectorError: The node selector cannot be parsed.
+    """
+    name = spec.get("nodeName")
+    if name:
+        return bool(name == node)
+    if spec.get("allNodes"):
+        return True
+    selector = spec.get("nodeSelector")
+    return selector is not None and selects(selector, node, labels)
+
+
+def selects(selector: Json, node: str, labels: Mapping[str, str]) -> bool:
+    """Tell whether a node selector selects a node: any of its terms does; an empty term selects nothing.
+
+    Raises:
+        SelectorError: The node selector cannot be parsed.
+    """
+    terms = selector.get("nodeSelectorTerms") or []
+    problems = [each for index, term in enumerate(terms) for each in _problems(term, f"nodeSelectorTerms[{index}]")]
+    if problems:
+        detail = problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]"
+        message = f"failed to parse node selector {_shown(selector)}: {detail}"
+        raise SelectorError(message)
+    return any(_term(term, node, labels) for term in terms)
+
+
+def _term(term: Json, node: str, labels: Mapping[str, str]) -> bool:
+    expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
+    if not expressions and not fields:
+        return False
+    return all(_holds(each, labels) for each in expressions) and all(
+        (each.get("key") == "metadata.name") and ((node in each["values"]) == (each["operator"] == "In"))
+        for each in fields
+    )
+
+
+def _holds(requirement: Json, labels: Mapping[str, str]) -> bool:
+    operator, values = requirement.get("operator"), requirement.get("values") or []
+    key = requirement.get("key", "")
+    value = labels.get(key)
+    if operator == "In":
+        return value is not None and value in values
+    if operator == "NotIn":
+        return value is None or value not in values
+    if operator == "Exists":
+        return key in labels
+    if operator == "DoesNotExist":
+        return key not in labels
+    if value is None or not _is_int64(value):
+        return False
+    return int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0])
+
+
+def _problems(term: Json, path: str) -> list[str]:
+    found: list[str] = []
+    for index, each in enumerate(term.get("matchExpressions") or []):
+        found += _requirement_problems(each, f"{path}.matchExpressions[{index}]")
+    for index, each in enumerate(term.get("matchFields") or []):
+        found += _field_problems(each, f"{path}.matchFields[{index}]")
+    return found
+
+
+def _requirement_problems(each: Json, path: str) -> list[str]:
+    operator, values, key = each.get("operator", ""), each.get("values") or [], each.get("key", "")
+    if operator not in _SETS | _PRESENCE | _NUMBERS:
+        return [f"{path}.operator: Unsupported value: {quoted(operator)}"]
+    details = formats.label_key(key, _NEWEST)
+    found = [f"{path}.key: Invalid value: {quoted(key)}: {'; '.join(details)}"] if details else []
+    if operator in _SETS and not values:
+        found.append(f"{path}.values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
+    elif operator in _PRESENCE and values:
+        shown = _go_strings(values)
+        found.append(f"{path}.values: Invalid value: {shown}: values set must be empty for exists and does not exist")
+    elif operator in _NUMBERS:
+        if len(values) != 1:
+            shown = _go_strings(values)
+            detail = "for 'Gt', 'Lt' operators, exactly one value is required"
+            found.append(f"{path}.values: Invalid value: {shown}: {detail}")
+        found += [
+            f"{path}.values[{index}]: Invalid value: {quoted(value)}: "
+            "for 'Gt', 'Lt' operators, the value must be an integer"
+            for index, value in enumerate(values)
+            if not _is_int64(value)
+        ]
+    for index, value in enumerate(values):
+        details = formats.label_value(value, _NEWEST)
+        if details:
+            found.append(f"{path}.values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(details)}")
+    return found
+
+
+def _field_problems(each: Json, path: str) -> list[str]:
+    operator, values = each.get("operator", ""), each.get("values") or []
+    if operator not in _SETS:
+        return [f"{path}.operator: Unsupported value: {quoted(operator)}"]
+    if len(values) != 1:
+        shown = _go_strings(values)
+        return [f"{path}.values: Invalid value: {shown}: must have one element"]
+    return []
+
+
+def _go_strings(values: Sequence[str]) -> str:
+    return f"[{','.join(map(quoted, values))}]"
+
+
+def _shown(selector: Json) -> str:
+    """Write a node selector as Go does (gogo protobuf's ``String``)."""
+    terms = "".join(
+        f"NodeSelectorTerm{{MatchExpressions:{_shown_requirements(term.get('matchExpressions'))},"
+        f"MatchFields:{_shown_requirements(term.get('matchFields'))},}},"
+        for term in selector.get("nodeSelectorTerms") or []
+    )
+    return f"&NodeSelector{{NodeSelectorTerms:[]NodeSelectorTerm{{{terms}}},}}"
+
+
+def _shown_requirements(requirements: Sequence[Json] | None) -> str:
+    shown = "".join(
+        f"NodeSelectorRequirement{{Key:{each.get('key', '')},Operator:{each.get('operator', '')},"
+        f"Values:[{' '.join(each.get('values') or [])}],}},"
+        for each in requirements or []
+    )
+    return f"[]NodeSelectorRequirement{{{shown}}}"

@@ -1,0 +1,150 @@
+"""Allocations as they are written into the status of claims.
+
+Follows the end of upstream's ``Allocate``, and ``createNodeSelector``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webhook.allocation.demand import Ask, ClaimDemand
+    from webhook.allocation.state import Pick
+    from webhook.allocation.view import NodeView
+
+Json = dict[str, Any]
+
+
+class UnsupportedSelectorError(Exception):
+    """A slice's node selector has more than one term; upstream fails then, for all nodes."""
+
+
+def allocation(claim: ClaimDemand, asks: Sequence[Ask], picks: Sequence[Pick], view: NodeView, *, shares: int) -> Json:
+    """Return an AllocationResult, as in the API.
+
+    Args:
+        claim: What the claim asks for.
+        asks: What was chosen of each of its requests.
+        picks: The devices.
+        view: The node.
+        shares: How many share IDs were given out before; upstream's are random, here they are numbered.
+
+    Raises:
+        UnsupportedSelectorError: A slice's node selector has more than one term.
+    """
+    results = []
+    for pick in picks:
+        result = _result(pick, view)
+        if pick.take is not None:
+            result["shareID"] = f"share-{shares}"
+            shares += 1
+        results.append(result)
+    devices: Json = {"results": results} if results else {}
+    config = [*_class_configuration(asks), *_claim_configuration(claim, asks)]
+    if config:
+        devices["config"] = config
+    found: Json = {"devices": devices}
+    selector = node_selector(picks, view)
+    if selector is not None:
+        found["nodeSelector"] = selector
+    return found
+
+
+def _result(pick: Pick, view: NodeView) -> Json:
+    ask, device = pick.ask, view.devices[pick.device]
+    raw = device.content.raw
+    result: Json = {
+        "request": ask.full_name,
+        "driver": device.slice.driver,
+        "pool": device.slice.pool,
+        "device": device.name,
+    }
+    if ask.is_admin:
+        result["adminAccess"] = True
+    if ask.tolerations:
+        result["tolerations"] = list(ask.tolerations)
+    if view.variant.features.DeviceBindingAndStatus:
+        for name in ("bindingConditions", "bindingFailureConditions"):
+            if raw.get(name):
+                result[name] = raw[name]
+    if pick.take is not None and pick.take.texts:
+        result["consumedCapacity"] = dict(pick.take.texts)
+    return result
+
+
+def _class_configuration(asks: Sequence[Ask]) -> list[Json]:
+    """Return the configuration of classes; that of each is added once, for all requests of the class."""
+    found: list[Json] = []
+    by_class: dict[str, list[Json]] = {}
+    for ask in asks:
+        name = ask.class_["metadata"]["name"]
+        if name in by_class:
+            for each in by_class[name]:
+                each["requests"].append(ask.full_name)
+            continue
+        by_class[name] = [
+            {"source": "FromClass", "requests": [ask.full_name], **_device_configuration(config)}
+            for config in (ask.class_.get("spec") or {}).get("config") or ()
+        ]
+        found += by_class[name]
+    return found
+
+
+def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask]) -> list[Json]:
+    """Return the configuration of a claim; as upstream, one that names several requests comes once for each."""
+    found: list[Json] = []
+    for config in claim.raw.get("config") or ():
+        names = config.get("requests") or ()
+        added = {"source": "FromClaim", **({"requests": names} if names else {}), **_device_configuration(config)}
+        if not names:
+            found.append(added)
+        else:
+            found += [added for ask in asks if ask.base in names or ask.full_name in names]
+    return found
+
+
+def _device_configuration(config: Json) -> Json:
+    return {"opaque": config["opaque"]} if config.get("opaque") is not None else {}
+
+
+def node_selector(picks: Sequence[Pick], view: NodeView) -> Json | None:
+    """Return which nodes can use some devices, None for all (``createNodeSelector``).
+
+    Raises:
+        UnsupportedSelectorError: A slice's node selector has more than one term.
+    """
+    terms: dict[str, list[Json]] = {"matchFields": [], "matchExpressions": []}
+    for pick in picks:
+        device = view.devices[pick.device]
+        name, selector = device.slice.node_name, device.slice.node_selector
+        if device.slice.is_per_device:
+            name, selector = device.content.raw.get("nodeName"), device.content.raw.get("nodeSelector")
+        if name is not None or device.content.raw.get("bindsToNode"):
+            field = {"key": "metadata.name", "operator": "In", "values": [view.node]}
+            return {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        if selector is not None:
+            given = selector.get("nodeSelectorTerms") or ()
+            if len(given) > 1:
+                message = f"unsupported ResourceSlice.NodeSelector with {len(given)} terms"
+                raise UnsupportedSelectorError(message)
+            for term in given:
+                _merge(term, terms)
+    term = {name: found for name, found in terms.items() if found}
+    return {"nodeSelectorTerms": [term]} if term else None
+
+
+def _merge(term: Mapping[str, Any], into: Mapping[str, list[Json]]) -> None:
+    for name, known in into.items():
+        for each in term.get(name) or ():
+            if not any(_is_same(each, other) for other in known):
+                known.append(each)
+
+
+def _is_same(one: Json, other: Json) -> bool:
+    return (
+        one.get("key") == other.get("key")
+        and one.get("operator") == other.get("operator")
+        and set(one.get("values") or ()) == set(other.get("values") or ())
+    )

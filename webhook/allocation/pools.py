@@ -1,0 +1,239 @@
+"""The pools that a node can use devices of.
+
+Follows upstream's ``pools_incubating.go`` (GatherPools, buildPool), and ``pools_stable.go`` where pools and slices are
+not sorted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.allocation.devices import Counters, decode_amount
+from webhook.allocation.nodes import SelectorError, node_matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from webhook.allocation.devices import Catalog, Device, PoolId, Slice
+    from webhook.allocation.features import Features, Implementation
+
+_NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+class Pool:
+    """A pool as a node sees it.
+
+    Args:
+        driver: The driver that publishes it.
+        name: Its name.
+        slices: The slices with devices for the node.
+        others: The pool's other slices; looked at where counters are shared.
+        counters: What there is of each counter, in nanos.
+        is_incomplete: Whether slices are missing: nothing is allocated from it.
+        reason: Why it is invalid, in upstream's words; nothing is allocated from it then.
+        is_ambiguous: Whether its slices contradict each other, so that their order matters.
+    """
+
+    __slots__ = ("counters", "driver", "is_ambiguous", "is_incomplete", "name", "others", "reason", "slices")
+
+    def __init__(
+        self,
+        driver: str,
+        name: str,
+        *,
+        slices: Sequence[Slice] = (),
+        others: Sequence[Slice] = (),
+        counters: Counters | None = None,
+        is_incomplete: bool = False,
+        reason: str = "",
+        is_ambiguous: bool = False,
+    ) -> None:
+        self.driver = driver
+        self.name = name
+        self.slices = slices
+        self.others = others
+        self.counters: Counters = {} if counters is None else counters
+        self.is_incomplete = is_incomplete
+        self.reason = reason
+        self.is_ambiguous = is_ambiguous
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether its slices contradict each other."""
+        return bool(self.reason)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether devices are allocated from it."""
+        return not self.is_incomplete and not self.reason
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """Whether any of its devices must be bound before it is used; such pools come last."""
+        return any(
+            device.content.raw.get("bindingConditions") is not None for each in self.slices for device in each.devices
+        )
+
+    def __str__(self) -> str:
+        """Write driver and name, as upstream's ``PoolID``."""
+        return f"{self.driver}/{self.name}"
+
+
+class GatherError(Exception):
+    """Pools cannot be told for a node; ``str()`` is upstream's text, and the scheduler gives the pod up.
+
+    Args:
+        text: The text.
+        is_ambiguous: Whether there is another reason, which comes first in another order of slices.
+    """
+
+    def __init__(self, text: str, *, is_ambiguous: bool = False) -> None:
+        super().__init__(text)
+        self.is_ambiguous = is_ambiguous
+
+
+def gather(catalog: Catalog, node: str, labels: Mapping[str, str] | None, variant: Implementation) -> list[Pool]:
+    """Return the pools with devices for a node, in the order in which they are tried.
+
+    Args:
+        catalog: The slices of the cluster.
+        node: The node's name.
+        labels: Its labels.
+        variant: The implementation, which says what is on and whether pools are sorted.
+
+    Raises:
+        GatherError: A node selector cannot be parsed.
+    """
+    found: dict[PoolId, list[Slice]] = {}
+    local = catalog.by_node.get(node, ())
+    seen: Iterable[Slice]
+    if variant.is_sorted:
+        seen = [*local, *catalog.shared]
+    elif catalog.shared:
+        # One list in upstream: the order within it decides which slice of a pool comes first.
+        wanted = {*map(id, local), *map(id, catalog.shared)}
+        seen = [each for each in catalog.slices if id(each) in wanted]
+    else:
+        seen = local
+    errors: list[GatherError] = []
+    for each in seen:
+        if not variant.features.PartitionableDevices and (each.says_per_device or each.counter_sets):
+            continue
+        try:
+            if _is_relevant(each, node, labels or _NO_LABELS):
+                _add(found, each)
+        except GatherError as error:
+            errors.append(error)
+    if errors:
+        raise GatherError(str(errors[0]), is_ambiguous=len(errors) > 1)
+    pools = [pool for slices in found.values() if (pool := _pool(slices, catalog, variant)) is not None]
+    if variant.is_sorted:
+        pools.sort(key=lambda pool: (pool.has_binding_conditions, pool.driver, pool.name))
+    return pools
+
+
+def _is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
+    if each.counter_sets:
+        return True
+    if each.node_name:
+        return each.node_name == node
+    try:
+        if each.serves_all_nodes or each.node_selector is not None:
+            spec = {"allNodes": each.serves_all_nodes, "nodeSelector": each.node_selector}
+            return node_matches(node, labels, spec)
+    except SelectorError as error:
+        message = f"gather pool information: failed to perform node selection for slice {each.name}: {error}"
+        raise GatherError(message) from None
+    if not each.is_per_device:
+        return False
+    for device in each.devices:
+        try:
+            if node_matches(node, labels, device.content.raw):
+                return True
+        except SelectorError as error:
+            message = (
+                "gather pool information: failed to perform node selection for device "
+                f"{_go_device(device)} in slice {each.name}: {error}"
+            )
+            raise GatherError(message) from None
+    return False
+
+
+def _go_device(device: Device) -> str:
+    return device.name
+
+
+def _add(found: dict[PoolId, list[Slice]], each: Slice) -> None:
+    slices = found.setdefault(each.id, [])
+    if slices and each.generation < slices[0].generation:
+        return
+    if slices and each.generation > slices[0].generation:
+        slices.clear()
+    slices.append(each)
+
+
+def _pool(slices: list[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
+    first = slices[0]
+    is_ambiguous = any(each.count != first.count for each in slices) or len({s.name for s in slices}) < len(slices)
+    all_slices: list[Slice] | None = None
+    if len(slices) != first.count:
+        in_pool = catalog.by_pool[first.id]
+        if any(each.generation > first.generation for each in in_pool):
+            return None
+        all_slices = [each for each in in_pool if each.generation == first.generation]
+        if len(all_slices) != first.count:
+            return Pool(first.driver, first.pool, is_incomplete=True, is_ambiguous=is_ambiguous)
+    if variant.is_sorted:
+        slices = sorted(slices, key=lambda each: each.name)
+    pool = _checked(slices, all_slices, variant.features)
+    pool.is_ambiguous = is_ambiguous
+    return pool
+
+
+def _checked(slices: list[Slice], all_slices: list[Slice] | None, features: Features) -> Pool:
+    driver, name = slices[0].id
+    partitionable = features.PartitionableDevices
+    with_devices = [each for each in slices if not (partitionable and each.counter_sets)]
+    reason = _duplicate(with_devices)
+    if reason or not partitionable:
+        return Pool(driver, name, slices=with_devices if not reason else (), reason=reason)
+    sets: dict[str, Mapping[str, Any]] = {}
+    for each in slices:
+        for counter_set in each.counter_sets:
+            if counter_set["name"] in sets:
+                return Pool(driver, name, reason=f"duplicate counter set name {counter_set['name']}")
+            sets[counter_set["name"]] = counter_set.get("counters") or {}
+    names = {each.name for each in slices}
+    others = [each for each in all_slices or () if each.name not in names]
+    reason = _unknown_counter(sets, [*slices, *others])
+    if reason:
+        return Pool(driver, name, reason=reason)
+    counters = {
+        (set_name, counter): decode_amount(value.get("value"))
+        for set_name, values in sets.items()
+        for counter, value in values.items()
+    }
+    return Pool(driver, name, slices=with_devices, others=others, counters=counters)
+
+
+def _duplicate(slices: Iterable[Slice]) -> str:
+    seen: set[str] = set()
+    for each in slices:
+        for device in each.devices:
+            if device.name in seen:
+                return f"duplicate device name {device.name}"
+            seen.add(device.name)
+    return ""
+
+
+def _unknown_counter(sets: Mapping[str, Mapping[str, Any]], slices: Iterable[Slice]) -> str:
+    for each in slices:
+        for device in each.devices:
+            for consumed in device.content.raw.get("consumesCounters") or ():
+                counter_set = consumed.get("counterSet", "")
+                if counter_set not in sets:
+                    return f"counter set {counter_set} not found"
+                for name in consumed.get("counters") or ():
+                    if name not in sets[counter_set]:
+                        return f"counter {name} not found in counter set {counter_set}"
+    return ""

@@ -1,0 +1,290 @@
+"""The search for devices: depth first, claims then requests, the first solution wins.
+
+Does what upstream's ``allocateOne`` and ``allocateDevice`` do, in the same order and with the same side effects, so
+that the same solution is found. What upstream tries again and again is remembered instead: a state from which nothing
+was found is not searched twice, and states that differ only in which of several equal devices are used are one state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.allocation.demand import LIMIT, Complaint, Stop
+from webhook.allocation.memory import Memories, Place
+from webhook.allocation.state import Pick, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+
+    from webhook.allocation.demand import Ask, Demand
+    from webhook.allocation.selecting import Fault
+    from webhook.allocation.usage import Available
+    from webhook.allocation.view import NodeView
+
+DONE: Final = 0
+FAILED: Final = 1
+EXCEEDED: Final = 2
+"""More devices than a claim may get; ends all that led there at once."""
+
+MOST_VISITS: Final = 1_000_000
+"""How many devices are looked at before the search is given up: some seconds."""
+_REMEMBERED_AFTER: Final = 64
+"""The steps after which states are remembered; most searches end before."""
+
+
+class GivenUpError(Exception):
+    """The search would take too long."""
+
+
+class Found(NamedTuple):
+    """What a search came to.
+
+    Args:
+        picks: The devices by claim; None if nothing fits.
+        chosen: The alternatives chosen, by the position of their request among all.
+        steps: How many calls of ``allocateOne`` upstream needs.
+        visits: How many devices it looks at.
+    """
+
+    picks: tuple[tuple[Pick, ...], ...] | None
+    chosen: Mapping[int, int]
+    steps: int
+    visits: int
+
+
+class _Scan:
+    """A device of a request is looked for, from a place on."""
+
+    __slots__ = ("ask", "index", "key", "next", "pick", "place", "position", "steps", "visits")
+
+    def __init__(self, ask: Ask, position: int, place: int, index: int, start: int) -> None:
+        self.ask = ask
+        self.position = position
+        self.place = place
+        self.index = index
+        self.next = start
+        self.pick: Pick | None = None
+        self.key: Hashable = None
+        self.steps = 0
+        self.visits = 0
+
+
+class _Alternatives:
+    """The alternatives of a request are tried one after the other."""
+
+    __slots__ = ("place", "position", "were_all_exceeded")
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.place = 0
+        self.were_all_exceeded = True
+
+
+class _Claim:
+    """A claim has its devices, and the next ones are looked at."""
+
+    __slots__ = ()
+
+
+_CLAIM: Final = _Claim()
+_Frame = _Scan | _Alternatives | _Claim
+
+
+class Search:
+    """One search on one node.
+
+    Args:
+        demand: What is asked for.
+        view: The node.
+        every: The devices of each request for all devices, by place.
+        available: Returns what is left of the counters of a pool, by its place.
+    """
+
+    __slots__ = (
+        "_ascending",
+        "_demand",
+        "_every",
+        "_memories",
+        "_own_visits",
+        "_stack",
+        "_state",
+        "_view",
+        "steps",
+        "visits",
+    )
+
+    def __init__(
+        self,
+        demand: Demand,
+        view: NodeView,
+        every: Mapping[Ask, Sequence[int]],
+        available: Callable[[int], Available],
+    ) -> None:
+        self._demand = demand
+        self._view = view
+        self._every = every
+        self._ascending = view.variant.is_sorted
+        self._state = State(demand, view, available)
+        self._memories = Memories(demand, view, self._state)
+        self._stack: list[_Frame] = []
+        self._own_visits = 0
+        self.steps = 0
+        self.visits = 0
+
+    def run(self) -> Found:
+        """Search.
+
+        Raises:
+            Stop: The search ends with an error of upstream's.
+            GivenUpError: It takes too long.
+        """
+        stack = self._stack
+        code = self._enter(0, None, 0, 0)
+        while code != DONE and stack:
+            frame = stack[-1]
+            if isinstance(frame, _Scan):
+                code = self._resume(frame, code)
+            elif isinstance(frame, _Alternatives):
+                code = self._next_alternative(frame, code)
+            else:
+                # Too many devices for the next claim: with fewer for this one it may work.
+                stack.pop()
+                code = FAILED
+        picks = tuple(map(tuple, self._state.picks)) if code == DONE else None
+        chosen = {frame.position: frame.place for frame in stack if isinstance(frame, _Alternatives)}
+        return Found(picks, chosen, self.steps, self.visits)
+
+    def _enter(self, position: int, place: int | None, index: int, start: int) -> int | None:
+        """Take a step forward; None if a frame was put on the stack that goes on."""
+        order, stack = self._demand.order, self._stack
+        while True:
+            self.steps += 1
+            if position >= len(order):
+                return DONE
+            request = order[position]
+            if request is None:
+                stack.append(_CLAIM)
+                position, place, index, start = position + 1, None, 0, 0
+                continue
+            if request.has_alternatives and place is None:
+                stack.append(_Alternatives(position))
+                place = 0
+                continue
+            ask = request.asks[place or 0]
+            wanted = len(self._every[ask]) if ask.is_all else ask.count
+            if ask.is_all and not wanted:
+                return FAILED
+            if index >= wanted:
+                position, place, index, start = position + 1, None, 0, 0
+                continue
+            if len(self._state.picks[ask.claim]) + wanted - index > LIMIT:
+                return EXCEEDED
+            frame = _Scan(ask, position, place or 0, index, start)
+            stack.append(frame)
+            return self._recall(frame) if self.steps > _REMEMBERED_AFTER else None
+
+    def _recall(self, frame: _Scan) -> int | None:
+        """Return how the search ended when it came to an equal state before; else have it noted when it ends."""
+        key = self._memories.key(Place(frame.position, frame.place, frame.index, frame.next), frame.ask.claim)
+        memory = self._memories.recall(key)
+        if memory is None:
+            frame.key, frame.steps, frame.visits = key, self.steps, self.visits
+            return None
+        self._stack.pop()
+        self.steps += memory.steps
+        self.visits += memory.visits
+        return memory.code
+
+    def _resume(self, frame: _Scan, code: int | None) -> int | None:
+        """Go on after a device did not lead to a solution, or begin; with a code, the frame below it ended so."""
+        state = self._state
+        if frame.pick is not None:
+            state.undo(frame.pick)
+            frame.pick = None
+            if code == EXCEEDED or frame.ask.is_all:
+                return self._leave(frame, code or FAILED)
+        elif code is not None:
+            return self._leave(frame, code)
+        ask = frame.ask
+        if ask.is_all:
+            index = self._every[ask][frame.index]
+            self.visits += 1
+            pick = state.allocate(ask, index)
+        else:
+            pick = self._first_fit(frame)
+        if pick is None:
+            return self._leave(frame, FAILED)
+        frame.pick = pick
+        start = frame.next if self._ascending else 0
+        return self._enter(frame.position, frame.place, frame.index + 1, start)
+
+    def _leave(self, frame: _Scan, code: int) -> int:
+        self._stack.pop()
+        if frame.key is not None:
+            self._memories.note(frame.key, code, self.steps - frame.steps, self.visits - frame.visits)
+        return code
+
+    def _first_fit(self, frame: _Scan) -> Pick | None:
+        """Allocate the next device that is free and wanted."""
+        state, ask, view = self._state, frame.ask, self._view
+        devices, matches, known = view.devices, view.matches, ask.chooser.known
+        blocked = state.blocked(ask)
+        begin = frame.next
+        for index in range(begin, len(devices)):
+            if blocked >> index & 1:
+                continue
+            content = devices[index].content
+            choice = known.get(content.index)
+            if choice is None:
+                choice = ask.chooser.choose(content)
+            if choice is not True:
+                if choice is False:
+                    continue
+                raise Stop(fault(ask, choice))
+            if matches is not None and matches[index] is not True:
+                raise_unless_bool(matches[index])
+                continue
+            if not state.has_capacity(ask, index):
+                continue
+            pick = state.allocate(ask, index)
+            if pick is not None:
+                frame.next = index + 1
+                self._count(index + 1 - begin)
+                return pick
+        frame.next = len(devices)
+        self._count(len(devices) - begin)
+        return None
+
+    def _count(self, visits: int) -> None:
+        self.visits += visits
+        self._own_visits += visits
+        if self._own_visits > MOST_VISITS:
+            raise GivenUpError
+
+    def _next_alternative(self, frame: _Alternatives, code: int | None) -> int | None:
+        if code != EXCEEDED:
+            frame.were_all_exceeded = False
+        frame.place += 1
+        request = self._demand.order[frame.position]
+        if request is None or frame.place >= len(request.asks):
+            self._stack.pop()
+            return EXCEEDED if frame.were_all_exceeded else FAILED
+        return self._enter(frame.position, frame.place, 0, 0)
+
+
+def fault(ask: Ask, found: Fault) -> Complaint:
+    """Return upstream's error for a selector that is wrong."""
+    if found.of_class:
+        name = (ask.class_.get("metadata") or {}).get("name", "")
+        return Complaint(None, f"class {name}: selector #{found.place}: {found.detail}")
+    return Complaint(ask.claim, f": selector #{found.place}: {found.detail}")
+
+
+def raise_unless_bool(match: bool | str) -> None:  # noqa: FBT001 - the value looked at
+    """End the attempt if a device's node selector cannot be parsed.
+
+    Raises:
+        Stop: It cannot.
+    """
+    if isinstance(match, str):
+        raise Stop(Complaint(None, match))

@@ -1,0 +1,231 @@
+"""Classes and selectors against devices; each selector is evaluated once for each content of devices.
+
+Follows upstream's ``isSelectable`` and k8s.io/dynamic-resource-allocation ``cel/compile.go`` (DeviceMatches).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.cel.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, Refusal, compile_selector
+from webhook.cel.errors import CelError, EvaluationError
+from webhook.cel.libraries import quantity, semver
+from webhook.cel.program import Meter
+from webhook.cel.values import DefaultingMap, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webhook.allocation.devices import Content
+    from webhook.allocation.features import Features
+
+Json = dict[str, Any]
+
+_LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
+_SCALARS: Final = ("int", "bool", "string", "version")
+_CONVERSIONS: Final = {
+    "string": "unsupported native conversion from string to 'bool'",
+    "int": "unsupported type conversion from 'int' to bool",
+    "kubernetes.Semver": "type conversion error from 'Semver' to 'bool'",
+    "list": "type conversion error from list to 'bool'",
+}
+"""What Go says of results that are no bool, by their type."""
+
+
+class Fault(NamedTuple):
+    """A selector that cannot be compiled or evaluated: the scheduler gives the pod up.
+
+    Args:
+        of_class: Whether it is one of the class, not of the request.
+        place: Its place among the selectors.
+        detail: What is wrong, in upstream's words.
+    """
+
+    of_class: bool
+    place: int
+    detail: str
+
+
+Choice = bool | Fault
+"""Whether selectors hold for a device."""
+
+
+class _Selector:
+    """A selector, and what it said of the contents seen so far."""
+
+    __slots__ = ("_compiled", "_values", "known")
+
+    def __init__(self, expression: str, release: int, gates: frozenset[str], values: _Values) -> None:
+        self._compiled = compile_selector(expression, release, gates, stored=True)
+        self._values = values
+        self.known: dict[int, bool | str] = {}
+
+    def holds(self, content: Content) -> bool | str:
+        """Tell whether it holds, or what is wrong with it."""
+        found = self.known.get(content.index)
+        if found is None:
+            found = self.known[content.index] = self._evaluate(content)
+        return found
+
+    def _evaluate(self, content: Content) -> bool | str:
+        if isinstance(self._compiled, Refusal):
+            return f"CEL compile error: {self._compiled.detail}"
+        try:
+            bindings = self._values.of(content)
+            result = self._compiled.program.evaluate(bindings, meter=Meter(MAX_COST))
+        except CelError as error:
+            return f"CEL runtime error: {error}"
+        if result is True or result is False:
+            return result
+        name = type_of(result).name
+        detail = _CONVERSIONS.get(name, f"type conversion error from '{name}' to 'bool'")
+        return f"CEL runtime error: CEL result of type {name} could not be converted to bool: {detail}"
+
+
+class _Values:
+    """Devices as expressions see them; the last one is kept, as its class and its request ask for it in turn."""
+
+    __slots__ = ("_index", "_last", "_with_lists")
+
+    def __init__(self, *, with_lists: bool) -> None:
+        self._with_lists = with_lists
+        self._index = -1
+        self._last: Mapping[str, Any] = {}
+
+    def of(self, content: Content) -> Mapping[str, Any]:
+        """Return the bindings for a device.
+
+        Raises:
+            EvaluationError: An attribute has no value of a supported type.
+        """
+        if content.index != self._index:
+            self._last = {"device": self._device(content)}
+            self._index = content.index
+        return self._last
+
+    def _device(self, content: Content) -> Mapping[str, Any]:
+        attributes: dict[str, dict[str, Any]] = DefaultingMap()
+        for name, attribute in (content.raw.get("attributes") or {}).items():
+            domain, id_ = _qualified(name, content.driver)
+            attributes.setdefault(domain, {})[id_] = self._value(name, attribute)
+        capacity: dict[str, dict[str, Any]] = DefaultingMap()
+        for name, each in content.capacity.items():
+            domain, id_ = _qualified(name, content.driver)
+            capacity.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
+        return {
+            "driver": content.driver,
+            "allowMultipleAllocations": content.is_shared,
+            "attributes": attributes,
+            "capacity": capacity,
+        }
+
+    def _value(self, name: str, attribute: Json) -> Any:
+        try:
+            if self._with_lists:
+                for kind, scalar in _LISTS.items():
+                    values = attribute.get(kind)
+                    if values is not None:
+                        return [semver.parse(each) if scalar == "version" else each for each in values]
+            for kind in _SCALARS:
+                value = attribute.get(kind)
+                if value is not None:
+                    return semver.parse(value) if kind == "version" else value
+        except EvaluationError as error:
+            message = f"attribute {name}: parse semantic version: {error}"
+            raise EvaluationError(message) from None
+        message = f"attribute {name}: unsupported attribute value"
+        raise EvaluationError(message)
+
+
+def _qualified(name: str, default: str) -> tuple[str, str]:
+    domain, found, rest = name.partition("/")
+    return (domain, rest) if found else (default, name)
+
+
+class Chooser:
+    """The selectors of a class, then those of a request; the first that is false or wrong ends it.
+
+    Args:
+        of_class: The selectors of the class.
+        of_request: Those of the request.
+        binds: Whether devices with binding conditions can be selected.
+    """
+
+    __slots__ = ("_binds", "_of_class", "_of_request", "known")
+
+    def __init__(self, of_class: Sequence[_Selector], of_request: Sequence[_Selector], *, binds: bool) -> None:
+        self._of_class = of_class
+        self._binds = binds
+        self._of_request = of_request
+        self.known: dict[int, Choice] = {}
+        """What was found so far, by the contents' indexes."""
+
+    def choose(self, content: Content) -> Choice:
+        """Tell whether a device is one that the request wants."""
+        found = self.known.get(content.index)
+        if found is None:
+            found = self.known[content.index] = self._choose(content)
+        return found
+
+    def is_of_class(self, content: Content) -> Choice:
+        """Tell whether a device is of the class, whatever the request wants."""
+        return _all(self._of_class, content, of_class=True)
+
+    def _choose(self, content: Content) -> Choice:
+        if not self._binds and content.raw.get("bindingConditions"):
+            return False
+        found = self.is_of_class(content)
+        return _all(self._of_request, content, of_class=False) if found is True else found
+
+
+def _all(selectors: Sequence[_Selector], content: Content, *, of_class: bool) -> Choice:
+    for index, selector in enumerate(selectors):
+        found = selector.holds(content)
+        if found is not True:
+            return Fault(of_class, index, found) if isinstance(found, str) else False
+    return True
+
+
+class Selectors:
+    """The selectors of a cluster: each is compiled once, and evaluated once for each content.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        features: What is on.
+    """
+
+    __slots__ = ("_choosers", "_compiled", "_features", "_gates", "_release", "_values")
+
+    def __init__(self, release: int, features: Features) -> None:
+        gates = {CONSUMABLE_CAPACITY: features.ConsumableCapacity, LIST_ATTRIBUTES: features.ListTypeAttributes}
+        self._gates = frozenset(gate for gate, is_on in gates.items() if is_on)
+        self._release = release
+        self._features = features
+        self._values = _Values(with_lists=features.ListTypeAttributes)
+        self._compiled: dict[str, _Selector] = {}
+        self._choosers: dict[tuple[tuple[str, ...], tuple[str, ...]], Chooser] = {}
+
+    def chooser(self, of_class: Sequence[Json], of_request: Sequence[Json]) -> Chooser:
+        """Return what tells which devices a request of a class wants.
+
+        Args:
+            of_class: The selectors of the class, as in the API.
+            of_request: Those of the request.
+        """
+        key = _expressions(of_class), _expressions(of_request)
+        found = self._choosers.get(key)
+        if found is None:
+            first, second = ([self._selector(each) for each in expressions] for expressions in key)
+            found = self._choosers[key] = Chooser(first, second, binds=self._features.DeviceBindingAndStatus)
+        return found
+
+    def _selector(self, expression: str) -> _Selector:
+        found = self._compiled.get(expression)
+        if found is None:
+            found = _Selector(expression, self._release, self._gates, self._values)
+            self._compiled[expression] = found
+        return found
+
+
+def _expressions(selectors: Sequence[Json]) -> tuple[str, ...]:
+    return tuple((each.get("cel") or {}).get("expression", "") for each in selectors)

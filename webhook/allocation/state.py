@@ -1,0 +1,218 @@
+"""What a search has allocated so far.
+
+Follows upstream's ``allocateDevice``, ``checkAvailableCounters`` and their rollback, the amounts that these leave
+behind included: counters taken for a device that a taint or a constraint then rules out stay taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.allocation.demand import Complaint, Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from webhook.allocation.capacity import Take
+    from webhook.allocation.constraints import Constraint
+    from webhook.allocation.demand import Ask, Demand
+    from webhook.allocation.usage import Available
+    from webhook.allocation.view import NodeView
+
+
+class Pick(NamedTuple):
+    """A device for a request.
+
+    Args:
+        ask: What it is for.
+        device: Its place among the node's devices.
+        take: What is taken of its capacity, if it is shared.
+    """
+
+    ask: Ask
+    device: int
+    take: Take | None
+
+
+class State:
+    """What a search has allocated so far.
+
+    Args:
+        demand: What is asked for.
+        view: The node.
+        available: Returns what is left of the counters of a pool, by its place.
+    """
+
+    __slots__ = (
+        "_available",
+        "_consumed",
+        "_features",
+        "_used",
+        "_used_by",
+        "_view",
+        "constraints",
+        "picks",
+        "shares",
+    )
+
+    def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
+        self._view = view
+        self._available = available
+        self._features = view.variant.features
+        self.picks: list[list[Pick]] = [[] for _ in demand.claims]
+        self.constraints: list[list[Constraint]] = [
+            [kind(attribute) for kind, attribute in claim.constraints] for claim in demand.claims
+        ]
+        self._used = 0
+        """The devices allocated by this search, as a bit set of places."""
+        self._used_by = [0] * len(demand.claims)
+        """The same by claim."""
+        self.shares: dict[int, dict[str, int]] = {}
+        """What is taken of devices that are shared, by place and capacity."""
+        self._consumed: dict[tuple[str, tuple[str, str]], int] = {}
+        """The counters taken, by the pool's name, as upstream has it: whatever its driver."""
+
+    def blocked(self, ask: Ask) -> int:
+        """Return the devices that are in use for a request, as a bit set of places."""
+        return self._used_by[ask.claim] if ask.is_admin else self._view.taken | self._used
+
+    def has_capacity(self, ask: Ask, index: int) -> bool:
+        """Tell whether what a request wants of a device's capacity is left (``CmpRequestOverCapacity``)."""
+        if not self._features.ConsumableCapacity:
+            return True
+        take = ask.takes(self._view.devices[index].content)
+        if take is None or not take.is_allowed:
+            return False
+        before, now = self._view.capacity_used(index), self.shares.get(index)
+        if not before and not now:
+            return True
+        return all(
+            (before or {}).get(name, 0) + amount + (now or {}).get(name, 0) <= take.limits[name]
+            for name, amount in take.amounts.items()
+        )
+
+    def allocate(self, ask: Ask, index: int) -> Pick | None:
+        """Allocate a device that is wanted, None if it cannot be had.
+
+        Raises:
+            Stop: It is one of all devices, and a constraint rules it out.
+        """
+        content = self._view.devices[index].content
+        is_shared = content.is_shared and self._features.ConsumableCapacity
+        if not self._is_free(ask, index, is_shared=is_shared):
+            return None
+        if content.consumes and not self._has_counters(index, is_shared=is_shared):
+            return None
+        if self._features.DeviceTaints and not ask.tolerates(content):
+            return None
+        if ask.constraints and not self._constrain(ask, index):
+            return None
+        take = None
+        if not is_shared:
+            self._mark(ask.claim, self._used_by[ask.claim] | 1 << index)
+        else:
+            if ask.is_all and not self.has_capacity(ask, index):
+                return None
+            take = ask.takes(content)
+            shares = self.shares.setdefault(index, {})
+            for name, amount in (take.amounts if take else {}).items():
+                shares[name] = shares.get(name, 0) + amount
+        pick = Pick(ask, index, take)
+        self.picks[ask.claim].append(pick)
+        return pick
+
+    def _is_free(self, ask: Ask, index: int, *, is_shared: bool) -> bool:
+        if ask.is_admin:
+            return is_shared or not self._used_by[ask.claim] >> index & 1
+        return not (self._view.taken | self._used) >> index & 1
+
+    def _has_counters(self, index: int, *, is_shared: bool) -> bool:
+        """Take the counters that a device consumes, if they are left; once for all shares of a device."""
+        if not self._features.PartitionableDevices:
+            return False
+        if is_shared and (index in self.shares or self._view.capacity_used(index) is not None):
+            return True
+        return self._consume(index)
+
+    def undo(self, pick: Pick) -> None:
+        """Take back the last device."""
+        ask, index = pick.ask, pick.device
+        self.picks[ask.claim].pop()
+        constraints = self.constraints[ask.claim]
+        for number in ask.constraints:
+            constraints[number].remove(ask.base)
+        self._mark(ask.claim, self._used_by[ask.claim] & ~(1 << index))
+        if pick.take is None:
+            if self._view.devices[index].content.consumes:
+                self._release(index)
+        elif pick.take.amounts:
+            shares = self.shares.get(index)
+            if shares is not None:
+                for name, amount in pick.take.amounts.items():
+                    shares[name] -= amount
+                if not any(shares.values()):
+                    del self.shares[index]
+
+    def _mark(self, claim: int, used: int) -> None:
+        self._used_by[claim] = used
+        self._used = 0
+        for each in self._used_by:
+            self._used |= each
+
+    def _constrain(self, ask: Ask, index: int) -> bool:
+        content = self._view.devices[index].content
+        constraints = self.constraints[ask.claim]
+        for count, number in enumerate(ask.constraints):
+            if constraints[number].add(ask.base, content):
+                continue
+            if ask.is_all:
+                text = f", request {ask.name}: cannot add device "
+                after = " because a claim constraint would not be satisfied"
+                raise Stop(Complaint(ask.claim, text, "device", index, after))
+            for earlier in ask.constraints[:count]:
+                constraints[earlier].remove(ask.base)
+            return False
+        return True
+
+    def _consume(self, index: int) -> bool:
+        """Take counters for a device, if they are left."""
+        view, consumed = self._view, self._consumed
+        pool = view.pool_of[index]
+        left = self._available(pool)
+        name = view.pools[pool].name
+        is_enough = not left.is_overdrawn
+        for key, amount in view.devices[index].content.consumes.items():
+            total = consumed[name, key] = consumed.get((name, key), 0) + amount
+            is_enough = is_enough and total <= left.counters.get(key, total)
+        if not is_enough:
+            self._release(index)
+        return is_enough
+
+    def _release(self, index: int) -> None:
+        name = self._view.pools[self._view.pool_of[index]].name
+        for key, amount in self._view.devices[index].content.consumes.items():
+            self._consumed[name, key] = self._consumed.get((name, key), 0) - amount
+
+    # -- what memories are made of
+
+    @property
+    def consumed(self) -> tuple[Hashable, ...]:
+        """The counters taken."""
+        return tuple(sorted(each for each in self._consumed.items() if each[1]))
+
+    def save(self) -> Any:
+        """Return all that can be left behind by what was taken back, for `restore`."""
+        return (
+            tuple(tuple(each.save() for each in constraints) for constraints in self.constraints),
+            self.consumed,
+            tuple((index, tuple(sorted(shares.items()))) for index, shares in sorted(self.shares.items())),
+        )
+
+    def restore(self, saved: Any) -> None:
+        """Go back to what was saved, the devices aside."""
+        constraints, consumed, shares = saved
+        for mine, theirs in zip(self.constraints, constraints, strict=True):
+            for each, state in zip(mine, theirs, strict=True):
+                each.restore(state)
+        self._consumed = dict(consumed)
+        self.shares = {index: dict(amounts) for index, amounts in shares}

@@ -1,0 +1,157 @@
+"""What allocated claims use: whole devices, and shares of those that can be shared.
+
+Follows ``pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go`` and ``structured/schedulerapi``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from webhook.allocation.devices import decode_amount
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from webhook.allocation.devices import Counters, PoolId
+    from webhook.allocation.pools import Pool
+
+Json = dict[str, Any]
+
+
+class PoolUsage:
+    """What is in use of a pool; the version changes with it."""
+
+    __slots__ = ("capacity", "dedicated", "holders", "shares", "version")
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.dedicated: dict[str, int] = {}
+        """How many claims use a whole device, by its name."""
+        self.shares: dict[str, int] = {}
+        """How many shares of a device are in use."""
+        self.capacity: dict[str, dict[str, int]] = {}
+        """What is consumed of a device, by capacity."""
+        self.holders: defaultdict[str, list[str]] = defaultdict(list)
+        """The claims that use a device, as namespace/name."""
+
+    def is_allocated(self, device: str) -> bool:
+        """Tell whether a device is in use, as a whole or in part."""
+        return device in self.dedicated or device in self.shares or device in self.capacity
+
+
+class Usage:
+    """What is in use in a cluster.
+
+    Args:
+        with_shares: Whether shares count for what they consume only; else each uses the whole device.
+    """
+
+    __slots__ = ("_pools", "_with_shares")
+
+    def __init__(self, *, with_shares: bool) -> None:
+        self._with_shares = with_shares
+        self._pools: dict[PoolId, PoolUsage] = {}
+
+    def pool(self, driver: str, name: str) -> PoolUsage:
+        """Return what is in use of a pool."""
+        found = self._pools.get((driver, name))
+        if found is None:
+            found = self._pools[driver, name] = PoolUsage()
+        return found
+
+    def add(self, claim: Json) -> None:
+        """Count what an allocated claim uses.
+
+        Raises:
+            ValueError: A quantity is none.
+        """
+        holder = full_name(claim)
+        for result in _results(claim):
+            pool = self.pool(result["driver"], result["pool"])
+            device = result["device"]
+            pool.version += 1
+            pool.holders[device].append(holder)
+            if self._with_shares and result.get("shareID") is not None:
+                pool.shares[device] = pool.shares.get(device, 0) + 1
+                if result.get("consumedCapacity") is not None:
+                    used = pool.capacity.setdefault(device, {})
+                    for name, value in result["consumedCapacity"].items():
+                        used[name] = used.get(name, 0) + decode_amount(value)
+            else:
+                pool.dedicated[device] = pool.dedicated.get(device, 0) + 1
+
+    def remove(self, claim: Json) -> None:
+        """Take back what `add` counted.
+
+        Raises:
+            ValueError: The claim does not use what it says.
+        """
+        holder = full_name(claim)
+        for result in _results(claim):
+            pool = self.pool(result["driver"], result["pool"])
+            device = result["device"]
+            if holder not in pool.holders.get(device, ()):
+                message = f"claim {holder} does not use {result['driver']}/{result['pool']}/{device}"
+                raise ValueError(message)
+            pool.version += 1
+            pool.holders[device].remove(holder)
+            if not pool.holders[device]:
+                del pool.holders[device]
+            if self._with_shares and result.get("shareID") is not None:
+                _take_back(pool.shares, device)
+                used = pool.capacity.get(device)
+                if used is not None and result.get("consumedCapacity") is not None:
+                    for name, value in result["consumedCapacity"].items():
+                        used[name] = used.get(name, 0) - decode_amount(value)
+                    if not any(used.values()):
+                        del pool.capacity[device]
+            else:
+                _take_back(pool.dedicated, device)
+
+
+def _take_back(counts: dict[str, int], device: str) -> None:
+    if counts.get(device, 0) > 1:
+        counts[device] -= 1
+    else:
+        counts.pop(device, None)
+
+
+def full_name(claim: Mapping[str, Any]) -> str:
+    """Return namespace and name of a claim, as upstream writes them (``klog.KObj``)."""
+    metadata = claim.get("metadata") or {}
+    name: str = metadata.get("name", "")
+    return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
+
+
+def _results(claim: Json) -> Iterable[Json]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    for result in (allocation.get("devices") or {}).get("results") or ():
+        if not result.get("adminAccess"):
+            yield result
+
+
+class Available:
+    """What is left of a pool's counters, in nanos.
+
+    Args:
+        counters: What is left, by counter set and counter.
+    """
+
+    __slots__ = ("counters", "is_overdrawn")
+
+    def __init__(self, counters: Counters) -> None:
+        self.counters = counters
+        self.is_overdrawn = any(left < 0 for left in counters.values())
+
+
+def available(pool: Pool, used: PoolUsage) -> Available:
+    """Return what is left of a pool's counters after the devices that are in use (``checkAvailableCounters``)."""
+    left = dict(pool.counters)
+    for each in (*pool.slices, *pool.others):
+        for device in each.devices:
+            if device.content.consumes and used.is_allocated(device.name):
+                for key, amount in device.content.consumes.items():
+                    if key in left:
+                        left[key] -= amount
+    return Available(left)

@@ -1,0 +1,151 @@
+"""What a node can use, and what of it is in use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.allocation.nodes import SelectorError, node_matches
+from webhook.allocation.pools import GatherError, gather
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from webhook.allocation.devices import Catalog, Device
+    from webhook.allocation.features import Implementation
+    from webhook.allocation.pools import Pool
+    from webhook.allocation.usage import PoolUsage, Usage
+
+
+class NodeView:
+    """The devices that a node can use, in the order in which they are tried.
+
+    Args:
+        node: The node's name.
+        labels: Its labels.
+        catalog: The slices of the cluster.
+        usage: What is in use.
+        variant: The implementation.
+    """
+
+    __slots__ = (
+        "_key",
+        "_stamp",
+        "_usages",
+        "consumes",
+        "devices",
+        "error",
+        "invalid",
+        "is_ambiguous",
+        "labels",
+        "matches",
+        "node",
+        "pool_of",
+        "pools",
+        "shape",
+        "taken",
+        "variant",
+    )
+
+    def __init__(
+        self,
+        node: str,
+        labels: Mapping[str, str] | None,
+        catalog: Catalog,
+        usage: Usage,
+        variant: Implementation,
+    ) -> None:
+        self.node = node
+        self.variant = variant
+        self.labels = labels
+        self.error = ""
+        self.is_ambiguous = False
+        self.pools: list[Pool] = []
+        try:
+            self.pools = gather(catalog, node, labels, variant)
+        except GatherError as error:
+            self.error = str(error)
+            self.is_ambiguous = error.is_ambiguous
+        self.is_ambiguous = self.is_ambiguous or any(pool.is_ambiguous for pool in self.pools)
+        devices: list[Device] = []
+        pool_of: list[int] = []
+        for index, pool in enumerate(self.pools):
+            if pool.is_usable:
+                for each in pool.slices:
+                    devices += each.devices
+                    pool_of += [index] * len(each.devices)
+        self.devices = tuple(devices)
+        self.pool_of = tuple(pool_of)
+        self.invalid = any(pool.is_invalid for pool in self.pools)
+        self.consumes = any(device.content.consumes for device in devices)
+        self.matches: tuple[bool | str, ...] | None = None
+        if any(each.is_per_device for pool in self.pools for each in pool.slices):
+            self.matches = tuple(self._matches(device) for device in devices)
+        self.shape = catalog.shape(self._shape())
+        self._usages: list[PoolUsage] = [usage.pool(pool.driver, pool.name) for pool in self.pools]
+        self._stamp = -1
+        self._key: Hashable = None
+        """Nodes with equal keys get the same devices, by place."""
+        self.taken = 0
+
+    def _matches(self, device: Device) -> bool | str:
+        if not device.slice.is_per_device:
+            return True
+        try:
+            return node_matches(self.node, self.labels or {}, device.content.raw)
+        except SelectorError as error:
+            return str(error)
+
+    def _shape(self) -> Hashable:
+        """Return what nodes have in common for which every search goes alike."""
+        return (
+            self.error,
+            self.matches,
+            tuple(
+                (
+                    pool.is_incomplete,
+                    pool.is_invalid,
+                    tuple(
+                        (each.node_name is None, _terms(each.node_selector), each.is_per_device, len(each.devices))
+                        for each in pool.slices
+                    ),
+                )
+                for pool in self.pools
+            ),
+            tuple([device.content.index for device in self.devices]),
+        )
+
+    def key(self) -> Hashable:
+        """Return what decides how a search goes: nodes with equal keys get the same devices, by place."""
+        stamp = 0
+        for usage in self._usages:
+            stamp += usage.version
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self.taken, state = 0, []
+            for usage in self._usages:
+                if usage.dedicated or usage.capacity:
+                    break
+            else:  # nothing is in use
+                self._key = self.shape
+                return self._key
+            for index, device in enumerate(self.devices):
+                used = self._usages[self.pool_of[index]]
+                if device.name in used.dedicated:
+                    self.taken |= 1 << index
+                if device.name in used.capacity:
+                    state.append((index, tuple(sorted(used.capacity[device.name].items()))))
+            self._key = self.shape, self.taken, tuple(state)
+        return self._key
+
+    def capacity_used(self, index: int) -> Mapping[str, int] | None:
+        """Return what is consumed of a device that is shared, None if nothing is."""
+        return self._usages[self.pool_of[index]].capacity.get(self.devices[index].name)
+
+    def pool_usage(self, index: int) -> PoolUsage:
+        """Return what is in use of a pool."""
+        return self._usages[index]
+
+
+def _terms(selector: Mapping[str, object] | None) -> int:
+    terms = (selector or {}).get("nodeSelectorTerms")
+    return len(terms) if isinstance(terms, list) else -1
