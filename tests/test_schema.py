@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -57,7 +57,7 @@ class Plate(Struct):
 class BicycleSpec(Struct):
     """What a bicycle is like."""
 
-    opaque = frozenset({"frame"})
+    opaque: ClassVar = {"frame": Anything()}
 
     colour = Text("Its colour.", one_of=("Red", "Blue"), default="Red", go="Colour")
     wheels = Array(Nested(Wheel), "Its wheels.", max_items=2, unique="name")

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD
-from webhook.policy.kinds import Kinds, kind_of
+from webhook.api.others import KINDS
+from webhook.api.shapes import schema_of
+from webhook.api.versions import VERSIONS
 from webhook.policy.merge import MergeError, apply
-from webhook.policy.schemas import Structure, core, dra, schema_of
+from webhook.schema.derive.shape import Structure
 
 
 def merged(obj: dict[str, Any], configuration: dict[str, Any]) -> dict[str, Any]:
@@ -155,23 +157,28 @@ def test_what_is_not_of_the_objects_type_is_refused(configuration: dict[str, Any
 
 def test_an_object_that_is_malformed_itself_is_refused() -> None:
     with pytest.raises(MergeError, match="failed to convert original object to typed object"):
-        merged(POD | {"spec": {"nope": 1}}, {"spec": {"priority": 1}})
+        merged(POD | {"spec": {"priority": "high"}}, {"spec": {"priority": 1}})
+
+
+def test_fields_of_a_newer_release_stay_as_they_are() -> None:
+    newer = POD | {"future": {"a": 1}, "spec": POD["spec"] | {"fieldOfTheFuture": [1]}}
+    assert merged(newer, {"spec": {"priority": 1}}) == newer | {"spec": newer["spec"] | {"priority": 1}}
 
 
 def test_claims_are_known_in_each_version() -> None:
     changed = merged(CLAIM, {"metadata": {"labels": {"a": "b"}}})
     assert changed["metadata"]["labels"] == {"a": "b"}
     old = CLAIM | {"apiVersion": "resource.k8s.io/v1beta1"}
-    with pytest.raises(MergeError, match="field not declared in schema"):
-        merged(old, {"metadata": {"labels": {"a": "b"}}})
+    with pytest.raises(MergeError, match="may not mutate atomic"):
+        merged(old, {"spec": {"devices": {"requests": [{"name": "a", "count": 1}]}}})
+    with pytest.raises(MergeError, match="exactly: field not declared in schema"):
+        merged(old, {"spec": {"devices": {"requests": [{"exactly": {}}]}}})
 
 
 def test_every_type_that_is_named_is_there() -> None:
-    for versions in (core.KINDS, dra.KINDS):
-        for api_version, kinds in versions.items():
-            for kind in kinds.split():
-                assert Kinds().find(kind_of(api_version, kind)), kind
-                _walk(schema_of(api_version, kind), set())
+    served = {(version, kind) for version, each in VERSIONS.items() for kind in each.kinds}
+    for api_version, kind in served | {(version, each.__name__) for version in KINDS for each in KINDS[version]}:
+        _walk(schema_of(api_version, kind), set())
     assert schema_of("v1", "Nothing") is None
 
 

@@ -144,10 +144,12 @@ class ResourceClaimStatus(Struct):
         "Who may use the claim.",
         max_items=RESERVED_FOR_MAX_ITEMS,
         unique="uid",
+        list_map_keys=["uid"],
     )
     devices = Array(
         Nested(AllocatedDeviceStatus),
         "What drivers say of the devices.",
+        list_map_keys=["driver", "device", "pool", "shareID"],
         since=32,
         gate="DRAResourceClaimDeviceStatus",
     )

@@ -134,6 +134,7 @@ class ResourceClaimStatus(Struct):
         "Who may use the claim.",
         max_items=RESERVED_FOR_MAX_ITEMS,
         unique="uid",
+        list_map_keys=["uid"],
         skips_repeated=True,
     )
     deallocationRequested = Bool("Whether the driver is asked to free the claim.")
@@ -268,6 +269,7 @@ class PodSchedulingContextStatus(Struct):
         Nested(ResourceClaimSchedulingStatus),
         "One entry for each claim.",
         unique="name",
+        list_map_keys=["name"],
         at_item=True,
         skips_repeated=_SKIPPED,
         spelled="claims",  # as validatePodSchedulingClaims spells it

@@ -62,6 +62,7 @@ def conditions(max_items: int) -> Array:
         "What is to be known about the state.",
         max_items=max_items,
         unique="type",
+        list_map_keys=["type"],
         at_item=False,
         size_ends_list=False,
     )

@@ -7,10 +7,10 @@ that have it, so that a misspelt field is found.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
-from webhook.api.values import Quantity
+from webhook.api.values import Quantity, unjudged
 from webhook.formats.quantities import quantity
 from webhook.problem import forbidden
 from webhook.schema import OLDEST, Anything, Array, Bool, Int, Map, Nested, Struct, Text, check
@@ -73,7 +73,7 @@ class ResourceRequirements(Struct):
 
     limits = ResourceList("The most of each resource that it may use.")
     requests = ResourceList("What must be there of each resource.")
-    claims = Array(Nested(ResourceClaim), "The claims that it uses.")
+    claims = Array(Nested(ResourceClaim), "The claims that it uses.", list_map_keys=["name"])
 
 
 class ContainerResizePolicy(Struct):
@@ -92,8 +92,8 @@ class ContainerPort(Struct):
 
     name = Text("What services call the port.")
     hostPort = Int("The port of the node.", go="int32")
-    containerPort = Int("The port of the container.", go="int32")
-    protocol = Text("TCP, UDP or SCTP.", go="Protocol")
+    containerPort = Int("The port of the container.", go="int32", written=True)
+    protocol = Text("TCP, UDP or SCTP.", go="Protocol", default="TCP")
     hostIP = Text("The address of the node.")
 
 
@@ -101,10 +101,17 @@ class Container(Struct):
     """A container of the pod."""
 
     package = "v1"
-    opaque = frozenset(
-        {"env", "envFrom", "lifecycle", "livenessProbe", "readinessProbe", "securityContext", "startupProbe"}
-        | {"volumeDevices", "volumeMounts"}
-    )
+    opaque: ClassVar = {
+        "env": Array(unjudged("podparts:EnvVar"), list_map_keys=["name"]),
+        "envFrom": Array(unjudged("podparts:EnvFromSource")),
+        "lifecycle": unjudged("podparts:Lifecycle"),
+        "livenessProbe": unjudged("podparts:Probe"),
+        "readinessProbe": unjudged("podparts:Probe"),
+        "securityContext": unjudged("podparts:SecurityContext"),
+        "startupProbe": unjudged("podparts:Probe"),
+        "volumeDevices": Array(unjudged("podparts:VolumeDevice"), list_map_keys=["devicePath"]),
+        "volumeMounts": Array(unjudged("podparts:VolumeMount"), list_map_keys=["mountPath"]),
+    }
 
     name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True)
     image = Text("The image that it runs.", required=True)
@@ -112,18 +119,34 @@ class Container(Struct):
     command = Array(Text(), "What it runs, in place of the image's entry point.")
     args = Array(Text(), "The arguments of that.")
     workingDir = Text("Where it runs that.")
-    ports = Array(Nested(ContainerPort), "The ports that it listens on.")
+    ports = Array(Nested(ContainerPort), "The ports that it listens on.", list_map_keys=["containerPort", "protocol"])
     resources = Nested(ResourceRequirements, "What it needs.")
     resizePolicy = Array(Nested(ContainerResizePolicy), "What a change of its resources takes.")
     restartPolicy = Text(
         "When it is restarted, if not as its pod.", go="ContainerRestartPolicy", pointer=True, since=28
     )
-    restartPolicyRules = Anything("Which exits it is restarted after.", since=34)
-    terminationMessagePath = Text("The file with its last words.")
-    terminationMessagePolicy = Text("Where its last words come from.", go="TerminationMessagePolicy")
+    restartPolicyRules = Anything(
+        "Which exits it is restarted after.", since=34, shape=Array(unjudged("podparts:ContainerRestartRule"))
+    )
+    terminationMessagePath = Text("The file with its last words.", default="/dev/termination-log")
+    terminationMessagePolicy = Text("Where its last words come from.", go="TerminationMessagePolicy", default="File")
     stdin = Bool("Whether it gets a standard input.")
     stdinOnce = Bool("Whether its standard input closes with the first client.")
     tty = Bool("Whether it gets a terminal.")
+
+    @staticmethod
+    def complete(value: dict[str, Any]) -> dict[str, Any]:
+        """Pull what has no tag always, and ask for what the limits allow (``pkg/apis/core/v1/defaults.go``)."""
+        image, resources = value.get("image"), value["resources"]
+        if "imagePullPolicy" not in value and isinstance(image, str):
+            name, _, digest = image.partition("@")
+            latest = not digest and name.rpartition("/")[2].partition(":")[2] in {"", "latest"}
+            value = value | {"imagePullPolicy": "Always" if latest else "IfNotPresent"}
+        limits = resources.get("limits") if isinstance(resources, dict) else None
+        requests = (resources.get("requests") or {}) if limits else None
+        if not isinstance(limits, dict) or not isinstance(requests, dict):
+            return value
+        return value | {"resources": resources | {"requests": limits | requests}}
 
 
 class EphemeralContainer(Container):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from webhook.api.shapes import type_of
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, find, target
 from webhook.schema import CREATE
 from webhook.schema.derive.conversion import Conversion
@@ -72,10 +73,11 @@ def with_defaults(obj: JSONObject, release: int = NEWEST) -> JSONObject:
         release: The Kubernetes release, as the minor of 1.x.
     """
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
-    if (known := find(api_version, kind)) is None:
+    if not isinstance(api_version, str) or not isinstance(kind, str) or (type_ := type_of(api_version, kind)) is None:
         return obj
-    complete = _defaults(str(api_version), min(max(release, known.since), known.until)).of(known.type)
-    completed: JSONObject = complete(obj)
+    if known := find(api_version, kind):
+        release = min(max(release, known.since), known.until)
+    completed: JSONObject = _defaults(api_version, release).of(type_)(obj)
     return completed
 
 

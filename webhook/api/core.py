@@ -44,6 +44,7 @@ class NodeSelectorTerm(Struct):
     """Conditions that a node must all meet; an empty term matches no node."""
 
     package = "v1"
+    atomic = True
 
     matchExpressions = Array(Nested(NodeSelectorRequirement), "Conditions on labels.")
     matchFields = Array(Nested(NodeFieldRequirement), "Conditions on fields.")
@@ -53,6 +54,7 @@ class NodeSelector(Struct):
     """Terms of which a node must meet one."""
 
     package = "v1"
+    atomic = True
 
     nodeSelectorTerms = Array(
         Nested(NodeSelectorTerm),

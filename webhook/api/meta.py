@@ -43,6 +43,7 @@ class OwnerReference(Struct):
     """An object that this one belongs to."""
 
     package = "v1"
+    atomic = True
 
     apiVersion = Text("The owner's API version.")
     kind = Text("The owner's kind.")
@@ -84,8 +85,8 @@ class ObjectMeta(Struct):
     deletionGracePeriodSeconds = Int("Seconds until it is removed, set with deletionTimestamp.", pointer=True)
     labels = Map(Text(), "What the object can be selected by.")
     annotations = Map(Text(), "What tools want to keep with the object.")
-    ownerReferences = Array(Nested(OwnerReference), "The objects that this one belongs to.")
-    finalizers = Array(Text(), "What must be done before the object is removed.")
+    ownerReferences = Array(Nested(OwnerReference), "The objects that this one belongs to.", list_map_keys=["uid"])
+    finalizers = Array(Text(), "What must be done before the object is removed.", list_type="set")
     # Not validated: of a list that has an invalid entry, the API server takes none (managedfields, decodeLiveOrNew).
     managedFields = Array(Nested(ManagedFieldsEntry), "Which manager set which fields.")
 

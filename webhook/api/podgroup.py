@@ -6,13 +6,14 @@ Only what concerns claims is judged. Its rules are declarative upstream
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from webhook import formats
 from webhook.api.conditions import Condition
 from webhook.api.meta import Object
+from webhook.api.values import alike
 from webhook.problem import invalid
-from webhook.schema import MAIN, STATUS, UPDATE_STATUS, Array, Nested, Struct, Text, check, exactly_one
+from webhook.schema import MAIN, STATUS, UPDATE_STATUS, Anything, Array, Nested, Struct, Text, check, exactly_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,15 +39,16 @@ class PodGroupResourceClaim(Struct):
 class PodGroupSpec(Struct):
     """Which pods are scheduled together, and what they share."""
 
-    opaque = frozenset(
-        {"disruptionMode", "podGroupTemplateRef", "priority", "priorityClassName", "schedulingConstraints"}
-        | {"schedulingPolicy"}
+    opaque: ClassVar = alike(
+        Anything(),
+        "disruptionMode podGroupTemplateRef priority priorityClassName schedulingConstraints schedulingPolicy",
     )
 
     resourceClaims = Array(
         Nested(PodGroupResourceClaim),
         "The claims that the group's pods share.",
         max_items=RESOURCE_CLAIMS_MAX_ITEMS,
+        list_map_keys=["name"],
         unique="name",
         immutable=True,
         declarative=True,
@@ -64,10 +66,11 @@ class PodGroupResourceClaimStatus(Struct):
 class PodGroupStatus(Struct):
     """What became of the group."""
 
-    conditions = Array(Nested(Condition), "What is to be known about the group.")
+    conditions = Array(Nested(Condition), "What is to be known about the group.", list_map_keys=["type"])
     resourceClaimStatuses = Array(
         Nested(PodGroupResourceClaimStatus),
         "The claims that were made for the group.",
+        list_map_keys=["name"],
         unique="name",
         declarative=True,
         gate="DRAWorkloadResourceClaims",

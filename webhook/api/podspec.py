@@ -5,12 +5,13 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodSpec and wha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
-from webhook.api.container import Container, EphemeralContainer, ResourceRequirements
+from webhook.api.container import Container, EphemeralContainer, ResourceList, ResourceRequirements
+from webhook.api.values import unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
-from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Struct, Text, check, exactly_one
+from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Struct, Text, check, exactly_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +40,7 @@ class PodResourceClaim(Struct):
 
     package = "v1"
 
-    name = Text("What containers call the claim; a DNS label.")
+    name = Text("What containers call the claim; a DNS label.", written=True)
     source = Nested(ClaimSource, "Where the claim comes from.", until=30)
     resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True, since=31)
     resourceClaimTemplateName = Text(
@@ -88,6 +89,7 @@ class NodeSelectorTerm(Struct):
     """Conditions that a node must all meet."""
 
     package = "v1"
+    atomic = True
 
     matchExpressions = Array(Anything(), "Conditions on labels.")
     matchFields = Array(Anything(), "Conditions on fields.")
@@ -97,6 +99,7 @@ class NodeSelector(Struct):
     """Terms of which a node must meet one; not judged, other than those of DRA's own kinds."""
 
     package = "v1"
+    atomic = True
 
     nodeSelectorTerms = Array(Nested(NodeSelectorTerm), "The terms.")
 
@@ -107,14 +110,19 @@ class NodeAffinity(Struct):
     package = "v1"
 
     requiredDuringSchedulingIgnoredDuringExecution = Nested(NodeSelector, "The nodes it must run on.", pointer=True)
-    preferredDuringSchedulingIgnoredDuringExecution = Anything("The nodes it should run on.")
+    preferredDuringSchedulingIgnoredDuringExecution = Anything(
+        "The nodes it should run on.", shape=Array(unjudged("podparts:PreferredSchedulingTerm"))
+    )
 
 
 class Affinity(Struct):
     """Where the pod wants to run."""
 
     package = "v1"
-    opaque = frozenset({"podAffinity", "podAntiAffinity"})
+    opaque: ClassVar = {
+        "podAffinity": unjudged("podparts:PodAffinity"),
+        "podAntiAffinity": unjudged("podparts:PodAntiAffinity"),
+    }
 
     nodeAffinity = Nested(NodeAffinity, "On which nodes.", pointer=True)
 
@@ -154,15 +162,30 @@ class PodSpec(Struct):
     """What a pod runs, and what it needs."""
 
     package = "v1"
-    opaque = frozenset(
-        {"dnsConfig", "hostAliases", "imagePullSecrets", "os", "overhead", "readinessGates", "securityContext"}
-        | {"topologySpreadConstraints", "volumes"}
-    )
+    opaque: ClassVar = {
+        "dnsConfig": unjudged("podparts:PodDNSConfig"),
+        "hostAliases": Array(unjudged("podparts:HostAlias"), list_map_keys=["ip"]),
+        "imagePullSecrets": Array(unjudged("volumes:LocalObjectReference"), list_map_keys=["name"]),
+        "os": unjudged("podparts:PodOS"),
+        "overhead": ResourceList(),
+        "readinessGates": Array(unjudged("podparts:PodReadinessGate")),
+        "securityContext": unjudged("podparts:PodSecurityContext", default=Default({}, {})),
+        "topologySpreadConstraints": Array(
+            unjudged("podparts:TopologySpreadConstraint"), list_map_keys=["topologyKey", "whenUnsatisfiable"]
+        ),
+        "volumes": Array(unjudged("volumes:Volume"), list_map_keys=["name"]),
+    }
 
-    containers = Array(Nested(Container), "The containers.", required=True)
-    initContainers = Array(Nested(Container), "The containers that run before these, and sidecars.")
-    ephemeralContainers = Array(Nested(EphemeralContainer), "Containers that were added to the running pod.")
-    resourceClaims = Array(Nested(PodResourceClaim), "The claims that must be allocated before the pod can start.")
+    containers = Array(Nested(Container), "The containers.", required=True, list_map_keys=["name"])
+    initContainers = Array(
+        Nested(Container), "The containers that run before these, and sidecars.", list_map_keys=["name"]
+    )
+    ephemeralContainers = Array(
+        Nested(EphemeralContainer), "Containers that were added to the running pod.", list_map_keys=["name"]
+    )
+    resourceClaims = Array(
+        Nested(PodResourceClaim), "The claims that must be allocated before the pod can start.", list_map_keys=["name"]
+    )
     resources = Nested(
         ResourceRequirements, "What all containers may use.", pointer=True, since=32, gate="PodLevelResources"
     )
@@ -177,10 +200,12 @@ class PodSpec(Struct):
     schedulingGroup = Nested(
         PodSchedulingGroup, "The pods it is scheduled with.", pointer=True, since=36, gate="GenericWorkload"
     )
-    schedulingGates = Array(Nested(PodSchedulingGate), "What must be done before it is scheduled.")
-    schedulerName = Text("Who schedules it.")
+    schedulingGates = Array(
+        Nested(PodSchedulingGate), "What must be done before it is scheduled.", list_map_keys=["name"]
+    )
+    schedulerName = Text("Who schedules it.", default="default-scheduler")
     nodeName = Text("The node that it was scheduled to.")
-    nodeSelector = Map(Text(), "The labels that a node must have.")
+    nodeSelector = Map(Text(), "The labels that a node must have.", is_atomic=True)
     affinity = Nested(Affinity, "Where it wants to run.", pointer=True)
     tolerations = Array(Nested(Toleration), "The taints it puts up with.")
     priorityClassName = Text("How important it is, by name.")
@@ -190,15 +215,15 @@ class PodSpec(Struct):
     serviceAccountName = Text("Whom it acts as.")
     serviceAccount = Text("The former name of that.")
     automountServiceAccountToken = Bool("Whether it gets a token to act with.", pointer=True)
-    restartPolicy = Text("When its containers are restarted.", go="RestartPolicy")
+    restartPolicy = Text("When its containers are restarted.", go="RestartPolicy", default="Always")
     activeDeadlineSeconds = Int("How long it may run.", pointer=True)
-    terminationGracePeriodSeconds = Int("How long it may take to stop.", pointer=True)
-    dnsPolicy = Text("Whom it asks for addresses.", go="DNSPolicy")
+    terminationGracePeriodSeconds = Int("How long it may take to stop.", pointer=True, default=30)
+    dnsPolicy = Text("Whom it asks for addresses.", go="DNSPolicy", default="ClusterFirst")
     hostname = Text("Its host name.")
     hostnameOverride = Text("Its host name, whatever its name.", pointer=True, since=34)
     subdomain = Text("The domain of its host name.")
     setHostnameAsFQDN = Bool("Whether its host name has the domain.", pointer=True)
-    enableServiceLinks = Bool("Whether services are told to it by environment variables.", pointer=True)
+    enableServiceLinks = Bool("Whether services are told to it by environment variables.", pointer=True, default=True)
     hostNetwork = Bool("Whether it uses the node's network.")
     hostPID = Bool("Whether it sees the node's processes.")
     hostIPC = Bool("Whether it shares memory with the node's processes.")

@@ -6,13 +6,14 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodStatusUpdate
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from webhook import formats
-from webhook.api.container import ResourceList
+from webhook.api.container import ResourceList, ResourceRequirements
+from webhook.api.values import Time, alike, unjudged
 from webhook.formats.quantities import decode_quantity
 from webhook.problem import Key, Path, duplicate, invalid, required
-from webhook.schema import Anything, Array, Nested, Struct, Text, check
+from webhook.schema import Anything, Array, Int, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,9 +47,9 @@ class ContainerStatus(Struct):
     """What became of a container."""
 
     package = "v1"
-    opaque = frozenset(
-        {"allocatedResources", "containerID", "image", "imageID", "lastState", "ready", "resources", "restartCount"}
-        | {"started", "state"}
+    opaque: ClassVar = alike(
+        Anything(),
+        "allocatedResources containerID image imageID lastState ready resources restartCount started state",
     )
 
     name = Text("The container.")
@@ -133,15 +134,19 @@ class PodStatus(Struct):
     """What became of a pod."""
 
     package = "v1"
-    opaque = frozenset(
-        {"conditions", "hostIP", "message", "nominatedNodeName", "phase", "podIP", "podIPs", "qosClass", "reason"}
-        | {"resize", "startTime"}
-    )
+    opaque: ClassVar = {
+        "conditions": Array(unjudged("podparts:PodCondition"), list_map_keys=["type"]),
+        "podIPs": Array(unjudged("podparts:PodIP"), list_map_keys=["ip"]),
+        "startTime": Time(pointer=True),
+        **alike(Text(), "hostIP message nominatedNodeName phase podIP qosClass reason resize"),
+    }
 
     containerStatuses = Array(Nested(ContainerStatus), "What became of the containers.")
     initContainerStatuses = Array(Nested(ContainerStatus), "What became of the init containers.")
     ephemeralContainerStatuses = Array(Nested(ContainerStatus), "What became of containers that were added.")
-    resourceClaimStatuses = Array(Nested(PodResourceClaimStatus), "The claims made from templates.", since=28)
+    resourceClaimStatuses = Array(
+        Nested(PodResourceClaimStatus), "The claims made from templates.", since=28, list_map_keys=["name"]
+    )
     extendedResourceClaimStatus = Nested(
         PodExtendedResourceClaimStatus,
         "The claim made for extended resources.",
@@ -155,10 +160,10 @@ class PodStatus(Struct):
         since=36,
         gate="DRANodeAllocatableResources",
     )
-    hostIPs = Anything("The node's addresses.", since=28)
-    observedGeneration = Anything("The generation that this is the status of.", since=33)
-    allocatedResources = Anything("What the pod as a whole was given.", since=35)
-    resources = Anything("What the pod as a whole has now.", since=35)
+    hostIPs = Anything("The node's addresses.", since=28, shape=Array(unjudged("podparts:HostIP")))
+    observedGeneration = Anything("The generation that this is the status of.", since=33, shape=Int())
+    allocatedResources = Anything("What the pod as a whole was given.", since=35, shape=ResourceList())
+    resources = Anything("What the pod as a whole has now.", since=35, shape=Nested(ResourceRequirements, pointer=True))
 
 
 @check(PodExtendedResourceClaimStatus, given=["requestMappings"])

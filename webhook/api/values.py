@@ -6,7 +6,17 @@ from typing import Any
 
 from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import parse_timestamp
-from webhook.schema import Parsed
+from webhook.schema import Field, Nested, Parsed
+
+
+def unjudged(name: str, **common: Any) -> Nested:
+    """Declare a struct that is not judged, by the module of :mod:`webhook.api` that has it, and its name."""
+    return Nested(f"webhook.api.{name}", pointer=True, **common)
+
+
+def alike(field: Field, names: str) -> dict[str, Field]:
+    """Declare several fields that are alike, by their names with spaces between."""
+    return dict.fromkeys(names.split(), field)
 
 
 def Time(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
@@ -17,6 +27,28 @@ def Time(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the G
 def Quantity(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare a resource.Quantity, compared by value."""
     return Parsed(decode_quantity, doc, rule="quantity", go="resource.Quantity", **common)
+
+
+def IntOrString(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
+    """Declare an intstr.IntOrString, such as a port by number or name."""
+    return Parsed(_int_or_string, doc, rule="int-or-string", go="IntOrString", **common)
+
+
+def Bytes(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
+    """Declare bytes, written in base64."""
+    return Parsed(_text, doc, rule="bytes", go="[]uint8", **common)
+
+
+def _int_or_string(value: object) -> Any:
+    if type(value) is not int and not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def _time(value: object) -> int:

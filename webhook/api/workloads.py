@@ -6,12 +6,26 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodTemplateSpec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from webhook.api.meta import Object, ObjectMeta
 from webhook.api.podspec import CONTAINER_LISTS, PodSpec
 from webhook.problem import forbidden, invalid
-from webhook.schema import UPDATE, Bool, Nested, Struct, check, transition
+from webhook.schema import (
+    UPDATE,
+    Anything,
+    Array,
+    Bool,
+    Default,
+    Field,
+    Int,
+    Map,
+    Nested,
+    Struct,
+    Text,
+    check,
+    transition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,16 +34,23 @@ if TYPE_CHECKING:
     from webhook.schema import View
 
 
-class _EveryField(frozenset[str]):
-    """The fields of a struct of which only those declared are judged."""
+class Others(dict[str, Field]):
+    """The fields of a struct of which only those declared elsewhere are judged: those that are known, and any other."""
 
     __slots__ = ()
 
     def __contains__(self, _: object) -> bool:
+        """Take every field for one that may be there."""
         return True
 
 
-EVERY_FIELD: frozenset[str] = _EveryField()
+STATUS = Others(status=Anything())
+REPLICAS = Int(go="int32", pointer=True, default=1)
+HISTORY = Int(go="int32", pointer=True, default=10)
+READY = Int(go="int32")
+SELECTOR = Nested("webhook.api.labelselector:LabelSelector", pointer=True)
+SECONDS = Int(pointer=True)
+COUNT = Int(go="int32", pointer=True)
 
 
 class PodTemplateSpec(Struct):
@@ -53,7 +74,7 @@ class Templated(Struct):
     """What a controller is asked for, among it the template of its pods."""
 
     package = "v1"
-    opaque = EVERY_FIELD
+    opaque: ClassVar = Others()
 
     template = Nested(PodTemplateSpec, "What the pods look like.")
 
@@ -61,7 +82,7 @@ class Templated(Struct):
 class PodTemplate(Object):
     """A template for pods, for other programs to use."""
 
-    opaque = EVERY_FIELD
+    opaque: ClassVar = Others()
 
     template = Nested(PodTemplateSpec, "What the pods look like.")
 
@@ -69,13 +90,15 @@ class PodTemplate(Object):
 class ReplicationControllerSpec(Templated):
     """Pods, and how many."""
 
+    opaque: ClassVar = Others(replicas=REPLICAS, minReadySeconds=READY, selector=Map(Text(), is_atomic=True))
+
     template = Nested(PodTemplateSpec, "What the pods look like.", pointer=True, required=True)
 
 
 class ReplicationController(Object):
     """Keeps a number of pods running."""
 
-    opaque = EVERY_FIELD
+    opaque: ClassVar = STATUS
 
     spec = Nested(ReplicationControllerSpec, "Pods, and how many.")
 
@@ -83,11 +106,13 @@ class ReplicationController(Object):
 class ReplicaSetSpec(Templated):
     """Pods, and how many."""
 
+    opaque: ClassVar = Others(replicas=REPLICAS, minReadySeconds=READY, selector=SELECTOR)
+
 
 class ReplicaSet(Object):
     """Keeps a number of pods running."""
 
-    opaque = EVERY_FIELD
+    opaque: ClassVar = STATUS
 
     spec = Nested(ReplicaSetSpec, "Pods, and how many.")
 
@@ -95,11 +120,21 @@ class ReplicaSet(Object):
 class DeploymentSpec(Templated):
     """Pods, how many, and how to replace them."""
 
+    opaque: ClassVar = Others(
+        replicas=REPLICAS,
+        selector=SELECTOR,
+        strategy=Nested("webhook.api.rollout:DeploymentStrategy"),
+        minReadySeconds=READY,
+        revisionHistoryLimit=HISTORY,
+        paused=Bool(),
+        progressDeadlineSeconds=Int(go="int32", pointer=True, default=600),
+    )
+
 
 class Deployment(Object):
     """Keeps a number of pods running, and replaces them step by step."""
 
-    opaque = EVERY_FIELD
+    opaque: ClassVar = STATUS
 
     spec = Nested(DeploymentSpec, "Pods, how many, and how to replace them.")
 
@@ -107,11 +142,26 @@ class Deployment(Object):
 class StatefulSetSpec(Templated):
     """Pods, how many, and their volumes."""
 
+    opaque: ClassVar = Others(
+        replicas=REPLICAS,
+        selector=SELECTOR,
+        volumeClaimTemplates=Array(Nested("webhook.api.others:PersistentVolumeClaim")),
+        serviceName=Text(),
+        podManagementPolicy=Text(go="PodManagementPolicyType", default="OrderedReady"),
+        updateStrategy=Nested("webhook.api.rollout:StatefulSetUpdateStrategy"),
+        revisionHistoryLimit=HISTORY,
+        minReadySeconds=READY,
+        persistentVolumeClaimRetentionPolicy=Nested(
+            "webhook.api.rollout:StatefulSetPersistentVolumeClaimRetentionPolicy", pointer=True, default=Default({}, {})
+        ),
+        ordinals=Nested("webhook.api.rollout:StatefulSetOrdinals", pointer=True),
+    )
+
 
 class StatefulSet(Object):
     """Keeps a number of pods running, each with a name and volumes of its own."""
 
-    opaque = EVERY_FIELD
+    opaque: ClassVar = STATUS
 
     spec = Nested(StatefulSetSpec, "Pods, how many, and their volumes.")
 
@@ -119,11 +169,18 @@ class StatefulSet(Object):
 class DaemonSetSpec(Templated):
     """Pods, one for each node."""
 
+    opaque: ClassVar = Others(
+        selector=SELECTOR,
+        updateStrategy=Nested("webhook.api.rollout:DaemonSetUpdateStrategy"),
+        minReadySeconds=READY,
+        revisionHistoryLimit=HISTORY,
+    )
+
 
 class DaemonSet(Object):
     """Keeps a pod running on each node."""
 
-    opaque = EVERY_FIELD
+    opaque: ClassVar = STATUS
 
     spec = Nested(DaemonSetSpec, "Pods, one for each node.")
 
@@ -131,13 +188,30 @@ class DaemonSet(Object):
 class JobSpec(Templated):
     """Pods that run to their end."""
 
-    suspend = Bool("Whether no pods are to run for now.", pointer=True)
+    opaque: ClassVar = Others(
+        completions=Int(go="int32", pointer=True, default=Default(1, {"parallelism": ("",)})),
+        parallelism=Int(go="int32", pointer=True, default=1),
+        activeDeadlineSeconds=SECONDS,
+        podFailurePolicy=Anything(),
+        successPolicy=Anything(),
+        backoffLimitPerIndex=COUNT,
+        backoffLimit=Int(go="int32", pointer=True, default=Default(6, {"backoffLimitPerIndex": ("",)})),
+        maxFailedIndexes=COUNT,
+        selector=SELECTOR,
+        manualSelector=Bool(pointer=True),
+        ttlSecondsAfterFinished=COUNT,
+        completionMode=Text(pointer=True, default="NonIndexed"),
+        podReplacementPolicy=Text(pointer=True, default=Default("TerminatingOrFailed", {"podFailurePolicy": ("",)})),
+        managedBy=Text(pointer=True),
+    )
+
+    suspend = Bool("Whether no pods are to run for now.", pointer=True, default=False)
 
 
 class Job(Object):
     """Runs pods to their end."""
 
-    opaque = EVERY_FIELD
+    opaque: ClassVar = STATUS
 
     spec = Nested(JobSpec, "Pods that run to their end.")
 
@@ -146,7 +220,7 @@ class JobTemplateSpec(Struct):
     """What the jobs look like."""
 
     package = "v1"
-    opaque = EVERY_FIELD
+    opaque: ClassVar = Others(metadata=Nested(ObjectMeta))
 
     spec = Nested(JobSpec, "Pods that run to their end.")
 
@@ -155,7 +229,15 @@ class CronJobSpec(Struct):
     """Jobs, and when to start them."""
 
     package = "v1"
-    opaque = EVERY_FIELD
+    opaque: ClassVar = Others(
+        schedule=Text(written=True),
+        timeZone=Text(pointer=True),
+        startingDeadlineSeconds=SECONDS,
+        concurrencyPolicy=Text(go="ConcurrencyPolicy", default="Allow"),
+        suspend=Bool(pointer=True, default=False),
+        successfulJobsHistoryLimit=Int(go="int32", pointer=True, default=3),
+        failedJobsHistoryLimit=Int(go="int32", pointer=True, default=1),
+    )
 
     jobTemplate = Nested(JobTemplateSpec, "What the jobs look like.")
 
@@ -163,7 +245,7 @@ class CronJobSpec(Struct):
 class CronJob(Object):
     """Starts jobs on a schedule."""
 
-    opaque = EVERY_FIELD
+    opaque: ClassVar = STATUS
 
     spec = Nested(CronJobSpec, "Jobs, and when to start them.")
 

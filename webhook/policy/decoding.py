@@ -9,30 +9,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.shapes import OBJECT, schema_of
 from webhook.api.versions import find, target
 from webhook.policy.kinds import kind_of
 from webhook.policy.request import text_of
-from webhook.policy.schemas import OBJECT, ListOf, MapOf, Scalar, Structure, schema_of
 from webhook.problem import Key
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import wrong_type
+from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Structure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from webhook.policy.load import PolicySet
     from webhook.policy.request import JSONObject
-    from webhook.policy.schemas import Shape
     from webhook.schema.decoding import Misfit
+    from webhook.schema.derive.shape import Shape
 
 _TEMPLATES_ONLY: Final = frozenset({"apps/v1", "batch/v1"})
 """Versions of whose kinds draguard judges the pod templates only."""
 _GO: Final[Mapping[str, tuple[type, str]]] = {
-    "s": (str, "string"),
-    "t": (str, "v1.Time"),
-    "y": (str, "[]uint8"),
-    "b": (bool, "bool"),
-    "i": (int, "int32"),
+    "string": (str, "string"),
+    "timestamp": (str, "v1.Time"),
+    "bytes": (str, "[]uint8"),
+    "boolean": (bool, "bool"),
+    "integer": (int, "int32"),
 }
 """What JSON holds for a scalar, and its Go type; the schemas do not tell int32 from int64."""
 
@@ -109,7 +110,7 @@ def _type_of(shape: Shape) -> tuple[type, str]:
         return dict, f"map[string]{_type_of(shape.item)[1]}"
     if isinstance(shape, ListOf):
         return list, f"[]{_type_of(shape.item)[1]}"
-    return _GO.get(shape.code, _ANY) if isinstance(shape, Scalar) else _ANY
+    return _GO.get(shape.kind, _ANY) if isinstance(shape, Scalar) else _ANY
 
 
 _ANY: Final = (object, "interface {}")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from webhook.api.labelselector import LabelSelector
 from webhook.policy import formats
-from webhook.policy.selectors import LabelSelector
 from webhook.problem import Path, duplicate, invalid, not_supported, required
 from webhook.schema import Array, Nested, Struct, Text, check
 

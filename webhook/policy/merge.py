@@ -9,17 +9,30 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.policy.schemas import ATOMIC, SET, Anything, ListOf, MapOf, Scalar, Structure
 from webhook.problem import quoted, shown
+from webhook.schema.derive.shape import (
+    ATOMIC,
+    BOOLEAN,
+    BYTES,
+    INTEGER,
+    SET,
+    STRING,
+    TIMESTAMP,
+    Anything,
+    ListOf,
+    MapOf,
+    Scalar,
+    Structure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.policy.request import JSONObject
-    from webhook.policy.schemas import Shape
+    from webhook.schema.derive.shape import Shape
 
-_NUMERIC: Final = frozenset("i")
-_STRINGS: Final = frozenset("sty")
+_UNKNOWN: Final = ": field not declared in schema"
+_STRINGS: Final = frozenset({STRING, TIMESTAMP, BYTES})
 
 
 class MergeError(Exception):
@@ -42,13 +55,13 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure) -> JSON
     if atomics:
         msg = f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
         raise MergeError(msg)
-    _expect_typed(obj, schema, "original")
+    _expect_typed(obj, schema, "original", strict=False)  # it may have fields of a release that is not known here
     merged: JSONObject = _merged(obj, configuration, schema)
     return merged
 
 
-def _expect_typed(obj: JSONObject, schema: Structure, which: str) -> None:
-    errors = list(_type_errors(obj, schema))
+def _expect_typed(obj: JSONObject, schema: Structure, which: str, *, strict: bool = True) -> None:
+    errors = [error for error in _type_errors(obj, schema) if strict or not error.endswith(_UNKNOWN)]
     if errors:
         # typed/helpers.go, ValidationErrors.Error
         text = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in errors)
@@ -61,7 +74,7 @@ def _type_errors(value: Any, shape: Shape) -> Iterator[str]:
     if value is None or isinstance(shape, Anything):
         return
     if isinstance(shape, Scalar):
-        error = _scalar_error(value, shape.code)
+        error = _scalar_error(value, shape.kind)
     elif isinstance(shape, ListOf):
         error = "" if isinstance(value, list) else f"expected list, got {_text(value)}"
     else:
@@ -78,7 +91,7 @@ def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Iterator[str]:
     for key, each in value.items():
         item = shape.item if isinstance(shape, MapOf) else shape.field(key)
         if item is None:
-            yield f".{key}: field not declared in schema"
+            yield f".{key}{_UNKNOWN}"
         else:
             for error in _type_errors(each, item):
                 yield f".{key}{error}"
@@ -103,13 +116,13 @@ def _list_errors(items: list[Any], shape: ListOf) -> Iterator[str]:
             yield f"{_key_text(key, shape)}{error}"
 
 
-def _scalar_error(value: Any, code: str) -> str:
-    if code in _NUMERIC:
+def _scalar_error(value: Any, kind: str) -> str:
+    if kind == INTEGER:
         fits = type(value) in {int, float}
         return "" if fits else f"expected numeric (int or float), got {_go_type(value)}"
-    if code in _STRINGS:
+    if kind in _STRINGS:
         return "" if isinstance(value, str) else f"expected string, got {_text(value)}"
-    if code == "b":
+    if kind == BOOLEAN:
         return "" if isinstance(value, bool) else f"expected boolean, got {_text(value)}"
     return f"expected any scalar, got {_text(value)}" if isinstance(value, list | dict) else ""
 

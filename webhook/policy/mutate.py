@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.shapes import schema_of
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes import POLICY_LIMIT
 from webhook.policy.activation import Evaluation, OutOfBudgetError
@@ -26,7 +27,6 @@ from webhook.policy.native import MismatchError, check_names, to_json
 from webhook.policy.params import ConfigurationError
 from webhook.policy.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.request import DELETE, metadata_of, text_of
-from webhook.policy.schemas import Structure, schema_of
 from webhook.policy.verdict import INVALID, Decision, Verdict
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from webhook.policy.model import Mutation, Policy
     from webhook.policy.params import Fault
     from webhook.policy.request import JSONObject, Request
+    from webhook.schema.derive.shape import Structure
 
 _FORBIDDEN: Final = 403
 _INTERNAL: Final = 500

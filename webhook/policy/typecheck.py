@@ -9,11 +9,23 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webhook.api.shapes import schema_of
 from webhook.cel import CompileError, Environment, Library, StructType, types
 from webhook.cel.kubernetes import admission_environment, variable_type, with_variables
 from webhook.policy.hints import hint_of
 from webhook.policy.kinds import Resource
-from webhook.policy.schemas import Anything, ListOf, MapOf, Scalar, Structure, schema_of
+from webhook.schema.derive.shape import (
+    BOOLEAN,
+    BYTES,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    Anything,
+    ListOf,
+    MapOf,
+    Scalar,
+    Structure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,16 +33,16 @@ if TYPE_CHECKING:
     from webhook.cel.types import Type
     from webhook.policy.kinds import Kind, Kinds
     from webhook.policy.model import Policy
-    from webhook.policy.schemas import Shape
     from webhook.problem import Path
+    from webhook.schema.derive.shape import Shape
 
 MAX_KINDS: Final = 10
 _SCALARS: Final[Mapping[str, Type]] = {
-    "s": types.STRING,
-    "i": types.INT,
-    "b": types.BOOL,
-    "t": types.TIMESTAMP,
-    "y": types.BYTES,
+    STRING: types.STRING,
+    INTEGER: types.INT,
+    BOOLEAN: types.BOOL,
+    TIMESTAMP: types.TIMESTAMP,
+    BYTES: types.BYTES,
 }
 
 
@@ -129,7 +141,7 @@ def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
 
 def _declare(shape: Shape, prefix: str, declared: dict[str, StructType]) -> Type:
     if isinstance(shape, Scalar):
-        return _SCALARS.get(shape.code, types.DYN)
+        return _SCALARS.get(shape.kind, types.DYN)
     if isinstance(shape, Anything):
         return types.DYN
     if isinstance(shape, ListOf):

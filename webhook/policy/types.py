@@ -8,16 +8,16 @@ among them, in the API server's order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from webhook import formats
+from webhook.api.labelselector import LabelSelector
 from webhook.api.meta import Object
 from webhook.policy.expressions import Compiler, complaints
 from webhook.policy.formats import dns1035_label, is_cel_identifier, path_segment
 from webhook.policy.matching import MatchConstraints, MatchResources, MutatingMatchConstraints, MutatingMatchResources
-from webhook.policy.selectors import LabelSelector
 from webhook.problem import duplicate, forbidden, invalid, not_supported, required, too_many
-from webhook.schema import Array, Nested, Struct, Text, check
+from webhook.schema import Anything, Array, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,7 +174,7 @@ class ValidatingAdmissionPolicy(Object):
     """Admits or refuses objects by CEL expressions, without changing them."""
 
     namespaced = False
-    opaque = frozenset({"status"})
+    opaque: ClassVar = {"status": Anything()}
 
     spec = Nested(ValidatingAdmissionPolicySpec, "What it asks of objects.")
 
@@ -287,7 +287,7 @@ class MutatingAdmissionPolicy(Object):
     """Changes objects by CEL expressions."""
 
     namespaced = False
-    opaque = frozenset({"status"})
+    opaque: ClassVar = {"status": Anything()}
 
     spec = Nested(MutatingAdmissionPolicySpec, "What it changes.")
 

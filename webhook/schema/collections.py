@@ -38,6 +38,8 @@ class Array(Field):
         skips_repeated: Whether a repeated item is not checked any further.
         size_ends_list: Whether a list that is too long is not checked any further, in releases that do that.
         required_detail: What the API server says of an empty list, if ``required``.
+        list_type: How server-side apply merges it (``+listType``): ``atomic`` as a whole, ``set``, or ``map``.
+        list_map_keys: The fields of an item by which a ``map`` is merged (``+listMapKey``).
         **common: As for :class:`Field`.
     """
 
@@ -52,9 +54,12 @@ class Array(Field):
         skips_repeated: bool | Mapping[int, bool] = False,
         size_ends_list: bool = True,
         required_detail: str = "",
+        list_type: str = "atomic",
+        list_map_keys: Sequence[str] = (),
         **common: Any,
     ) -> None:
         super().__init__(doc, **common)
+        self.list_type, self.list_map_keys = "map" if list_map_keys else list_type, list_map_keys
         self.item, self.max_items, self.unique, self.at_item = item, max_items, unique, at_item
         self.skips_repeated, self.size_ends_list, self.required_detail = skips_repeated, size_ends_list, required_detail
 
@@ -204,6 +209,7 @@ class Map(Field):
         key_bytes: The bytes of a key that error paths show.
         key_go: The Go type of the keys.
         max_items: The most entries it may have.
+        is_atomic: Whether server-side apply replaces it as a whole (``+mapType=atomic``).
         **common: As for :class:`Field`.
     """
 
@@ -216,10 +222,11 @@ class Map(Field):
         key_bytes: int = 0,
         key_go: str = "string",
         max_items: int | Mapping[int, int] | None = None,
+        is_atomic: bool = False,
         **common: Any,
     ) -> None:
         super().__init__(doc, **common)
-        self.item, self.key, self.max_items = item, key, max_items
+        self.item, self.key, self.max_items, self.is_atomic = item, key, max_items, is_atomic
         self.key_bytes, self.key_go = key_bytes, key_go
 
     def type_name(self, package: str) -> str:

@@ -51,7 +51,8 @@ class Struct:
     """Base of all API types: the class's name is Go's, its fields are the wire's; inheritance does what inlining does.
 
     ``package`` is the type's Go package where it is not that of the API version; ``go_name`` its Go name where two
-    types share one; ``opaque`` names fields that exist and are not judged here; ``box`` the field that holds what
+    types share one; ``opaque`` has fields that exist and are not judged here; ``atomic`` says whether server-side apply
+    replaces it as a whole (``+structType=atomic``); ``box`` the field that holds what
     sits on the struct itself in the newest version: rules find it in either place; ``moved`` says what sits in
     another place than in the newest version; ``plain`` names the field whose value older versions hold in the
     struct's place.
@@ -59,7 +60,8 @@ class Struct:
 
     package: ClassVar[str] = ""
     go_name: ClassVar[str] = ""
-    opaque: ClassVar[frozenset[str]] = frozenset()
+    opaque: ClassVar[Mapping[str, Field]] = {}
+    atomic: ClassVar[bool] = False
     box: ClassVar[str] = ""
     moved: ClassVar[str] = ""
     plain: ClassVar[str] = ""
@@ -67,6 +69,11 @@ class Struct:
     checks: ClassVar[list[Declared]] = []
     unions: ClassVar[list[Declared]] = []
     transitions: ClassVar[list[Declared]] = []
+
+    @staticmethod
+    def complete(value: dict[str, Any]) -> dict[str, Any]:
+        """Set what the API server sets by default and no field can tell by itself; change no value that is given."""
+        return value
 
     def __init_subclass__(cls) -> None:
         """Collect the fields, those of base classes first."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Path, Problem, invalid, required
 from webhook.schema.compiled import compile_struct
 from webhook.schema.decoding import Misfit, wrong_type
-from webhook.schema.fields import IMMUTABLE, NO_MISFITS, NO_PROBLEMS, Compiled, Field
+from webhook.schema.fields import IMMUTABLE, NO_MISFITS, NO_PROBLEMS, Compiled, Default, Field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,14 +24,32 @@ class Nested(Field):
     """A struct.
 
     Args:
-        type_: The struct's class.
+        type_: The struct's class; or ``MODULE:CLASS`` of one that is not judged, whose module is read when needed.
         required_detail: What the API server says if it is missing.
+        default: What the API server sets if it is absent.
         **common: As for :class:`Field`.
     """
 
-    def __init__(self, type_: type[Struct], doc: str = "", *, required_detail: str = "", **common: Any) -> None:
+    def __init__(
+        self,
+        type_: type[Struct] | str,
+        doc: str = "",
+        *,
+        required_detail: str = "",
+        default: Default | None = None,
+        **common: Any,
+    ) -> None:
         super().__init__(doc, **common)
-        self.type, self.required_detail = type_, required_detail
+        self._type, self.required_detail, self.default = type_, required_detail, default
+
+    @cached_property
+    def type(self) -> type[Struct]:
+        """The struct's class."""
+        if not isinstance(self._type, str):
+            return self._type
+        module, _, name = self._type.partition(":")
+        found: type[Struct] = getattr(import_module(module), name)
+        return found
 
     def type_name(self, package: str) -> str:
         """Name the Go struct with its package."""

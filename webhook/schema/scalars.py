@@ -372,7 +372,16 @@ class Parsed(Scalar):
 
 
 class Anything(Field):
-    """Any JSON value, such as a driver's own parameters."""
+    """Any JSON value, such as a driver's own parameters.
+
+    Args:
+        shape: The field that it is, where it is not judged but known.
+        **common: As for :class:`Field`.
+    """
+
+    def __init__(self, doc: str = "", *, shape: Field | None = None, **common: Any) -> None:
+        super().__init__(doc, **common)
+        self.shape = shape
 
     def type_name(self, package: str) -> str:
         """Name Go's type for raw JSON."""

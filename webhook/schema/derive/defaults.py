@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.schema.collections import Array, Map
 from webhook.schema.derive.conversion import zeros
 from webhook.schema.fields import Default
 from webhook.schema.nested import Inlined, Nested
-from webhook.schema.scalars import Scalar
+from webhook.schema.scalars import Anything, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -49,24 +50,35 @@ class Defaults:
         known = {name: each for name, each in type_.fields.items() if self._target.has(each.since, each.until)}
         inlined = [each for each in known.values() if isinstance(each, Inlined)]
         written = zeros(type_).items() | {pair for each in inlined for pair in zeros(each.type).items()}
-        fields = {name: each for name, each in known.items() if not each.inline}
+        fields = {**type_.opaque, **{name: each for name, each in known.items() if not each.inline}}
         return _Completion(
             parts={name: part for name, each in fields.items() if (part := self._part(each)) is not None},
-            always={name for name, each in fields.items() if isinstance(each, Nested) and not each.pointer},
+            always=[name for name, each in fields.items() if isinstance(each, Nested) and not each.pointer],
             omitted={name for name, each in fields.items() if _is_omitted(each)},
             written=dict(written),
             defaults=self._defaults(fields),
             inlined=[(each.present, self.of(each.type)) for each in inlined],
             release=self._target.release,
+            last=type_.complete,
         ).complete
 
     def _defaults(self, fields: Mapping[str, Field]) -> list[tuple[str, Any]]:
-        picked = [(name, self._target.pick(each.default)) for name, each in fields.items() if isinstance(each, Scalar)]
+        picked = [
+            (name, self._target.pick(each.default))
+            for name, each in fields.items()
+            if isinstance(each, Scalar | Nested)
+        ]
         return [(name, default) for name, default in picked if default is not None]
+
+    def _complete(self, field: Nested, value: Any) -> Any:
+        """Complete a struct, whose type is looked into only now: it may be in a module that is not read yet."""
+        return self.of(field.type)(value)
 
     def _part(self, field: Field) -> Complete | None:
         if isinstance(field, Nested):
-            return self.of(field.type)
+            return partial(self._complete, field)
+        if isinstance(field, Anything) and field.shape:
+            return self._part(field.shape)
         if not isinstance(field, Array | Map) or (part := self._part(field.item)) is None:
             return None
 
@@ -89,6 +101,7 @@ class _Completion(NamedTuple):
         defaults: The defaults, in the order in which they are set.
         inlined: The structs whose fields are among those of this one: whether a value has any, and what completes it.
         release: The release.
+        last: What sets what no field can tell by itself.
     """
 
     parts: Mapping[str, Complete]
@@ -98,6 +111,7 @@ class _Completion(NamedTuple):
     defaults: Sequence[tuple[str, Any]]
     inlined: Sequence[tuple[Callable[[dict[str, Any], int], bool], Complete]]
     release: int
+    last: Complete
 
     def complete(self, value: Any) -> Any:
         if not isinstance(value, dict):
@@ -106,11 +120,11 @@ class _Completion(NamedTuple):
         found |= {name: self.parts[name]({}) for name in self.always if name not in found}
         for name, default in self.defaults:
             if name not in found and _applies(default, found):
-                found[name] = default.value if isinstance(default, Default) else default
+                found[name] = self._part(name, default.value if isinstance(default, Default) else default)
         for present, complete in self.inlined:
             if present(found, self.release):
                 found = complete(found)
-        return {**self.written, **found}
+        return self.last({**self.written, **found})
 
     def _part(self, name: str, value: Any) -> Any:
         return self.parts[name](value) if name in self.parts else value

@@ -1,0 +1,61 @@
+"""Kinds that policies look at beside those that are judged."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.api.compact import OPTIONAL_BOOL, STRING, STRING_MAP, STRINGS, TIME, WRITTEN, many, struct
+from webhook.api.meta import Object
+from webhook.api.values import Bytes, alike
+from webhook.api.volumes import LocalObjectReference, ObjectReference, PersistentVolumeClaimSpec
+from webhook.schema import Anything, Map, Nested
+
+
+class ConfigMap(Object):
+    """Data for pods."""
+
+    immutable = OPTIONAL_BOOL
+    data = STRING_MAP
+    binaryData = Map(Bytes())
+
+
+class Secret(Object):
+    """Data for pods that not everybody may see."""
+
+    immutable = OPTIONAL_BOOL
+    data = Map(Bytes())
+    stringData = STRING_MAP
+    type = STRING
+
+
+class ServiceAccount(Object):
+    """Who pods act as."""
+
+    secrets = many(ObjectReference, "name")
+    imagePullSecrets = many(LocalObjectReference)
+    automountServiceAccountToken = OPTIONAL_BOOL
+
+
+NamespaceCondition = struct(
+    "NamespaceCondition", lastTransitionTime=TIME, **alike(WRITTEN, "type status"), **alike(STRING, "reason message")
+)
+
+
+class Namespace(Object):
+    """A place for objects, with labels that policies look at."""
+
+    namespaced = False
+
+    spec = Nested(struct("NamespaceSpec", finalizers=STRINGS))
+    status = Nested(struct("NamespaceStatus", phase=STRING, conditions=many(NamespaceCondition, "type")))
+
+
+class PersistentVolumeClaim(Object):
+    """A request for storage."""
+
+    spec = Nested(PersistentVolumeClaimSpec)
+    status = Anything()
+
+
+KINDS: Final = {"v1": (ConfigMap, Secret, ServiceAccount, Namespace, PersistentVolumeClaim)}
+"""The kinds of each version that policies know, but that are not judged."""

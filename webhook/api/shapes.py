@@ -1,0 +1,42 @@
+"""The types of all kinds that are known, those that only policies look at among them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from webhook.api.meta import Object
+from webhook.api.versions import VERSIONS, find
+from webhook.schema.derive.shape import Structure
+
+if TYPE_CHECKING:
+    from webhook.schema import Struct
+
+OBJECT: Final = Structure(Object, {})
+"""How objects of all kinds are made."""
+
+
+def type_of(api_version: str, kind: str) -> type[Struct] | None:
+    """Return the type of a kind, as the newest version has it; None if it is not known here.
+
+    Args:
+        api_version: Group and version.
+        kind: The kind.
+    """
+    if known := find(api_version, kind):
+        return known.type
+    from webhook.api import others  # noqa: PLC0415 - only policies look at them
+
+    return next((each for each in others.KINDS.get(api_version, ()) if each.__name__ == kind), None)
+
+
+@cache
+def schema_of(api_version: str, kind: str) -> Structure | None:
+    """Return how objects of a kind are made, as far as merging and type checking need to know.
+
+    Args:
+        api_version: Group and version.
+        kind: The kind.
+    """
+    type_ = type_of(api_version, kind)
+    return None if type_ is None else Structure(type_, VERSIONS[api_version].replaced)

@@ -1,0 +1,135 @@
+"""What merging and type checking need to know of a type: which values it has, and how lists and maps are merged.
+
+Fields are those of all releases, what is not judged (``Struct.opaque``) among them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.schema.collections import Array, Map
+from webhook.schema.nested import Nested
+from webhook.schema.scalars import Anything as SomeValue
+from webhook.schema.scalars import Bool, Int, Parsed, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.schema.declarations import Struct
+    from webhook.schema.fields import Field
+
+    Replaced = Mapping[type[Struct], type[Struct]]
+
+ATOMIC: Final = "atomic"
+SET: Final = "set"
+MERGED: Final = "map"
+"""How a list is merged (``+listType``): replaced as a whole, as a set, or by the keys of its items."""
+
+STRING: Final = "string"
+INTEGER: Final = "integer"
+BOOLEAN: Final = "boolean"
+TIMESTAMP: Final = "timestamp"
+BYTES: Final = "bytes"
+
+
+class Scalar(NamedTuple):
+    """A value without parts: a string, a number, or a text that stands for something else, such as a quantity."""
+
+    kind: str
+
+
+class Anything(NamedTuple):
+    """A value of any shape."""
+
+
+class ListOf(NamedTuple):
+    """A list.
+
+    Args:
+        item: What its items are.
+        merging: Whether it is replaced as a whole (``ATOMIC``), is a ``SET``, or is ``MERGED`` by keys.
+        keys: The keys, with their defaults.
+    """
+
+    item: Shape
+    merging: str
+    keys: tuple[tuple[str, Any], ...] = ()
+
+
+class MapOf(NamedTuple):
+    """A map from strings; an atomic one is replaced as a whole."""
+
+    item: Shape
+    is_atomic: bool = False
+
+
+class Structure:
+    """A type with fields; an atomic one is replaced as a whole.
+
+    Args:
+        type_: The type, as the newest version has it.
+        replaced: The types that look different in the version.
+    """
+
+    def __init__(self, type_: type[Struct], replaced: Replaced) -> None:
+        wanted = replaced.get(type_, type_)
+        self.name, self.is_atomic = wanted.go_name or wanted.__name__, wanted.atomic
+        self._fields, self._replaced = _wire(wanted, replaced), replaced
+        self._shapes: dict[str, Shape] = {}
+
+    def field(self, name: str) -> Shape | None:
+        """Return what a field is; None if there is none of this name."""
+        shape = self._shapes.get(name)
+        if shape is None and (field := self._fields.get(name)) is not None:
+            shape = self._shapes[name] = _shape(field, self._replaced)
+        return shape
+
+    def fields(self) -> Iterator[tuple[str, Shape]]:
+        """List all fields."""
+        for name in self._fields:
+            if (shape := self.field(name)) is not None:
+                yield name, shape
+
+
+Shape = Scalar | Anything | ListOf | MapOf | Structure
+
+_SCALARS: Final[Mapping[type[Field], str]] = {Text: STRING, Int: INTEGER, Bool: BOOLEAN}
+
+
+def _wire(type_: type[Struct], replaced: Replaced) -> dict[str, Field]:
+    """Return all fields that a value of a type may have."""
+    found = dict(type_.opaque)
+    for name, field in type_.fields.items():
+        if field.inline and isinstance(field, Nested):
+            found |= _wire(replaced.get(field.type, field.type), replaced)
+        else:
+            found[name] = field
+    return found
+
+
+def _shape(field: Field, replaced: Replaced) -> Shape:
+    if isinstance(field, Nested):
+        return Structure(field.type, replaced)
+    if isinstance(field, Map):
+        return MapOf(_shape(field.item, replaced), field.is_atomic)
+    if isinstance(field, Array):
+        return _list(field, replaced)
+    if isinstance(field, SomeValue) and field.shape:
+        return _shape(field.shape, replaced)
+    if isinstance(field, Parsed):
+        return Scalar(field.rule)
+    return next((Scalar(kind) for type_, kind in _SCALARS.items() if isinstance(field, type_)), Anything())
+
+
+def _list(field: Array, replaced: Replaced) -> ListOf:
+    item = _shape(field.item, replaced)
+    if not field.list_map_keys:
+        return ListOf(item, field.list_type)
+    assert isinstance(field.item, Nested)  # noqa: S101 - only structs have keys
+    fields = _wire(replaced.get(field.item.type, field.item.type), replaced)
+    return ListOf(item, MERGED, tuple((name, _default(fields[name])) for name in field.list_map_keys))
+
+
+def _default(key: Field) -> Any:
+    """Return what a key is that is not given."""
+    return getattr(key, "default", None) or getattr(key, "zero", None)
