@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api import classic, structured_v1alpha2
+from webhook.api.claimstatus import DeviceRequestAllocationResult, LimitedAllocationResult
 from webhook.api.device import BasicDevice, BoxedDevice, Device, QuantityDevice
 from webhook.api.deviceclass import DeviceClass
 from webhook.api.devicerequest import DeviceRequest, FlatDeviceRequest
@@ -89,6 +90,7 @@ _FLAT: Mapping[type[Struct], type[Struct]] = {
     DeviceRequest: FlatDeviceRequest,
     Device: BoxedDevice,
     ResourceSliceSpec: PlainResourceSliceSpec,
+    DeviceRequestAllocationResult: LimitedAllocationResult,
 }
 """What v1beta2 changed: requests got `exactly`, devices lost `basic`, and empty values differ from absent ones."""
 
@@ -266,10 +268,13 @@ def target(
     admin_namespace: bool | None = None,  # noqa: FBT001 - it is one of three states
     *,
     enough: int = sys.maxsize,
+    declarative: bool = False,
 ) -> Target:
     """Return what an object of a version is compiled for."""
-    key = api_version, release, operation, gates, admin_namespace, enough
+    key = api_version, release, operation, gates, admin_namespace, enough, declarative
     if (known := _targets.get(key)) is None:
         name, replaced = api_version.rpartition("/")[2], VERSIONS[api_version].replaced
-        known = _targets[key] = Target(name, release, operation, gates, admin_namespace, replaced, enough=enough)
+        known = _targets[key] = Target(
+            name, release, operation, gates, admin_namespace, replaced, enough=enough, declarative=declarative
+        )
     return known
