@@ -9,6 +9,8 @@ from enum import Enum
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from webhook.schema import OLDEST
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -90,7 +92,12 @@ def every(release: int) -> frozenset[str]:
     return enabled(release, EVERY)
 
 
-_DECLARED = {35: ("DeclarativeValidation", "DeclarativeValidationTakeover"), 37: ("DeclarativeValidationBeta",)}
+_DECIDING = {
+    OLDEST: (),
+    35: ("DeclarativeValidation", "DeclarativeValidationTakeover"),
+    36: (),
+    37: ("DeclarativeValidationBeta",),
+}
 """The gates with which declarative validation decides, from the release on whose types have tags for it.
 
 The tags of Kubernetes 1.36 are alpha: they are compared with the handwritten rules, which decide.
@@ -99,7 +106,7 @@ The tags of Kubernetes 1.36 are alpha: they are compared with the handwritten ru
 
 def declarative(release: int, on: frozenset[str]) -> bool:
     """Tell whether declarative validation decides where handwritten rules say the same."""
-    gates = _DECLARED.get(release) or (_DECLARED[37] if release >= 37 else ())
+    gates = _DECIDING[max(since for since in _DECIDING if since <= release)]
     return bool(gates) and on.issuperset(gates)
 
 

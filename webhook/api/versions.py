@@ -47,12 +47,10 @@ class Deprecation(NamedTuple):
     """When an API server calls a kind deprecated.
 
     Args:
-        since: The first Kubernetes 1.x release that warns.
-        deprecated: The release that it names as the first in which the kind is deprecated.
-        removed: The release that it names as the first that no longer serves the kind.
+        deprecated: The first Kubernetes 1.x release in which the kind is deprecated, and that warns.
+        removed: The release that the warning names as the first that no longer serves the kind.
     """
 
-    since: int
     deprecated: int
     removed: int
 
@@ -94,9 +92,9 @@ _FLAT: Mapping[type[Struct], type[Struct]] = {
 }
 """What v1beta2 changed: requests got `exactly`, devices lost `basic`, and empty values differ from absent ones."""
 
-_V1BETA1 = Deprecation(35, 35, 38)
-_V1BETA2 = Deprecation(36, 36, 39)
-_OF_1_36 = Deprecation(36, 39, 42)
+_V1BETA1 = Deprecation(35, 38)
+_V1BETA2 = Deprecation(36, 39)
+_OF_1_36 = Deprecation(39, 42)
 
 _TAINT_RULES = {33: "DRADeviceTaints", 35: "DRADeviceTaintRules"}
 
