@@ -32,7 +32,9 @@ NAMESPACE_LABELS = {"resource.kubernetes.io/admin-access": "true", "resource.k8s
 
 CUT = " […] "
 """Stands for the middle of a recorded text of more than 320 characters."""
-_GO_DUMP = re.compile(r"(?s)^(Invalid value: )[\w.*\[\]()]+\{.*\}(: [^}]*)$|^(Forbidden: pod updates may not change).*$")
+_GO_DUMP = re.compile(
+    r"(?s)^(Invalid value: )[\w.*\[\]()]+\{.*\}(: [^}]*)$|^(Forbidden: pod updates may not change).*$"
+)
 """A Go struct printed into a message, and the difference of two pods."""
 _JSON_DUMP = re.compile(r"^(Invalid value: )[{\[].*[}\]](: [^}\]]*)$")
 

@@ -43,9 +43,7 @@ class DeviceRequestAllocationResult(Struct):
 
     request = Text("The request, or `request/alternative`.")
     driver = driver_name("The device's driver.", required=True, declared=TAGGED_DRIVER_NAME)
-    pool = Text(
-        "The device's pool.", checked_by=pool_name, required=True, declared={35: {"checked_by": pool_path}}
-    )
+    pool = Text("The device's pool.", checked_by=pool_name, required=True, declared={35: {"checked_by": pool_path}})
     device = dns_label("The device's name in its pool.", always=True)
     adminAccess = Bool("Whether it is allocated for administration.", pointer=True, since=32, gate="DRAAdminAccess")
     tolerations = tolerations("The taints that the request tolerates.", AllocatedToleration)
@@ -164,7 +162,9 @@ class ResourceClaimConsumerReference(Struct):
 class ResourceClaimStatus(Struct):
     """Whether and for whom a claim is allocated."""
 
-    allocation = Nested(AllocationResult, "The devices, once allocated.", pointer=True, rechecked={CHECKED_ONCE: NEW}, declared=TAGGED)
+    allocation = Nested(
+        AllocationResult, "The devices, once allocated.", pointer=True, rechecked={CHECKED_ONCE: NEW}, declared=TAGGED
+    )
     reservedFor = Array(
         Nested(ResourceClaimConsumerReference),
         "Who may use the claim.",

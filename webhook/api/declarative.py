@@ -41,6 +41,32 @@ def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, An
     return handwritten + declarative
 
 
+def unchanged(
+    found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]
+) -> list[Problem]:
+    """Return the findings of declarative rules about what an update leaves as it is: upstream they do not look there.
+
+    Args:
+        found: The findings.
+        struct: The object's type.
+        obj: The object.
+        old: The stored object.
+    """
+    declarative = (each for each in found if each.level == ERROR and is_declarative(each, struct))
+    return [each for each in declarative if _is_unchanged(each, obj, old)]
+
+
+def _is_unchanged(problem: Problem, obj: Any, old: Any) -> bool:
+    path = problem.path[:-1] if problem.reason == _DUPLICATE else problem.path
+    for step in path:
+        try:
+            obj, old = obj[step], old[step]
+        except (KeyError, IndexError, TypeError):
+            # Absent in both is unchanged if what holds it is; it is not if a list had fewer items.
+            return isinstance(obj, dict) and isinstance(old, dict) and obj.get(step) is None and old.get(step) is None
+    return bool(obj == old)
+
+
 def is_declarative(problem: Problem, struct: CompiledStruct) -> bool:
     """Tell whether a finding is one of a declarative rule."""
     holder, field = _declaration(problem.path, struct)

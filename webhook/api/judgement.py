@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 METADATA_KEPT_BY_STATUS = 30
 """From Kubernetes 1.30 a status update keeps the stored metadata (ResetObjectMetaForStatus)."""
 
+_SUPERSEDED_SINCE = 37
+"""From Kubernetes 1.37 a handwritten finding goes only if a declarative one says the same."""
+
 SOUGHT = 100
 """How many unknown fields of an object are looked for in other places, which takes a while."""
 
@@ -171,9 +174,32 @@ def _judged(
             return [refused(BAD_REQUEST, Path(), "the old object is no stored object of this kind").named("old-object")]
         in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
         dropped = [misfit for misfit in dropped if misfit.gates not in in_use]
-        found = [*warned.gates_off(dropped, struct.target), *_compared(struct, _without(obj, dropped), before)]
+        obj = _without(obj, dropped)
+        found = [*warned.gates_off(dropped, struct.target), *_compared(struct, obj, before)]
+        if struct.target.declarative:
+            found = _ratcheted(struct, found, obj, before)
     found = [_spelled(problem, struct) for problem in found]
     return declarative.arranged(found, struct, obj) if struct.target.declarative else found
+
+
+def _ratcheted(
+    struct: CompiledStruct, found: list[Problem], obj: dict[str, Any], before: dict[str, Any]
+) -> list[Problem]:
+    """Leave out what declarative rules find in what an update does not change.
+
+    From Kubernetes 1.37 on a handwritten rule says it then, if there is one: only a declarative finding supersedes it.
+    """
+    if not (late := declarative.unchanged(found, struct, obj, before)):
+        return found
+    rest = [problem for problem in found if problem not in late]
+    if struct.target.release < _SUPERSEDED_SINCE:
+        return rest
+    known = struct.target
+    handwritten = compile_struct(
+        struct.type, target(obj["apiVersion"], known.release, known.operation, known.gates, known.admin_namespace)
+    )
+    paths = {problem.path for problem in late}
+    return rest + [each for each in _compared(handwritten, obj, before) if each.path in paths and each not in rest]
 
 
 def _spelled(problem: Problem, struct: CompiledStruct) -> Problem:
@@ -203,7 +229,6 @@ def _as_decoded(
             known.gates,
             known.admin_namespace,
             enough=known.enough,
-            declarative=known.declarative,
         )
         candidate = compile_struct(struct.type, older_target)
         if has(candidate, unknown.path):

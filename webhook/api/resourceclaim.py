@@ -60,9 +60,19 @@ class DeviceClaimConfiguration(DeviceConfiguration):
 class DeviceClaim(Struct):
     """The devices that are wanted."""
 
-    requests = Array(Nested(DeviceRequest), "What is wanted, all of it.", max_items=REQUESTS_MAX_ITEMS, unique="name", declared=TAGGED)
-    constraints = Array(Nested(DeviceConstraint), "What must hold for all of it.", max_items=CONSTRAINTS_MAX_ITEMS, declared=TAGGED)
-    config = Array(Nested(DeviceClaimConfiguration), "Configuration for drivers.", max_items=CONFIG_MAX_ITEMS, declared=TAGGED)
+    requests = Array(
+        Nested(DeviceRequest),
+        "What is wanted, all of it.",
+        max_items=REQUESTS_MAX_ITEMS,
+        unique="name",
+        declared=TAGGED,
+    )
+    constraints = Array(
+        Nested(DeviceConstraint), "What must hold for all of it.", max_items=CONSTRAINTS_MAX_ITEMS, declared=TAGGED
+    )
+    config = Array(
+        Nested(DeviceClaimConfiguration), "Configuration for drivers.", max_items=CONFIG_MAX_ITEMS, declared=TAGGED
+    )
 
 
 class ResourceClaimSpec(Struct):
@@ -79,7 +89,9 @@ class ResourceClaim(Object):
 
     tagged_since = 35
 
-    spec = Nested(ResourceClaimSpec, "What is claimed.", immutable=True, rechecked={35: NEW}, subresource=MAIN, declared=TAGGED)
+    spec = Nested(
+        ResourceClaimSpec, "What is claimed.", immutable=True, rechecked={35: NEW}, subresource=MAIN, declared=TAGGED
+    )
     status = Nested(ResourceClaimStatus, "Whether and for whom it is allocated.", subresource=STATUS)
 
     @classmethod
