@@ -20,6 +20,7 @@ from webhook.api.podgroup import PodGroup
 from webhook.api.resourceclaim import ResourceClaim, ResourceClaimTemplate
 from webhook.api.resourcepoolstatusrequest import ResourcePoolStatusRequest
 from webhook.api.resourceslice import PlainResourceSliceSpec, ResourceSlice, ResourceSliceSpec
+from webhook.api.templates import TEMPLATES
 from webhook.api.workloads import (
     CronJob,
     DaemonSet,
@@ -98,6 +99,13 @@ _OF_1_36 = Deprecation(39, 42)
 
 _TAINT_RULES = {33: "DRADeviceTaints", 35: "DRADeviceTaintRules"}
 
+_MAKES_PODS: Mapping[str, type[Object]] = {
+    each.__name__: each
+    for each in (
+        (Pod, PodTemplate, ReplicationController, DaemonSet, Deployment, ReplicaSet, StatefulSet, CronJob, Job)
+    )
+}
+
 VERSIONS: Mapping[str, Version] = {
     "resource.k8s.io/v1": _version(
         Served(DeviceClass, 34, NEWEST),
@@ -141,9 +149,10 @@ VERSIONS: Mapping[str, Version] = {
     "scheduling.k8s.io/v1alpha2": _version(
         Served(PodGroup, 36, NEWEST, gate="GenericWorkload"),
     ),
-    "v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (Pod, PodTemplate, ReplicationController))),
-    "apps/v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (DaemonSet, Deployment, ReplicaSet, StatefulSet))),
-    "batch/v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (CronJob, Job))),
+    **{
+        api_version: _version(*(Served(_MAKES_PODS[kind], OLDEST, NEWEST) for kind in kinds))
+        for api_version, kinds in TEMPLATES.items()
+    },
 }
 
 

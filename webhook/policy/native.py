@@ -14,6 +14,8 @@ from webhook.cel.values import BoolKey, Duration, Optional, Struct, Timestamp
 
 _MAX_EXACT: Final = 2**53
 """Whole numbers beyond this are texts in JSON, as protobuf writes them."""
+_PLAIN: Final = 1e21
+"""Go writes a double below this without a point or an exponent if it is whole."""
 
 
 class MismatchError(Exception):
@@ -58,8 +60,10 @@ def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a ret
     Raises:
         EvaluationError: There is no such JSON.
     """
-    if value is None or isinstance(value, bool | str | float):
+    if value is None or isinstance(value, bool | str):
         return value
+    if isinstance(value, float):
+        return int(value) if not exact and value.is_integer() and abs(value) < _PLAIN else value
     if isinstance(value, int):
         return int(value) if exact or abs(value) <= _MAX_EXACT else str(int(value))
     if isinstance(value, list):
