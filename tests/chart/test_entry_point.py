@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 PAIR = certs.ephemeral([NAME])
 SECRET = {"name": "given", "caBundle": PAIR.ca.decode()}
-RELEASE = with_values(**VALUES["policies"], certificates={"source": "secret", "secret": SECRET})
+RELEASE = with_values(
+    **VALUES["policies"], certificates={"source": "secret", "secret": SECRET}, enforce={"mode": "deny"}
+)
 USER = RELEASE.pod["spec"]["securityContext"]["runAsUser"]
 
 
