@@ -47,7 +47,7 @@ def written(formatter: logging.Formatter, path: Path) -> Iterator[Read]:
     with path.open("wb", buffering=0) as file:
         lines = Lines(file.fileno())
         lines.setFormatter(formatter)
-        root.addHandler(lines)
+        others, root.handlers = root.handlers, [lines]  # a surrogate in a captured log would end a pytest-xdist worker
         level = root.level
         root.setLevel(logging.INFO)
 
@@ -58,7 +58,7 @@ def written(formatter: logging.Formatter, path: Path) -> Iterator[Read]:
         try:
             yield read
         finally:
-            root.removeHandler(lines)
+            root.handlers = others
             root.setLevel(level)
             lines.close()
 
