@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from webhook.cluster.api import Json
     from webhook.cluster.secret import Step
 
+pytestmark = pytest.mark.process
+
 DOCUMENTED = Path(__file__).parent.parent / "docs/certificates.md"
 SECRET = "/api/v1/namespaces/draguard-system/secrets/draguard-certificates"  # noqa: S105 - where it is
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-certificates"

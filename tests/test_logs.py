@@ -295,6 +295,7 @@ def drain(reader: int, whole: Callable[[bytes], bool]) -> bytes:
     return received
 
 
+@pytest.mark.process
 class TestReaders:
     @pytest.fixture
     def lines(self, pipe: tuple[int, int]) -> Iterator[Lines]:
@@ -367,6 +368,7 @@ log.error("end")
 """
 
 
+@pytest.mark.process
 class TestProcesses:
     @staticmethod
     def run(options: str, stderr: int, **environment: str) -> bytes:

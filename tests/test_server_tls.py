@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 

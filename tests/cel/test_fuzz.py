@@ -27,6 +27,8 @@ from webhook.cel.estimator import estimate_cost
 from webhook.cel.types import DYN
 from webhook.cel.validators import EXTENDED_VALIDATIONS
 
+pytestmark = pytest.mark.slow
+
 ENVIRONMENT = Environment((*EXTENSIONS, EXTENDED_VALIDATIONS), variables={"o": DYN, "p": DYN})
 LIMIT = 5000
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tests.chart.rendering import Rendered
 
+pytestmark = pytest.mark.tools
+
 MANAGED = "draguard-certificates"
 GIVEN = [name for name, values in VALUES.items() if "source" in values.get("certificates", {})]
 EMBEDDED = ["embedded"]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tests.chart.process import Running
 
+pytestmark = pytest.mark.process
+
 PAIR = certs.ephemeral([NAME])
 SECRET = {"name": "given", "caBundle": PAIR.ca.decode()}
 RELEASE = with_values(

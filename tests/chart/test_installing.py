@@ -24,6 +24,8 @@ from tests.chart.rendering import SECRET as GIVEN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.tools
+
 SERVED = {
     "v1": ["ConfigMap", "Secret", "Service", "ServiceAccount", "ResourceQuota"],
     "apps/v1": ["Deployment"],

@@ -11,6 +11,8 @@ import yaml
 from charts.render import CHART
 from tests.chart.rendering import VALUES, rendered
 
+pytestmark = pytest.mark.tools
+
 PORTED = [name for name, values in VALUES.items() if values.get("monitoring", {}).get("enabled", True)]
 PROBES = {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
 KINDS = {"ServiceMonitor", "PrometheusRule"}

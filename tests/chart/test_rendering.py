@@ -25,6 +25,8 @@ from webhook.cli.release import feature_gates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.tools
+
 RELEASES = ("1.28", f"1.{NEWEST}")
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tests.apiserver import ApiServer
     from tests.chart.process import Running
 
+pytestmark = pytest.mark.process
+
 RELEASE = rendered()
 EMBEDDED = rendered("embedded")
 KINDS = ("Secret", "Lease", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from webhook.policy.load import PolicySet
     from webhook.policy.request import Request
 
+pytestmark = pytest.mark.tools
+
 GROUP = "resource.k8s.io"
 KUBELET = {"username": "system:node:a", "groups": ["system:nodes", "system:authenticated"]}
 NOBODY: dict[str, Any] = {"username": "a"}  # the API server leaves an empty list of groups out
