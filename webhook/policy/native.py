@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 from typing import Any, Final
 
+from webhook.budget import work
 from webhook.cel import EvaluationError
 from webhook.cel.temporal import format_duration, format_timestamp
 from webhook.cel.values import BoolKey, Duration, Optional, Struct, Timestamp
@@ -43,6 +44,7 @@ def _check_names(value: Any, expected: str) -> None:
         for name, each in value.items():
             _check_names(each, f"{expected}.{name}")
     elif isinstance(value, list):
+        work(1 + len(value))
         for each in value:
             _check_names(each, expected)
     elif isinstance(value, dict):
@@ -66,6 +68,8 @@ def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a ret
         return int(value) if not exact and value.is_integer() and abs(value) < _PLAIN else value
     if isinstance(value, int):
         return int(value) if exact or abs(value) <= _MAX_EXACT else str(int(value))
+    if isinstance(value, list | dict):
+        work(1 + len(value))  # a value that holds others twice, again and again, would come to JSON without end
     if isinstance(value, list):
         return [to_json(each, exact=exact) for each in value]
     if isinstance(value, dict):
