@@ -69,11 +69,7 @@ def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a ret
     if isinstance(value, int):
         return int(value) if exact or abs(value) <= _MAX_EXACT else str(int(value))
     if isinstance(value, list | dict):
-        work(1 + len(value))  # a value that holds others twice, again and again, would come to JSON without end
-    if isinstance(value, list):
-        return [to_json(each, exact=exact) for each in value]
-    if isinstance(value, dict):
-        return {_key(key): to_json(each, exact=exact) for key, each in value.items()}
+        return _container(value, exact=exact)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Timestamp):
@@ -84,6 +80,13 @@ def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a ret
         return to_json(value.value, exact=exact)
     msg = f"unsupported conversion to JSON: {type(value).__name__}"
     raise EvaluationError(msg)
+
+
+def _container(value: list[Any] | dict[Any, Any], *, exact: bool) -> Any:
+    work(1 + len(value))  # a value that holds others twice, again and again, would come to JSON without end
+    if isinstance(value, list):
+        return [to_json(each, exact=exact) for each in value]
+    return {_key(key): to_json(each, exact=exact) for key, each in value.items()}
 
 
 def _key(key: Any) -> str:
