@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.process
-
 
 @contextmanager
 def running(*arguments: str) -> Iterator[tuple[int, str]]:

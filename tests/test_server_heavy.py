@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # The processes that these tests fork run no code that could wait for a lock of another test's thread.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
-    pytest.mark.process,
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 SIZE = 200_000
 LIGHT = b"{}"

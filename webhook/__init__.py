@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from webhook.problem import Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
-__all__ = ["Path", "Problem", "allocate", "validate"]
+__all__ = ["Path", "Problem", "allocate", "simulate", "validate"]
 
 
 def validate(
@@ -72,8 +72,9 @@ def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
     Returns:
         ``implementation`` (``stable``, ``incubating`` or ``experimental``) and ``nodes``: for each its name, ``node``;
         ``result``, an AllocationResult for each claim, or None; ``error`` and ``errorScope``, if there is one: ``node``
-        if only this node is out, ``abort`` if the scheduler gives the pod up; ``dependsOnOrder`` where another order of
-        slices could give another answer. Share IDs are random upstream; here they are ``share-0``, ``share-1``….
+        if only this node is out, ``abort`` if the scheduler gives the pod up; ``steps`` that upstream's search takes;
+        ``dependsOnOrder`` where another order of slices could give another answer. Share IDs are random upstream; here
+        they are ``share-0``, ``share-1``….
 
     Raises:
         ValueError: The scenario is malformed, or no implementation supports the features.
@@ -81,3 +82,39 @@ def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
     from webhook.allocation.scenario import outcome  # noqa: PLC0415 - `import webhook` stays cheap
 
     return outcome(scenario)
+
+
+def simulate(
+    objects: Iterable[dict[str, Any]],
+    pods: Iterable[dict[str, Any]],
+    *,
+    kubernetes: str | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+) -> list[dict[str, Any]]:
+    """Schedule pods into a cluster as kube-scheduler would, one after another, and say why.
+
+    Pods are tried by priority, then by age, then in the order given; each uses up devices, cpu and memory. Affinity to
+    other pods, topology spread, volumes, preemption, and scores other than those of devices are not simulated.
+
+    Args:
+        objects: What is in the cluster, as plain dicts with ``kind``: DeviceClasses, ResourceSlices, ResourceClaims,
+            ResourceClaimTemplates, DeviceTaintRules, Nodes, Pods, PodGroups, PriorityClasses; in any version that a
+            release serves. Other kinds are ignored.
+        pods: The pods to schedule.
+        kubernetes: The release of the scheduler, such as ``"1.36"``; None for the newest whose scheduler was recorded.
+        feature_gates: Gates that differ from the release's defaults, by name.
+
+    Returns:
+        For each pod, in the order given: ``namespace``; ``name``; ``node``, None if there is none; ``condition``: its
+        condition PodScheduled with ``status``, ``reason`` and ``message`` as the scheduler writes them, None if it
+        would not even try or still waits; ``claims``: the allocation of each of its claims that has one, by the
+        claim's name; ``candidates``: the nodes that suit it equally well, of which the scheduler picks one at random;
+        ``why``: ``reason`` (a sentence), ``nodes`` (groups of nodes that refuse the pod alike), ``help`` (changes that
+        were tried, and to how many nodes each leads) and ``notes``.
+
+    Raises:
+        ValueError: An object cannot be decoded, or ``kubernetes`` or a feature gate is not known.
+    """
+    from webhook import simulation  # noqa: PLC0415 - `import webhook` stays cheap
+
+    return simulation.simulate(objects, pods, kubernetes=kubernetes, feature_gates=feature_gates)

@@ -55,7 +55,7 @@ class _Selector:
 
     __slots__ = ("_compiled", "_values", "known")
 
-    def __init__(self, expression: str, release: int, gates: frozenset[str], values: _Values) -> None:
+    def __init__(self, expression: str, release: int, gates: frozenset[str], values: Values) -> None:
         self._compiled = compile_selector(expression, release, gates, stored=True)
         self._values = values
         self.known: dict[int, bool | str] = {}
@@ -82,7 +82,7 @@ class _Selector:
         return f"CEL runtime error: CEL result of type {name} could not be converted to bool: {detail}"
 
 
-class _Values:
+class Values:
     """Devices as expressions see them; the last one is kept, as its class and its request ask for it in turn."""
 
     __slots__ = ("_index", "_last", "_with_lists")
@@ -171,15 +171,6 @@ class Chooser:
         """Tell whether a device is of the class, whatever the request wants."""
         return _all(self._of_class, content, of_class=True)
 
-    def first_false(self, content: Content) -> Fault | None:
-        """Return the first selector that does not hold, with an empty detail if it is just false; None if all hold."""
-        for of_class, selectors in ((True, self._of_class), (False, self._of_request)):
-            for place, selector in enumerate(selectors):
-                found = selector.holds(content)
-                if found is not True:
-                    return Fault(of_class, place, found or "")
-        return None
-
     def _choose(self, content: Content) -> Choice:
         if not self._binds and content.raw.get("bindingConditions"):
             return False
@@ -201,16 +192,18 @@ class Selectors:
     Args:
         release: The Kubernetes release, as the minor of 1.x.
         features: What is on.
+        with_lists: Whether expressions see attributes that are lists; by default if the allocator does.
     """
 
     __slots__ = ("_choosers", "_compiled", "_features", "_gates", "_release", "_values")
 
-    def __init__(self, release: int, features: Features) -> None:
-        gates = {CONSUMABLE_CAPACITY: features.ConsumableCapacity, LIST_ATTRIBUTES: features.ListTypeAttributes}
+    def __init__(self, release: int, features: Features, *, with_lists: bool | None = None) -> None:
+        with_lists = features.ListTypeAttributes if with_lists is None else with_lists
+        gates = {CONSUMABLE_CAPACITY: features.ConsumableCapacity, LIST_ATTRIBUTES: with_lists}
         self._gates = frozenset(gate for gate, is_on in gates.items() if is_on)
         self._release = release
         self._features = features
-        self._values = _Values(with_lists=features.ListTypeAttributes)
+        self._values = Values(with_lists=with_lists)
         self._compiled: dict[str, _Selector] = {}
         self._choosers: dict[tuple[tuple[str, ...], tuple[str, ...]], Chooser] = {}
 

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from webhook import formats
-from webhook.api.names import TAGGED
 from webhook.api.values import Time
 from webhook.problem import invalid, not_supported
 from webhook.schema import CHANGED, Array, Int, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from webhook.problem import Problem
     from webhook.schema import View
 
 EFFECTS = {33: ("NoExecute", "NoSchedule"), 35: ("NoExecute", "NoSchedule", "None")}
-
-
-OPERATORS = "Equal", "Exists"
-
-_TAGGED_EFFECT: Mapping[int, Mapping[str, Any]] = {
-    35: {"one_of": EFFECTS, "always": True},  # an effect was not optional yet
-    37: {"one_of": EFFECTS},
-}
 
 
 class DeviceTaint(Struct):
@@ -33,11 +24,7 @@ class DeviceTaint(Struct):
     key = Text("What is wrong, as a label key.", format=formats.label_key, always=True)
     value = Text("More about it, as a label value.", format=formats.label_value)
     effect = Text(
-        "What happens to pods that do not tolerate it.",
-        go="DeviceTaintEffect",
-        required=True,
-        one_of=EFFECTS,
-        declared=TAGGED,
+        "What happens to pods that do not tolerate it.", go="DeviceTaintEffect", required=True, one_of=EFFECTS
     )
     timeAdded = Time("When it was added; set by the API server.", pointer=True)
 
@@ -53,7 +40,6 @@ class DeviceTaintOfRule(DeviceTaint):
         required=True,
         one_of=EFFECTS,
         rechecked={35: CHANGED},
-        declared=TAGGED,
     )
 
 
@@ -62,15 +48,10 @@ class AllocatedToleration(Struct):
 
     go_name = "DeviceToleration"
 
-    key = Text("The taint's key; empty for all.", declared={35: {"formats": (formats.label_key,)}})
-    operator = Text(
-        "Exists or Equal.",
-        go="DeviceTolerationOperator",
-        default="Equal",
-        declared={35: {"one_of": OPERATORS}},
-    )
+    key = Text("The taint's key; empty for all.")
+    operator = Text("Exists or Equal.", go="DeviceTolerationOperator", default="Equal")
     value = Text("The taint's value, for Equal.")
-    effect = Text("The effect to tolerate; empty for all.", go="DeviceTaintEffect", declared=_TAGGED_EFFECT)
+    effect = Text("The effect to tolerate; empty for all.", go="DeviceTaintEffect")
     tolerationSeconds = Int("For how long NoExecute is tolerated.", pointer=True)
 
 
@@ -79,15 +60,13 @@ class DeviceToleration(AllocatedToleration):
 
     go_name = "DeviceToleration"
 
-    key = Text("The taint's key; empty for all.", format=formats.label_key, declared=TAGGED)
-    effect = Text(
-        "The effect to tolerate; empty for all.", go="DeviceTaintEffect", one_of=EFFECTS, declared=_TAGGED_EFFECT
-    )
+    key = Text("The taint's key; empty for all.", format=formats.label_key)
+    effect = Text("The effect to tolerate; empty for all.", go="DeviceTaintEffect", one_of=EFFECTS)
 
 
-def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, **common: Any) -> Array:
+def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration) -> Array:
     """Declare tolerations, which DRADeviceTaints brought."""
-    return Array(Nested(type_), doc, since=33, gate="DRADeviceTaints", **common)
+    return Array(Nested(type_), doc, since=33, gate="DRADeviceTaints")
 
 
 @check(DeviceToleration)
@@ -100,5 +79,5 @@ def value_for_operator(toleration: View) -> Iterator[Problem]:
     elif toleration.operator == "Equal":
         for detail in formats.label_value(value, toleration.release):
             yield invalid(path, value, detail)
-    elif not toleration.target.declarative:
-        yield not_supported(toleration / "operator", toleration.operator, OPERATORS)
+    else:
+        yield not_supported(toleration / "operator", toleration.operator, ("Equal", "Exists"))

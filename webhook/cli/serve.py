@@ -52,9 +52,6 @@ def _serve(arguments: Namespace) -> int:
     if arguments.body_limit is not None and arguments.body_limit <= 0:
         message = f"--body-limit: {arguments.body_limit} bytes hold no review; give at least some thousand"
         raise UsageError(message)
-    if arguments.connections_per_address < 1:
-        message = f"--connections-per-address: {arguments.connections_per_address} serve nobody; give at least 1"
-        raise UsageError(message)
     _check_together(arguments)
     delay = arguments.shutdown_delay
     if delay is None:
@@ -100,7 +97,6 @@ def _serve(arguments: Namespace) -> int:
                 arguments.port,
                 certificate,
                 delay,
-                limits=server.Limits(connections_per_address=arguments.connections_per_address),
                 plain=plain,
                 chores=[answering.follow],
                 tick=monitoring.tick,

@@ -16,8 +16,9 @@ from webhook.cli.namespaces import ADMIN_RULES, Namespaces
 from webhook.cli.progress import watched
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.shown import exit_code, show_text
+from webhook.cli.surroundings import References, read_cluster
 from webhook.documents import Document, Unreadable, read
-from webhook.problem import BAD_REQUEST, WARNING, Path, Problem
+from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.report import Finding, Identity, Report, as_json, found, identity, summary, unread
 from webhook.schema import OLDEST
 
@@ -46,12 +47,14 @@ def run(arguments: Namespace) -> int:
     if sys.stderr.isatty() and not arguments.quiet:
         documents = watched(documents, sys.stderr)
     requester = _requester(arguments, stated, namespaces, report)
-    judging = _Judge(old, arguments.subresource, requester, gates, namespaces)
+    references = References(read_cluster(arguments.cluster, report), gates)
+    judging = _Judge(old, arguments.subresource, requester, gates, namespaces=namespaces, references=references)
     _judge_all(documents, judging, stated, report)
+    left_out = references.report(report)
     if arguments.output == "json":
         print(as_json(report))
     else:
-        show_text(report, arguments, closing=summary(report))
+        show_text(report, arguments, *left_out, closing=summary(report))
     return exit_code(report, arguments)
 
 
@@ -125,6 +128,7 @@ class _Judge:
         requester: Sends objects to policies; None if there are none.
         gates: The feature gates that differ from a release's defaults, by name; None for none.
         namespaces: What is known of namespaces.
+        references: Looks up what objects refer to.
     """
 
     def __init__(
@@ -133,13 +137,16 @@ class _Judge:
         subresource: str,
         requester: Requester | None,
         gates: Mapping[str, bool] | None,
+        *,
         namespaces: Namespaces,
+        references: References,
     ) -> None:
         self._old = old
         self._subresource = subresource
         self._requester = requester
         self._gates = gates
         self.namespaces = namespaces
+        self._references = references
 
     def __call__(self, document: Document, release: str) -> list[Finding]:
         """Judge an object of a kind that is known here: as mutating policies change it, before validating ones."""
@@ -160,6 +167,7 @@ class _Judge:
         )
         if before is None:
             problems += _never_runs(obj)
+        self._references.note(document, release, taken=not any(problem.level == ERROR for problem in problems))
         findings = [_placed(_hinted(problem), document, release) for problem in problems]
         if asked and self._requester:
             findings += asked.findings
@@ -171,6 +179,8 @@ class _Judge:
     def unknown(self, document: Document, stated: str | None) -> list[Finding] | None:
         """Judge an object of a kind that is not known here; None if others may have it and no policy is about it."""
         problems = judge(document.data, kubernetes=stated) if isinstance(document.data, dict) else ()
+        if not problems:
+            self._references.note(document, stated or f"1.{NEWEST}")
         misnamed = [found(problem, document, stated or f"1.{NEWEST}") for problem in problems]
         return misnamed or self._by_policies(document)
 

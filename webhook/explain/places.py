@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.versions import VERSIONS, Served
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
+from webhook.references import every_rule
 from webhook.schema import Array, Declared, Field, Map, Nested, Parsed, Struct, declared
 
 if TYPE_CHECKING:
@@ -143,7 +144,8 @@ def parts(place: Place, release: int | None) -> Iterator[Place]:
 
 def rules(among: Iterable[Kind], release: int | None) -> dict[str, Rule]:
     """Collect the rules of kinds by name."""
-    found = {name: Rule(doc, []) for name, doc in EVERY_OBJECT.items()}
+    general = {**EVERY_OBJECT, **{name: inspect.cleandoc(each.doc) for name, each in every_rule().items()}}
+    found = {name: Rule(doc, []) for name, doc in general.items()}
     for kind in among:
         left = [kind.place]
         while left:

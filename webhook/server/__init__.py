@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from webhook.server.errors import ServerError
 from webhook.server.http.adapter import BODY_LIMIT, Adapter
-from webhook.server.http.connection import Limits
 from webhook.server.http.heavy import Heavy
 from webhook.server.http.probes import make_pages
 from webhook.server.process.forks import Forks
@@ -36,7 +35,6 @@ __all__ = [
     "Clients",
     "Forks",
     "Heavy",
-    "Limits",
     "Plain",
     "Reloaded",
     "ServerError",

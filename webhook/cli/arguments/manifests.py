@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.cli.arguments.shared import RELEASE, STRICT, gates, policies, prescheduled, report, requester
+from webhook.cli.arguments.shared import RELEASE, STRICT, cluster, gates, policies, prescheduled, report, requester
 
 if TYPE_CHECKING:
     import argparse
@@ -108,6 +108,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="an earlier state of the same objects, to judge updates: a file, directory, glob or -; can be repeated",
     )
+    cluster(parser, "objects that the manifests may refer to")
     parser.add_argument(
         "--subresource",
         choices=["status"],

@@ -27,6 +27,18 @@ def report(parser: argparse.ArgumentParser, *outputs: str) -> None:
     )
 
 
+def cluster(parser: argparse.ArgumentParser, what: str) -> None:
+    """Take what is in a cluster."""
+    parser.add_argument(
+        "--cluster",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help=f"what is in the cluster, for {what}: a file, directory, glob or - with what `kubectl get -o yaml` "
+        "prints (`draguard snapshot` tells the command) or must-gather collects; can be repeated",
+    )
+
+
 def gates(parser: argparse.ArgumentParser, default: str) -> None:
     """Take the feature gates."""
     parser.add_argument(

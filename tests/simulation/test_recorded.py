@@ -1,0 +1,17 @@
+"""What a real kube-scheduler decided: conditions, nodes and claims, equal in every case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.simulation.recorded import agreement, cases
+
+CASES = list(cases())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"].removeprefix("scheduler/"))
+def test_pods_fare_as_with_the_real_scheduler(case: dict[str, Any]) -> None:
+    found = agreement(case)
+    assert (found.conditions, found.nodes, found.claims) == (True, True, True), found.details

@@ -1,0 +1,114 @@
+"""Every ``#!`` comment in references/ is a finding expected on its line, and there are no others.
+
+A case is a YAML stream of manifests that the API server takes. ``#! rule: text`` at the end of a line states a finding
+there: its rule and the beginning of its message.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command import draguard
+from webhook.references import every_rule
+
+RULES = every_rule()
+
+CASES = sorted((Path(__file__).parent / "references").glob("*.yaml"))
+
+
+def expectations(text: str) -> list[tuple[int, str]]:
+    return sorted(
+        (number, message.strip())
+        for number, line in enumerate(text.splitlines(), 1)
+        for message in line.split("#!")[1:]
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_finds_what_the_case_states_and_nothing_else(case: Path) -> None:
+    expected = expectations(case.read_text(encoding="utf-8"))
+    done = draguard("validate", "--output", "json", case)
+    found = sorted(
+        (each["line"], f"{each['rule']}: {each['message']}")
+        for each in json.loads(done.out)["findings"]
+        if each["rule"] in RULES
+    )
+    assert len(found) == len(expected), found
+    for (line, text), (there, wanted) in zip(found, expected, strict=True):
+        assert (line, text[: len(wanted)]) == (there, wanted)
+
+
+def test_every_rule_has_a_case_and_an_explanation() -> None:
+    stated = {message.partition(":")[0] for case in CASES for _, message in expectations(case.read_text("utf-8"))}
+    assert sorted(RULES.keys() - stated) == []
+    assert all(each.doc for each in RULES.values())
+
+
+def test_what_cannot_be_looked_up_is_counted() -> None:
+    pod = b"""
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
+"""
+    done = draguard("validate", "-", stdin=pod)
+    assert "note: not looked up: 1 ResourceClaimTemplate (none among the manifests; --cluster" in done.out
+    assert done.code == 0
+
+
+def test_the_cluster_is_looked_into(tmp_path: Path) -> None:
+    manifest, cluster = tmp_path / "claim.yaml", tmp_path / "cluster.yaml"
+    manifest.write_text("""
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.exmaple.com}}]}}
+""")
+    cluster.write_text("""
+apiVersion: v1
+kind: List
+items:
+- apiVersion: resource.k8s.io/v1beta1
+  kind: DeviceClass
+  metadata: {name: gpu.example.com}
+  spec: {}
+""")
+    done = draguard("validate", manifest, "--cluster", cluster)
+    assert 'help: did you mean "gpu.example.com"?' in done.out
+
+
+def test_a_cluster_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    manifest = tmp_path / "claim.yaml"
+    manifest.write_text("{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: c}, spec: {}}")
+    wrong = tmp_path / "cluster.yaml"
+    wrong.write_text("{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {devices: 1}}")
+    done = draguard("validate", manifest, "--cluster", wrong)
+    assert done.code == 1
+    assert "ResourceSlice s: spec.devices: json: cannot unmarshal number" in done.out
+    assert draguard("validate", manifest, "--cluster", tmp_path / "none").code == 2
+
+
+def test_a_manifest_in_an_earlier_version_is_shown_where_it_is_written() -> None:
+    claim = b"""
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceClaim
+metadata: {name: c}
+spec: {devices: {requests: [{name: r, deviceClassName: gpus}]}}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {}
+"""
+    (found,) = [
+        each
+        for each in json.loads(draguard("validate", "--output", "json", "-", stdin=claim).out)["findings"]
+        if each["rule"] == "class-not-found"
+    ]
+    assert found["field"] == "spec.devices.requests[0].deviceClassName"
+    assert found["line"] == 5

@@ -1,0 +1,167 @@
+"""What else is in the cluster: ``--cluster``, and what the manifests say of each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.documents import Document, Unreadable, read
+from webhook.inventory import Inventory, MalformedError, newest
+from webhook.prescheduled import pod_template
+from webhook.problem import ERROR, Path, Problem
+from webhook.report import UNREADABLE, found, identity, unread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from webhook.report import Finding, Report
+
+JSONObject = dict[str, Any]
+
+
+def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
+    """Read the objects of a cluster; report what cannot be read or decoded.
+
+    Args:
+        paths: Files, directories, globs or ``-``: what ``kubectl get -o yaml`` prints, lists, must-gather trees.
+        report: Takes what is wrong with them.
+    """
+    inventory = Inventory()
+    for document in read(paths):
+        if isinstance(document, Unreadable):
+            report.findings.append(unread(document))
+            continue
+        try:
+            inventory.add(document.data if isinstance(document.data, dict) else {})
+        except MalformedError as error:
+            problem = Problem(
+                ERROR, UNREADABLE, "BadRequest", Path(), str(error), "--cluster takes what a cluster stores"
+            )
+            report.findings.append(found(problem, document))
+    return inventory
+
+
+class _Given(NamedTuple):
+    document: Document
+    obj: JSONObject
+    release: str
+
+
+class References:
+    """Looks up what manifests refer to, once all of them are known.
+
+    Args:
+        inventory: What is in the cluster; the manifests are added.
+        gates: The feature gates that differ from a release's defaults; None for none.
+    """
+
+    def __init__(self, inventory: Inventory, gates: Mapping[str, bool] | None) -> None:
+        self._inventory = inventory
+        self._gates = gates
+        self._given: dict[int, _Given] = {}
+
+    def note(self, document: Document, release: str, *, taken: bool = True) -> None:
+        """Take a manifest up.
+
+        Args:
+            document: The manifest.
+            release: The Kubernetes release that it was judged by.
+            taken: Whether the API server would take it; what it refers to is looked up only then.
+        """
+        obj = document.data
+        if not isinstance(obj, dict) or id(document) in self._given:
+            return
+        try:
+            known = self._inventory.add(obj) or pod_template(obj) is not None
+        except MalformedError:
+            return
+        if known and taken:
+            self._given[id(document)] = _Given(document, obj, release)
+
+    def report(self, report: Report) -> list[str]:
+        """Add what was found to a report, each finding beside the others of its file.
+
+        Returns:
+            A line that says what was not looked at; none if everything was.
+        """
+        findings, left_out = self._findings()
+        if findings:
+            order = {file: index for index, file in enumerate(report.files)}
+            report.findings = sorted(
+                [*report.findings, *findings],
+                key=lambda each: (order.get(each.file, -1), each.document, each.line, each.column),
+            )
+        return [left_out] if left_out else []
+
+    def _findings(self) -> tuple[list[Finding], str]:
+        from webhook.references import look  # noqa: PLC0415 - only here once all manifests are read
+
+        skipped: Counter[str] = Counter()
+        findings = []
+        contexts: dict[str, Any] = {}
+        for given in self._given.values():
+            if given.release not in contexts:
+                contexts[given.release] = _context(self._inventory, given.release, self._gates)
+            context = contexts[given.release]
+            for obj, kind, at in _views(given.obj):
+                for problem in look(obj, kind, context, skipped):
+                    path = _as_written(given.document.data, Path((*at, *problem.path)))
+                    findings.append(_placed(problem, path, given))
+        return findings, _not_looked_at(skipped)
+
+
+def _context(inventory: Inventory, release: str, stated: Mapping[str, bool] | None) -> Any:
+    from webhook.api import gates  # noqa: PLC0415
+    from webhook.api.versions import release_of  # noqa: PLC0415
+    from webhook.references import Context  # noqa: PLC0415
+
+    minor = release_of(release)
+    return Context(inventory, minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None))
+
+
+def _placed(problem: Problem, path: Path, given: _Given) -> Finding:
+    from dataclasses import replace  # noqa: PLC0415
+
+    return found(replace(problem, path=path), given.document, given.release)
+
+
+def _views(obj: JSONObject) -> Iterator[tuple[JSONObject, str, tuple[str, ...]]]:
+    """Return what of an object rules look at: the object in the newest version, and the pod of its template."""
+    about = identity(obj)
+    at = pod_template(obj)
+    if at is None:
+        yield newest(obj), about.kind, ()
+        return
+    pod: Any = obj
+    for step in at:
+        pod = pod.get(step) if isinstance(pod, dict) else None
+    if isinstance(pod, dict):
+        metadata = {**(pod.get("metadata") or {}), "namespace": about.namespace or "default"}
+        metadata.setdefault("name", about.name)
+        spec = obj.get("spec")
+        count = (spec.get("replicas", spec.get("parallelism")) if isinstance(spec, dict) else None) if at else 1
+        yield {**pod, "kind": "Pod", "metadata": metadata, "replicas": count}, "Pod", at
+
+
+def _as_written(data: Any, path: Sequence[str | int]) -> Path:
+    """Find a place of the newest version in a manifest of an earlier one, which has no ``exactly``."""
+    written: list[str | int] = []
+    for step in path:
+        if isinstance(data, dict) and step not in data and step == "exactly":
+            continue
+        if isinstance(data, dict) and step not in data and "basic" in data:
+            written.append("basic")
+            data = data["basic"]
+        written.append(step)
+        try:
+            data = data[step]
+        except (LookupError, TypeError):
+            data = None
+    return Path(written)
+
+
+def _not_looked_at(skipped: Counter[str]) -> str:
+    if not skipped:
+        return ""
+    kinds = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(skipped.items()))
+    return f"note: not looked up: {kinds} (none among the manifests; --cluster tells what is in the cluster)"

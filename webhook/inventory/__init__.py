@@ -1,0 +1,11 @@
+"""Surroundings: the objects of a cluster by kind and name, in one version, and what they refer to.
+
+An :class:`Inventory` holds what ``kubectl get … -o yaml`` prints, in whatever version it was served. The API server
+vouches for what a cluster stores, so objects are decoded here, and not judged.
+"""
+
+from __future__ import annotations
+
+from webhook.inventory.objects import KINDS, Inventory, MalformedError, name_of, namespace_of, newest
+
+__all__ = ["KINDS", "Inventory", "MalformedError", "name_of", "namespace_of", "newest"]

@@ -1,0 +1,199 @@
+"""The claims of a pod: those that it names, and those that are made for it.
+
+Follows ``resourceclaim/claim.go`` (Name, IsForPod) and the controller that makes claims from templates.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.inventory.objects import name_of, namespace_of
+from webhook.inventory.reading import at, items, mapping, text
+
+if TYPE_CHECKING:
+    from webhook.inventory import Inventory
+    from webhook.inventory.reading import JSONObject
+
+MADE: Final = "XXXXX"
+"""What stands for the random end of the name of a claim that is made for a pod."""
+
+POD: Final = "pods"
+POD_GROUP: Final = "podgroups"
+CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
+
+
+class Consumer(NamedTuple):
+    """Who a claim is reserved for.
+
+    Args:
+        resource: ``pods``, or ``podgroups`` for a claim that a PodGroup's pods share.
+        name: Its name.
+        uid: Its UID; one that stands for it if it is not known yet.
+    """
+
+    resource: str
+    name: str
+    uid: str
+
+    def reference(self) -> JSONObject:
+        """Return it as ``status.reservedFor`` has it."""
+        group = {"apiGroup": "scheduling.k8s.io"} if self.resource == POD_GROUP else {}
+        return {**group, "resource": self.resource, "name": self.name, "uid": self.uid}
+
+    def has(self, claim: JSONObject) -> bool:
+        """Tell whether a claim is reserved for it."""
+        return any(
+            text(each, "resource") == self.resource and text(each, "uid") == self.uid
+            for each in items(claim, "status", "reservedFor")
+        )
+
+
+def uid_of(obj: JSONObject) -> str:
+    """Return an object's UID; one that stands for it if it has none yet."""
+    return text(obj, "metadata", "uid") or f"UID:{name_of(obj)}"
+
+
+class Use(NamedTuple):
+    """A claim of a pod.
+
+    Args:
+        name: What the pod calls it.
+        claim: The claim.
+        consumer: Who it is reserved for.
+    """
+
+    name: str
+    claim: JSONObject
+    consumer: Consumer
+
+
+class Blocked(NamedTuple):
+    """Why the scheduler does not even try a pod (PreEnqueue): it tells nobody.
+
+    Args:
+        reason: The scheduler's words, which only its log has.
+    """
+
+    reason: str
+
+
+def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Use] | Blocked:
+    """Find the claims of a pod; make those of templates, as the controller does.
+
+    Args:
+        pod: The pod.
+        inventory: Where claims and templates are; claims that are made are added.
+        groups: Whether PodGroups can have claims (DRAWorkloadResourceClaims).
+    """
+    namespace = namespace_of(pod)
+    me = Consumer(POD, name_of(pod), uid_of(pod))
+    group = _group_of(pod, inventory) if groups else None
+    found = []
+    for entry in items(pod, "spec", "resourceClaims"):
+        entry_name = text(entry, "name")
+        shared = group is not None and any(_same(entry, each) for each in items(group, "spec", "resourceClaims"))
+        owner = group if shared and group is not None else pod
+        name, is_owned = _named(entry, owner, inventory)
+        if name is None and is_owned:
+            continue
+        if name is None:
+            return Blocked(f'pod "{namespace}/{name_of(pod)}": ResourceClaim not created yet')
+        claim = inventory.find("ResourceClaim", name, namespace)
+        if claim is None:
+            return Blocked(f'resourceclaim "{name}" not found')
+        if at(claim, "metadata", "deletionTimestamp"):
+            return Blocked(f'resourceclaim "{name}" is being deleted')
+        if is_owned and not _is_owner(owner, claim):
+            kind = text(owner, "kind") or "Pod"
+            return Blocked(
+                f"ResourceClaim {namespace}/{name} was not created for {kind} {namespace}/{name_of(owner)} "
+                f"({kind} is not owner)"
+            )
+        consumer = Consumer(POD_GROUP, name_of(owner), uid_of(owner)) if shared else me
+        found.append(Use(entry_name, claim, consumer))
+    return found
+
+
+def source(entry: JSONObject, field: str) -> str:
+    """Return what a pod's claim names, also in the shape of Kubernetes 1.30 and earlier."""
+    return text(entry, field) or text(entry, "source", field)
+
+
+def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[str | None, bool]:
+    """Return a claim's name, None if there is none; and whether its owner must be the one."""
+    if name := source(entry, "resourceClaimName"):
+        return name, False
+    for status in items(owner, "status", "resourceClaimStatuses"):
+        if text(status, "name") == text(entry, "name"):
+            return text(status, "resourceClaimName") or None, True
+    template = inventory.find("ResourceClaimTemplate", source(entry, "resourceClaimTemplateName"), namespace_of(owner))
+    if template is None:
+        return None, False
+    claim = made(template, owner, text(entry, "name"))
+    if inventory.find("ResourceClaim", name_of(claim), namespace_of(owner)) is None:
+        inventory.add(claim)
+    return name_of(claim), True
+
+
+def made(template: JSONObject, owner: JSONObject, entry: str) -> JSONObject:
+    """Make a claim from a template, for a pod or a PodGroup.
+
+    Args:
+        template: The ResourceClaimTemplate.
+        owner: The pod or PodGroup.
+        entry: What it calls the claim.
+    """
+    metadata = mapping(template, "spec", "metadata")
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": f"{name_of(owner)}-{entry}-{MADE}",
+            "namespace": namespace_of(owner),
+            "labels": mapping(metadata, "labels"),
+            "annotations": {**mapping(metadata, "annotations"), CLAIM_NAME: entry},
+            "ownerReferences": [owner_reference(owner)],
+        },
+        "spec": mapping(template, "spec", "spec"),
+    }
+
+
+def owner_reference(owner: JSONObject) -> JSONObject:
+    """Make a reference to the pod or PodGroup that a claim is made for."""
+    return {
+        "apiVersion": text(owner, "apiVersion") or "v1",
+        "kind": text(owner, "kind") or "Pod",
+        "name": name_of(owner),
+        "uid": uid_of(owner),
+        "controller": True,
+    }
+
+
+def _is_owner(owner: JSONObject, claim: JSONObject) -> bool:
+    for each in items(claim, "metadata", "ownerReferences"):
+        if at(each, "controller") is True:
+            uid = text(each, "uid")
+            return uid == uid_of(owner) if uid else text(each, "name") == name_of(owner)
+    return False
+
+
+def _group_of(pod: JSONObject, inventory: Inventory) -> JSONObject | None:
+    name = text(pod, "spec", "schedulingGroup", "podGroupName")
+    return inventory.find("PodGroup", name, namespace_of(pod)) if name else None
+
+
+def _same(entry: JSONObject, other: JSONObject) -> bool:
+    fields = ("resourceClaimName", "resourceClaimTemplateName")
+    return text(entry, "name") == text(other, "name") and all(text(entry, f) == text(other, f) for f in fields)
+
+
+def allocation_of(claim: JSONObject) -> Any:
+    """Return a claim's allocation, None if it has none."""
+    return at(claim, "status", "allocation") or None
+
+
+def shape_of(claim: JSONObject) -> str:
+    """Return a text that is the same for claims that are treated alike."""
+    allocation = allocation_of(claim)
+    return json.dumps([mapping(claim, "spec"), allocation and mapping(claim, "status")], sort_keys=True)

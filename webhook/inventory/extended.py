@@ -1,0 +1,111 @@
+"""Extended resources that device classes provide: the claim that the scheduler makes for them.
+
+Follows ``plugins/dynamicresources/extendeddynamicresources.go`` and ``extended/cache.go`` (which class has a name).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.inventory.claims import MADE, owner_reference, uid_of
+from webhook.inventory.objects import name_of, namespace_of
+from webhook.inventory.reading import at, items, mapping, text
+from webhook.inventory.resources import IMPLICIT_PREFIX, amounts, container_requests
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from webhook.inventory.reading import JSONObject
+
+ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+
+
+class ExtendedResources:
+    """Which class provides an extended resource.
+
+    Args:
+        classes: The device classes.
+    """
+
+    def __init__(self, classes: Iterable[JSONObject]) -> None:
+        self._classes: dict[str, str] = {}
+        # The newest class has the name; of two as old as each other, the first by name (extendedresourcecache.go).
+        by_name = sorted(classes, key=name_of, reverse=True)
+        for each in sorted(by_name, key=lambda each: text(each, "metadata", "creationTimestamp")):
+            self._classes[IMPLICIT_PREFIX + name_of(each)] = name_of(each)
+            if name := text(each, "spec", "extendedResourceName"):
+                self._classes[name] = name_of(each)
+
+    def class_of(self, resource: str) -> str | None:
+        """Return the name of the class that provides a resource, None if there is none."""
+        return self._classes.get(resource)
+
+    def has(self, resource: str) -> bool:
+        """Tell whether a class provides a resource."""
+        return resource in self._classes
+
+    def claim_for(self, pod: JSONObject, resources: Collection[str]) -> JSONObject:
+        """Make the claim for those extended resources of a pod that devices are to provide.
+
+        Args:
+            pod: The pod.
+            resources: The extended resources.
+        """
+        return {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {
+                "name": f"{name_of(pod)}-extended-resources-{MADE}",
+                "namespace": namespace_of(pod),
+                "annotations": {ANNOTATION: "true"},
+                "ownerReferences": [owner_reference(pod)],
+            },
+            "spec": {"devices": {"requests": self._requests(pod, sorted(resources))}},
+        }
+
+    def _requests(self, pod: JSONObject, resources: Sequence[str]) -> list[JSONObject]:
+        spec = mapping(pod, "spec")
+        first = items(spec, "initContainers")
+        containers = [*first, *items(spec, "containers")]
+        found: list[JSONObject] = []
+        for resource in resources:
+            device_class = self._classes[resource]
+            lasting: list[JSONObject | None] = [None] * len(containers)
+            passing: list[int] = []
+            for index, container in enumerate(containers):
+                if index < len(first) and text(container, "restartPolicy") != "Always":
+                    passing.append(index)
+                else:
+                    lasting[index] = _request(index, container, resource, device_class, 0)
+            largest: JSONObject | None = None
+            for index in passing:
+                # Containers that end may use the devices of those that come later.
+                reused = sum(each["exactly"]["count"] for each in lasting[index:] if each)
+                own = _request(index, containers[index], resource, device_class, reused)
+                if own and (largest is None or own["exactly"]["count"] > largest["exactly"]["count"]):
+                    largest = own
+            found += [each for each in (largest, *lasting) if each]
+        return sorted(found, key=lambda each: str(each["name"]))
+
+
+def _request(index: int, container: JSONObject, resource: str, device_class: str, reused: int) -> JSONObject | None:
+    quantities = container_requests(container)
+    wanted = amounts(quantities).get(resource, 0)
+    if wanted <= reused:
+        return None
+    return {
+        "name": f"container-{index}-request-{sorted(quantities).index(resource)}",
+        "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": wanted - reused},
+    }
+
+
+def leftover(pod: JSONObject, claims: Iterable[JSONObject]) -> JSONObject | None:
+    """Find the claim for extended resources that an earlier attempt has left."""
+    for claim in claims:
+        if at(claim, "metadata", "annotations", ANNOTATION) != "true" or namespace_of(claim) != namespace_of(pod):
+            continue
+        for owner in items(claim, "metadata", "ownerReferences"):
+            uid = text(owner, "uid")
+            if at(owner, "controller") is True and text(owner, "name") == name_of(pod) and uid in {"", uid_of(pod)}:
+                return claim
+    return None

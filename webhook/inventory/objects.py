@@ -1,0 +1,205 @@
+"""Objects by kind, namespace and name; those of ``resource.k8s.io`` as v1 has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.api import gates
+from webhook.api.conversion import ConversionError, to_v1, with_defaults
+from webhook.api.versions import Served, find, target
+from webhook.schema import CREATE, compile_struct
+from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+JSONObject = dict[str, Any]
+
+DRA: Final = "resource.k8s.io"
+
+KINDS: Final = {
+    (DRA, "DeviceClass"): False,
+    (DRA, "ResourceSlice"): False,
+    (DRA, "ResourceClaim"): True,
+    (DRA, "ResourceClaimTemplate"): True,
+    (DRA, "DeviceTaintRule"): False,
+    ("scheduling.k8s.io", "PodGroup"): True,
+    ("scheduling.k8s.io", "PriorityClass"): False,
+    ("", "Node"): False,
+    ("", "Pod"): True,
+    ("", "Namespace"): False,
+}
+"""The kinds that an inventory takes, by group and kind, and whether their objects are in namespaces."""
+
+DEFAULT_NAMESPACE: Final = "default"
+
+_TERMINATED: Final = frozenset({"Succeeded", "Failed"})
+
+
+class MalformedError(ValueError):
+    """An object cannot be decoded; the text names the object and says what is wrong with it."""
+
+
+def name_of(obj: JSONObject) -> str:
+    """Return an object's name, empty if it has none."""
+    return _metadata(obj, "name")
+
+
+def namespace_of(obj: JSONObject) -> str:
+    """Return an object's namespace, ``default`` if it states none."""
+    return _metadata(obj, "namespace") or DEFAULT_NAMESPACE
+
+
+def _metadata(obj: JSONObject, field: str) -> str:
+    metadata = obj.get("metadata")
+    value = metadata.get(field) if isinstance(metadata, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+class Inventory:
+    """Objects by kind, namespace and name.
+
+    Args:
+        objects: Objects of any kind and version, as plain dicts; see :meth:`add`.
+
+    Raises:
+        MalformedError: An object cannot be decoded.
+    """
+
+    def __init__(self, objects: Iterable[JSONObject] = ()) -> None:
+        self._kinds: dict[str, dict[tuple[str, str], JSONObject]] = {}
+        self._mentioned: set[str] = set()
+        for obj in objects:
+            self.add(obj)
+
+    def add(self, obj: JSONObject) -> bool:
+        """Take an object up; one of the same kind, namespace and name is replaced.
+
+        Args:
+            obj: The object, in any version that a release serves; without ``apiVersion`` it counts as one of v1.
+
+        Returns:
+            Whether the object is of a kind that inventories hold.
+
+        Raises:
+            MalformedError: It cannot be decoded.
+        """
+        kind = obj.get("kind")
+        version = obj.get("apiVersion")
+        if not isinstance(kind, str) or not (version is None or isinstance(version, str)):
+            return False
+        namespaced = _namespaced(version, kind)
+        if namespaced is None:
+            return False
+        known = _as_v1(obj, version, kind)
+        key = (namespace_of(known) if namespaced else "", name_of(known))
+        if not key[1]:
+            message = f"{kind} without metadata.name"
+            raise MalformedError(message)
+        self._kinds.setdefault(kind, {})[key] = known
+        return True
+
+    def discard(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
+        """Forget an object; return it, None if there was none."""
+        return self._kinds.get(kind, {}).pop((namespace, name), None)
+
+    def mention(self, kind: str) -> None:
+        """Note that all objects of a kind were asked for, though there may be none."""
+        self._mentioned.add(kind)
+
+    def knows(self, kind: str) -> bool:
+        """Tell whether anything is known of a kind, so that what is missing is missing in the cluster, too."""
+        return kind in self._mentioned or bool(self._kinds.get(kind))
+
+    def all(self, kind: str) -> list[JSONObject]:
+        """Return the objects of a kind, in the order in which they came."""
+        return list(self._kinds.get(kind, {}).values())
+
+    def names(self, kind: str) -> Iterator[tuple[str, str]]:
+        """Return namespace and name of all objects of a kind; the namespace is empty for kinds without."""
+        yield from self._kinds.get(kind, {})
+
+    def find(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
+        """Return an object, None if it is not there.
+
+        Args:
+            kind: The kind.
+            name: The name.
+            namespace: The namespace; nothing for kinds without.
+        """
+        return self._kinds.get(kind, {}).get((namespace, name))
+
+    def running(self) -> Iterator[JSONObject]:
+        """Return the pods that a node has and that have not ended, so that they use its resources."""
+        for pod in self.all("Pod"):
+            spec, status = pod.get("spec"), pod.get("status")
+            phase = status.get("phase") if isinstance(status, dict) else None
+            if isinstance(spec, dict) and spec.get("nodeName") and phase not in _TERMINATED:
+                yield pod
+
+    def pending(self) -> Iterator[JSONObject]:
+        """Return the pods that wait for a node."""
+        for pod in self.all("Pod"):
+            spec, status = pod.get("spec"), pod.get("status")
+            phase = status.get("phase") if isinstance(status, dict) else None
+            if not (isinstance(spec, dict) and spec.get("nodeName")) and phase not in _TERMINATED:
+                yield pod
+
+
+def _namespaced(version: str | None, kind: str) -> bool | None:
+    if version is None:
+        return next((namespaced for (_, each), namespaced in KINDS.items() if each == kind), None)
+    group = version.rpartition("/")[0]
+    return KINDS.get((group, kind))
+
+
+def newest(obj: JSONObject) -> JSONObject:
+    """Return an object of ``resource.k8s.io`` in the newest version; what has none there is returned as it is."""
+    try:
+        return to_v1(obj)
+    except ConversionError:
+        return obj
+
+
+def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
+    """Decode an object, and convert it if it is of Dynamic Resource Allocation."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        message = f"{kind} without metadata"
+        raise MalformedError(message)
+    served = find(version or _version_of(kind), kind)
+    if served is not None:
+        _decode(obj, served, version or _version_of(kind))
+    if served is None:
+        return obj
+    try:
+        known = to_v1({**obj, "apiVersion": version or _version_of(kind)})
+    except ConversionError as error:
+        message = f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
+        raise MalformedError(message) from error
+    return with_defaults(known) if kind in _COMPLETED else known
+
+
+_COMPLETED: Final = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
+"""The kinds whose defaults mean something to the scheduler."""
+
+_VERSIONS: Final = {"DeviceTaintRule": f"{DRA}/v1beta2", "Pod": "v1", "PodGroup": "scheduling.k8s.io/v1alpha2"}
+
+
+def _version_of(kind: str) -> str:
+    """Say which version an object is taken for that does not state one."""
+    return _VERSIONS.get(kind, f"{DRA}/v1")
+
+
+def _decode(obj: JSONObject, served: Served, version: str) -> None:
+    """Make sure that an object has the shape of its type; what a later release added is of no concern."""
+    struct = compile_struct(served.type, target(version, served.until, CREATE, gates.every(served.until)))
+    if "apiVersion" not in obj:
+        obj = {**obj, "apiVersion": version}
+    if struct.fine(obj):
+        return
+    for misfit in struct.decode(obj):
+        if misfit.rule not in {UNKNOWN_FIELD, GATE_OFF}:
+            problem = misfit.problem()
+            message = f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}"
+            raise MalformedError(message)

@@ -1,0 +1,95 @@
+"""Where pods and claims may be: node selectors, affinity, taints.
+
+Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and ``k8s.io/api/core/v1/toleration.go``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.inventory.reading import items, mapping, text, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webhook.inventory.reading import JSONObject
+
+REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
+UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+"""The taint of nodes that take no new pods."""
+
+
+def selects(selector: JSONObject, node: JSONObject) -> bool:
+    """Tell whether a NodeSelector takes a node: one of its terms must."""
+    return any(_term(each, node) for each in items(selector, "nodeSelectorTerms"))
+
+
+def wants(spec: JSONObject, node: JSONObject) -> bool:
+    """Tell whether the node selector and the required node affinity of a pod's spec take a node."""
+    labels = mapping(node, "metadata", "labels")
+    if any(labels.get(key) != value for key, value in mapping(spec, "nodeSelector").items()):
+        return False
+    affinity = mapping(spec, *REQUIRED)
+    return not affinity or selects(affinity, node)
+
+
+def named(spec: JSONObject) -> frozenset[str] | None:
+    """Return the only nodes that the required node affinity can take, by name; None if it names none.
+
+    Follows the scheduler's ``plugins/nodeaffinity/node_affinity.go`` (PreFilter).
+    """
+    terms = items(spec, *REQUIRED, "nodeSelectorTerms")
+    names: frozenset[str] = frozenset()
+    for term in terms:
+        of_term: frozenset[str] | None = None
+        for each in items(term, "matchFields"):
+            if text(each, "key") == "metadata.name" and text(each, "operator") == "In":
+                values = frozenset(texts(each, "values"))
+                of_term = values if of_term is None else of_term & values
+        if of_term is None:
+            return None
+        names |= of_term
+    return names if terms else None
+
+
+def _term(term: JSONObject, node: JSONObject) -> bool:
+    expressions, fields = items(term, "matchExpressions"), items(term, "matchFields")
+    if not expressions and not fields:
+        return False
+    labels = mapping(node, "metadata", "labels")
+    own = {"metadata.name": text(node, "metadata", "name")}
+    return all(_holds(each, labels) for each in expressions) and all(_holds(each, own) for each in fields)
+
+
+def _holds(requirement: JSONObject, labels: JSONObject) -> bool:
+    key, operator, values = text(requirement, "key"), text(requirement, "operator"), texts(requirement, "values")
+    value = labels.get(key)
+    if operator == "In":
+        return value in values
+    if operator == "NotIn":
+        return value not in values
+    if operator in {"Exists", "DoesNotExist"}:
+        return (key in labels) == (operator == "Exists")
+    if operator not in {"Gt", "Lt"} or not values:
+        return False
+    try:
+        found, bound = int(str(value)), int(values[0])
+    except ValueError:
+        return False
+    return found > bound if operator == "Gt" else found < bound
+
+
+def tolerates(tolerations: Iterable[JSONObject], taint: JSONObject) -> bool:
+    """Tell whether tolerations put up with a taint of a node."""
+    return any(_tolerates(each, taint) for each in tolerations)
+
+
+def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
+    effect, key = text(toleration, "effect"), text(toleration, "key")
+    if (effect and effect != text(taint, "effect")) or (key and key != text(taint, "key")):
+        return False
+    operator = text(toleration, "operator")
+    if operator == "Exists":
+        return True
+    return operator in {"", "Equal"} and bool(key) and text(toleration, "value") == text(taint, "value")

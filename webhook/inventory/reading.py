@@ -1,0 +1,48 @@
+"""Reads objects that nobody has judged: what is missing or of another type counts as empty."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+JSONObject = dict[str, Any]
+
+_NONE: Final[JSONObject] = {}
+
+
+def at(obj: Any, *path: str) -> Any:
+    """Return what is at a path of field names, None if there is nothing."""
+    for step in path:
+        if not isinstance(obj, dict):
+            return None
+        obj = obj.get(step)
+    return obj
+
+
+def mapping(obj: Any, *path: str) -> JSONObject:
+    """Return the object at a path, an empty one if there is none."""
+    found = at(obj, *path)
+    return found if isinstance(found, dict) else _NONE
+
+
+def items(obj: Any, *path: str) -> list[JSONObject]:
+    """Return the objects of the list at a path, none if there is no list."""
+    found = at(obj, *path)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def texts(obj: Any, *path: str) -> list[str]:
+    """Return the texts of the list at a path, none if there is no list."""
+    found = at(obj, *path)
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+def text(obj: Any, *path: str) -> str:
+    """Return the text at a path, an empty one if there is none."""
+    found = at(obj, *path)
+    return found if isinstance(found, str) else ""
+
+
+def number(obj: Any, *path: str) -> int | None:
+    """Return the whole number at a path, None if there is none."""
+    found = at(obj, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None

@@ -1,0 +1,96 @@
+"""What pods ask of nodes: cpu in thousandths, all else in whole units.
+
+Follows component-helpers ``resource/helpers.go`` (PodRequests) and ``pkg/scheduler/util/utils.go``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.formats import decode_quantity
+from webhook.inventory.reading import items, mapping, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from webhook.inventory.reading import JSONObject
+
+CPU: Final = "cpu"
+PODS: Final = "pods"
+NATIVE: Final = (CPU, "memory", "ephemeral-storage")
+IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+"""What stands before a class's name in the extended resource that every class has."""
+
+_POD_LEVEL: Final = (CPU, "memory")
+_MILLI: Final = -3
+
+
+@lru_cache(maxsize=4096)
+def _amount(name: str, quantity: str) -> int:
+    try:
+        number = decode_quantity(quantity)
+    except ValueError:
+        return 0
+    if name != CPU:
+        return number.value()
+    digits = number.digits or "0"
+    power = number.power - _MILLI
+    if power >= 0:
+        return number.sign * int(digits + "0" * power)
+    return number.sign * (int(digits[:power] or "0") + 1)
+
+
+def amounts(quantities: Mapping[str, Any]) -> dict[str, int]:
+    """Read quantities by resource; what is no quantity counts as nothing."""
+    return {name: _amount(name, str(value)) for name, value in quantities.items() if not isinstance(value, dict | list)}
+
+
+def is_extended(name: str) -> bool:
+    """Tell whether a resource may be provided by a device plugin or by a device class."""
+    return name.startswith(IMPLICIT_PREFIX) or ("/" in name and "kubernetes.io/" not in name)
+
+
+def _is_scalar(name: str) -> bool:
+    return is_extended(name) or name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name
+
+
+def container_requests(container: JSONObject) -> JSONObject:
+    """Return what a container requests, as the API server fills it in: a limit without request is one."""
+    return {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
+
+
+def requests(pod: JSONObject) -> dict[str, int]:
+    """Return what a pod requests of its node, by resource.
+
+    Args:
+        pod: The pod.
+    """
+    spec = mapping(pod, "spec")
+    total = _sum(amounts(container_requests(each)) for each in items(spec, "containers"))
+    sidecars: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for each in items(spec, "initContainers"):
+        own = amounts(container_requests(each))
+        if text(each, "restartPolicy") == "Always":
+            sidecars = _sum((sidecars, own))
+            peak = _most(peak, sidecars)
+        else:
+            peak = _most(peak, _sum((sidecars, own)))
+    total = _most(_sum((total, sidecars)), peak)
+    whole = amounts({**mapping(spec, "resources", "limits"), **mapping(spec, "resources", "requests")})
+    total |= {name: value for name, value in whole.items() if name in _POD_LEVEL or name.startswith("hugepages-")}
+    total = _sum((total, amounts(mapping(spec, "overhead"))))
+    return {name: value for name, value in total.items() if value and (name in NATIVE or _is_scalar(name))}
+
+
+def _sum(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in each:
+        for name, value in one.items():
+            total[name] = total.get(name, 0) + value
+    return total
+
+
+def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}

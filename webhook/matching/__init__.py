@@ -1,0 +1,1 @@
+"""Selectors against devices: which devices they select, and what keeps the others out."""

@@ -1,0 +1,298 @@
+"""A selector in parts: which of them made it false for a device, and with what value.
+
+``a && b`` is true if both parts are; the first that is not is to blame. A comparison tells what it met and what it
+wanted: ``memory is 40Gi, wanted >= 80Gi``.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.cel.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
+from webhook.cel.devices import MAX_COST, selector_environment
+from webhook.cel.environment import Checked
+from webhook.cel.errors import CelError
+from webhook.cel.program import Meter
+from webhook.cel.types import BOOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.cel.program import Program
+
+AND: Final = "_&&_"
+OR: Final = "_||_"
+NOT: Final = "!_"
+INDEX: Final = "_[_]"
+
+_OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+_NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_INFIX: Final = {
+    **_OPERATORS,
+    **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")},
+    "@in": "in",
+}
+_WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}"}
+_COMPARED: Final = {"isGreaterThan": ">", "isLessThan": "<"}
+_TEXTUAL: Final = {
+    "startsWith": "to start with",
+    "endsWith": "to end with",
+    "contains": "to contain",
+    "matches": "to match",
+}
+
+
+class Read(NamedTuple):
+    """An attribute or capacity that an expression reads.
+
+    Args:
+        holder: ``attributes`` or ``capacity``.
+        domain: Its domain, such as the driver's name.
+        name: Its name in the domain.
+        is_guarded: Whether the expression asks first whether it is there.
+        offset: Where in the expression it stands, in code points.
+    """
+
+    holder: str
+    domain: str
+    name: str
+    is_guarded: bool = False
+    offset: int = 0
+
+
+class Parts:
+    """A selector, taken apart.
+
+    Args:
+        expression: The selector.
+        release: The Kubernetes release, as the minor of 1.x.
+        gates: The feature gates that are on.
+
+    Raises:
+        CelError: It cannot be compiled.
+    """
+
+    def __init__(self, expression: str, release: int, gates: frozenset[str] = frozenset()) -> None:
+        self._environment = selector_environment(release, gates, stored=True)
+        checked = self._environment.check(expression)
+        self._text = checked.text
+        self.root = checked.root
+        self.all = tuple(_flat(checked.root, AND))
+        self._programs: dict[int, Program] = {}
+
+    def evaluate(self, part: Expression, bindings: Mapping[str, Any]) -> Any:
+        """Return what a part of the expression comes to for a device.
+
+        Raises:
+            CelError: It comes to an error.
+        """
+        program = self._programs.get(id(part))
+        if program is None:
+            checked = Checked(self._text, part, BOOL, is_checked=True)
+            program = self._programs[id(part)] = self._environment.program(checked)
+        return program.evaluate(bindings, meter=Meter(MAX_COST))
+
+    def blame(self, bindings: Mapping[str, Any]) -> str:
+        """Say which part made the selector false or wrong for a device, and with what value.
+
+        Args:
+            bindings: The device, as expressions see it.
+        """
+        failed = ""
+        for part in self.all:
+            try:
+                value = self.evaluate(part, bindings)
+            except CelError as error:
+                failed = failed or str(error)
+                continue
+            if value is not True:
+                return self._why_false(part, bindings)
+        return failed
+
+    def wanted(self) -> str:
+        """Say in short what the selector asks for, such as ``memory >= 80Gi``."""
+        return " and ".join(self._wish(part) for part in self.all)
+
+    def comparison(self, part: Expression) -> tuple[str, str]:
+        """Return what a condition looks at, as it is written, and what it wants of that; empty if it compares nothing.
+
+        Args:
+            part: One of the parts.
+        """
+        subject, wish = _comparison(part)
+        return ("", "") if subject is None else (_source(subject), wish)
+
+    def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> str:
+        if isinstance(part, Call) and part.function == OR:
+            return ", and ".join(self._why_false(each, bindings) for each in _flat(part, OR))
+        subject, wish = _comparison(part)
+        if subject is None:
+            return f"{self._source(part)} is false"
+        name = _label(subject) or self._source(subject)
+        try:
+            met = _shown(self.evaluate(subject, bindings))
+        except CelError as error:
+            return f"{name}: {error}"
+        return f"{name} is {met}, wanted {wish.removeprefix('== ')}"
+
+    def _wish(self, part: Expression) -> str:
+        if isinstance(part, Call) and part.function == OR:
+            return f"({' or '.join(self._wish(each) for each in _flat(part, OR))})"
+        subject, wish = _comparison(part)
+        if subject is None:
+            return self._source(part)
+        name = _label(subject) or self._source(subject)
+        return f"{name} = {wish[3:]}" if wish.startswith("== ") else f"{name} {wish}"
+
+    def _source(self, part: Expression) -> str:
+        return _source(part)
+
+
+@lru_cache(maxsize=1024)
+def parts_of(expression: str, release: int, gates: frozenset[str] = frozenset()) -> Parts | None:
+    """Take a selector apart; None if it cannot be compiled."""
+    try:
+        return Parts(expression, release, gates)
+    except CelError:
+        return None
+
+
+def _flat(node: Expression, function: str) -> Iterator[Expression]:
+    if isinstance(node, Call) and node.function == function:
+        for each in node.arguments:
+            yield from _flat(each, function)
+    else:
+        yield node
+
+
+def _comparison(node: Expression) -> tuple[Expression | None, str]:
+    """Return what a condition looks at, and what it wants of that; None if it compares nothing with a constant."""
+    negated = False
+    while isinstance(node, Call) and node.function == NOT:
+        node, negated = node.arguments[0], not negated
+    if isinstance(node, Select) and not node.test:
+        return node, "false" if negated else "true"
+    if not isinstance(node, Call):
+        return None, ""
+    if node.function == INDEX:
+        return node, "false" if negated else "true"
+    return _ordered(node, negated=negated) or _named(node, "not " if negated else "") or (None, "")
+
+
+def _ordered(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
+    """Read ``a >= b``, ``a.compareTo(b) >= 0`` and ``a.isGreaterThan(b)``."""
+    subject: Expression | None
+    if node.function in _COMPARED:
+        operator, subject, wanted = _COMPARED[node.function], node.target, node.arguments[0]
+    elif node.function in _OPERATORS:
+        operator, (left, wanted) = _OPERATORS[node.function], node.arguments
+        subject = left
+        if isinstance(left, Call) and left.function == "compareTo" and _constant(wanted) == "0":
+            subject, wanted = left.target, left.arguments[0]
+        elif _constant(left) is not None:
+            operator, subject, wanted = _TURNED.get(operator, operator), wanted, left
+    else:
+        return None
+    constant = _constant(wanted)
+    if subject is None or constant is None:
+        return None
+    return subject, f"{_NEGATED[operator] if negated else operator} {constant}"
+
+
+def _named(node: Call, no: str) -> tuple[Expression, str] | None:
+    """Read ``a.startsWith("b")`` and its like, and ``a in ["b"]``."""
+    if node.function in _TEXTUAL and node.target is not None and (constant := _constant(node.arguments[0])):
+        return node.target, f"{no}{_TEXTUAL[node.function]} {constant}"
+    if node.function == "@in" and (constant := _constant(node.arguments[1])):
+        return node.arguments[0], f"{no}one of {constant}"
+    return None
+
+
+def _constant(node: Expression) -> str | None:
+    """Write a constant as people do; None if the expression is none."""
+    if isinstance(node, Literal):
+        return _shown(node.value)
+    if isinstance(node, Call) and node.function in {"quantity", "semver"} and node.target is None:
+        inner = node.arguments[0]
+        return str(inner.value) if isinstance(inner, Literal) else None
+    if isinstance(node, ListExpression):
+        each = [_constant(element) for element in node.elements]
+        return f"[{', '.join(filter(None, each))}]" if all(one is not None for one in each) else None
+    return None
+
+
+def read_of(node: Expression) -> Read | None:
+    """Return what is read at a node: ``device.attributes["domain"].name`` or one of its other spellings."""
+    if isinstance(node, Select):
+        outer, name = node.operand, node.field
+    elif isinstance(node, Call) and node.function in {INDEX, "_[?_]", "_?._"}:
+        outer, key = node.arguments
+        if not (isinstance(key, Literal) and isinstance(key.value, str)):
+            return None
+        name = key.value
+    else:
+        return None
+    if isinstance(outer, Call) and outer.function in {INDEX, "_[?_]"}:
+        holder, domain = outer.arguments
+        if isinstance(domain, Literal) and isinstance(domain.value, str) and _holder(holder):
+            return Read(_holder(holder), domain.value, name, offset=node.offset)
+    if isinstance(outer, Select) and _holder(outer.operand):
+        return Read(_holder(outer.operand), outer.field, name, offset=node.offset)
+    return None
+
+
+def _holder(node: Expression) -> str:
+    if isinstance(node, Select) and isinstance(node.operand, Ident) and node.operand.name == "device":
+        return node.field if node.field in {"attributes", "capacity"} else ""
+    return ""
+
+
+def _label(node: Expression) -> str:
+    """Name what is read as people do: by its own name, which hardly ever needs its domain."""
+    if isinstance(node, Call) and node.function in {"orValue", "value"} and node.target is not None:
+        return _label(node.target)
+    if (read := read_of(node)) is not None:
+        return read.name
+    if isinstance(node, Select) and isinstance(node.operand, Ident) and node.operand.name == "device":
+        return node.field
+    return ""
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str | bool) or value is None:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_shown, value))}]"
+    number = getattr(value, "number", None)
+    return str(value if number is None else number)
+
+
+def _source(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind of node
+    """Write an expression again, shortly."""
+    if isinstance(node, Literal):
+        return _shown(node.value)
+    if isinstance(node, Ident):
+        return node.name
+    if isinstance(node, Select):
+        inner = f"{_source(node.operand)}.{node.field}"
+        return f"has({inner})" if node.test else inner
+    if isinstance(node, ListExpression):
+        return f"[{', '.join(map(_source, node.elements))}]"
+    if isinstance(node, Call):
+        return _source_of_call(node)
+    if isinstance(node, Comprehension):
+        return f"{_source(node.range)}.{node.shape}(…)"
+    return "…"
+
+
+def _source_of_call(node: Call) -> str:
+    arguments = [_source(each) for each in node.arguments]
+    if operator := _INFIX.get(node.function):
+        return f" {operator} ".join(arguments)
+    if node.function in _WRAPPED:
+        return _WRAPPED[node.function].format(*arguments)
+    called = f"{node.function}({', '.join(arguments)})"
+    return f"{_source(node.target)}.{called}" if node.target else called

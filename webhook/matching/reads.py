@@ -1,0 +1,148 @@
+"""What a selector reads of devices, whether it asks first, and what it takes for granted.
+
+``has(device.attributes["d"].x) && device.attributes["d"].x == 1`` asks first; so do ``device.attributes["d"].?x`` and
+``"x" in device.attributes["d"] && …``. A read without a guard is a run-time error on a device that lacks it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.ast import Call, Comprehension, Expression, Ident, Literal, Select
+from webhook.matching.parts import AND, NOT, OR, Read, read_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CONDITIONAL: Final = "_?_:_"
+_OPTIONAL: Final = frozenset({"_?._", "_[?_]"})
+
+Guards = frozenset[tuple[str, str, str]]
+_NONE: Final[Guards] = frozenset()
+
+
+def reads(node: Expression) -> list[Read]:
+    """List what an expression reads of the device's attributes and capacity.
+
+    Args:
+        node: The expression.
+    """
+    return list(_reads(node, _NONE))
+
+
+def _reads(node: Expression, guards: Guards) -> Iterator[Read]:
+    if isinstance(node, Select) and node.test:
+        yield from _children(node, guards)
+        return
+    if isinstance(node, Call):
+        if node.function == AND:
+            known = guards
+            for each in node.arguments:
+                yield from _reads(each, known)
+                known |= _asserted(each)
+            return
+        if node.function == OR:
+            known = guards
+            for each in node.arguments:
+                yield from _reads(each, known)
+                known |= _denied(each)
+            return
+        if node.function == _CONDITIONAL:
+            condition, then, otherwise = node.arguments
+            yield from _reads(condition, guards)
+            yield from _reads(then, guards | _asserted(condition))
+            yield from _reads(otherwise, guards | _denied(condition))
+            return
+    read = read_of(node)
+    if read is not None:
+        optional = isinstance(node, Call) and node.function in _OPTIONAL
+        guarded = optional or (read.holder, read.domain, read.name) in guards or _is_optional_below(node)
+        yield read._replace(is_guarded=guarded)
+        return
+    yield from _children(node, guards)
+
+
+def _children(node: Expression, guards: Guards) -> Iterator[Read]:
+    for each in node.children():
+        yield from _reads(each, guards)
+
+
+def _is_optional_below(node: Expression) -> bool:
+    """Tell whether a read goes on from an optional one: ``device.attributes[?"d"].x`` is none where there is no d."""
+    outer = node.operand if isinstance(node, Select) else node.arguments[0] if isinstance(node, Call) else None
+    return isinstance(outer, Call) and outer.function in _OPTIONAL
+
+
+def _asserted(node: Expression) -> Guards:
+    """Return what is there if a condition is true."""
+    if isinstance(node, Call) and node.function == AND:
+        return frozenset().union(*map(_asserted, node.arguments))
+    if isinstance(node, Call) and node.function == NOT:
+        return _denied(node.arguments[0])
+    return _asked(node)
+
+
+def _denied(node: Expression) -> Guards:
+    """Return what is there if a condition is false."""
+    if isinstance(node, Call) and node.function == OR:
+        return frozenset().union(*map(_denied, node.arguments))
+    if isinstance(node, Call) and node.function == NOT:
+        return _asserted(node.arguments[0])
+    return _NONE
+
+
+def _asked(node: Expression) -> Guards:
+    if isinstance(node, Select) and node.test:
+        plain = Select(node.offset, node.operand, node.field)
+        read = read_of(plain)
+        return frozenset({read[:3]}) if read else _NONE
+    if isinstance(node, Call) and node.function == "@in":
+        key, holder = node.arguments
+        if isinstance(key, Literal) and isinstance(key.value, str):
+            read = read_of(Select(node.offset, holder, key.value))
+            return frozenset({read[:3]}) if read else _NONE
+    return _NONE
+
+
+def constants(node: Expression) -> Iterator[Call]:
+    """Go through the quantities and versions that an expression writes as constants."""
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Call) and each.function in {"quantity", "semver"} and each.target is None:
+            yield each
+        stack.extend(each.children())
+
+
+def drivers(parts: list[Expression] | tuple[Expression, ...]) -> set[str]:
+    """Return the drivers that conditions, which must all hold, insist on: ``device.driver == "a"``."""
+    found = set()
+    for part in parts:
+        if isinstance(part, Call) and part.function == "_==_":
+            for one, other in (part.arguments, reversed(part.arguments)):
+                if _is_driver(one) and isinstance(other, Literal) and isinstance(other.value, str):
+                    found.add(other.value)
+    return found
+
+
+def _is_driver(node: Expression) -> bool:
+    return (
+        isinstance(node, Select)
+        and node.field == "driver"
+        and not node.test
+        and isinstance(node.operand, Ident)
+        and node.operand.name == "device"
+    )
+
+
+def depends_on_device(node: Expression) -> bool:
+    """Tell whether an expression looks at the device at all."""
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Ident) and each.name == "device":
+            return True
+        if isinstance(each, Comprehension):
+            stack.append(each.range)
+        stack.extend(each.children())
+    return False

@@ -1,0 +1,12 @@
+"""What objects refer to: whether it exists, and whether it is what they expect.
+
+The API server takes a pod whose claim, template or class does not exist, is spelled otherwise, or lives in another
+namespace; the pod then stays pending. Each rule here looks at one object and what is known around it.
+"""
+
+from __future__ import annotations
+
+from webhook.references import claims, classes, pods, slices, taints
+from webhook.references.rules import NOTE, RULES, Context, Rule, every_rule, look
+
+__all__ = ["NOTE", "RULES", "Context", "Rule", "claims", "classes", "every_rule", "look", "pods", "slices", "taints"]

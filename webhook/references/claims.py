@@ -1,0 +1,122 @@
+"""What claims and templates refer to: classes, drivers, requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.inventory import name_of
+from webhook.inventory.reading import at, items, mapping, text, texts
+from webhook.references.classes import drivers_of, wrong_drivers
+from webhook.references.rules import finding, instead, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.references.rules import Context, JSONObject
+
+CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
+
+
+class Request(NamedTuple):
+    """A request, or an alternative of one.
+
+    Args:
+        name: Its name; that of an alternative with the request's name before it.
+        path: Where what it asks for is.
+        asks: What it asks for.
+    """
+
+    name: str
+    path: tuple[str | int, ...]
+    asks: JSONObject
+
+
+def devices_path(claim: JSONObject) -> tuple[str, ...]:
+    """Return where a claim or template says what it asks for."""
+    return ("spec", "spec", "devices") if claim.get("kind") == "ResourceClaimTemplate" else ("spec", "devices")
+
+
+def requests_of(claim: JSONObject) -> Iterator[Request]:
+    """Go through the requests of a claim or template, and their alternatives."""
+    path = devices_path(claim)
+    for index, each in enumerate(items(claim, *path, "requests")):
+        here: tuple[str | int, ...] = (*path, "requests", index)
+        if exactly := mapping(each, "exactly"):
+            yield Request(text(each, "name"), (*here, "exactly"), exactly)
+        for place, alternative in enumerate(items(each, "firstAvailable")):
+            name = f"{text(each, 'name')}/{text(alternative, 'name')}"
+            yield Request(name, (*here, "firstAvailable", place), alternative)
+
+
+@rule("class-not-found", *CLAIMS, needs=("DeviceClass", "ResourceSlice"))
+def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A request names a DeviceClass that does not exist.
+
+    The scheduler gives such a pod up before it looks at any node. A class that is missing behind one alternative of
+    firstAvailable is enough: the other alternatives are not tried.
+    """
+    for request in requests_of(claim):
+        name = text(request.asks, "deviceClassName")
+        if name and context.inventory.find("DeviceClass", name) is None:
+            known = [each for _, each in context.inventory.names("DeviceClass")]
+            message = f'DeviceClass "{name}" does not exist, so pods with this claim stay pending'
+            if "/" in request.name:
+                message += ", whatever the other alternatives are"
+            yield finding((*request.path, "deviceClassName"), message, instead(name, known, "device classes"))
+
+
+@rule("claim-config-for-other-driver", *CLAIMS)
+def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A claim's configuration is for a driver whose devices its requests cannot select, so nobody ever reads it.
+
+    A driver gets only the parameters that name it. Here the classes or selectors of the requests that the
+    configuration is for insist on another driver.
+    """
+    path = devices_path(claim)
+    by_name: dict[str, set[str]] = {}
+    for request in requests_of(claim):
+        found = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        selected = drivers_of(items(found, "spec", "selectors") + items(request.asks, "selectors"), context)
+        by_name[request.name] = selected
+    for index, each in enumerate(items(claim, *path, "config")):
+        wanted = texts(each, "requests")
+        sets = [
+            selected
+            for name, selected in by_name.items()
+            if not wanted or name in wanted or name.partition("/")[0] in wanted
+        ]
+        if sets and all(sets):
+            for problem in wrong_drivers([each], set().union(*sets), (*path, "config"), "the requests select"):
+                step = len(path) + 1
+                moved = (*problem.path[:step], index, *problem.path[step + 1 :])
+                yield finding(moved, problem.message, problem.hint, problem.reason)
+
+
+@rule("asks-for-nothing", *CLAIMS)
+def asks_for_nothing(claim: JSONObject, _: Context) -> Iterator[Problem]:
+    """A claim has no requests: it is allocated at once, with no devices.
+
+    The API server takes it. Pods that use it start, and see no device.
+    """
+    path = devices_path(claim)
+    if name_of(claim) and not items(claim, *path, "requests"):
+        present = path if at(claim, *path) is not None else path[:-1]
+        yield finding(present, "the claim has no requests, so its pods get no devices", reason="Empty")
+
+
+@rule("contradicting-drivers", *CLAIMS)
+def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """The selectors of a class and of a request insist on different drivers, so no device can meet both.
+
+    A device belongs to one driver. Selectors must all hold: those of the class and those of the request.
+    """
+    for request in requests_of(claim):
+        found = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        of_class = drivers_of(items(found, "spec", "selectors"), context)
+        for index, selector in enumerate(items(request.asks, "selectors")):
+            others = drivers_of([selector], context) - of_class
+            if of_class and others:
+                wanted, known = min(others), min(of_class)
+                message = f'no device belongs to two drivers: the class selects "{known}", the request "{wanted}"'
+                yield finding((*request.path, "selectors", index, "cel", "expression"), message, reason="NeverHolds")

@@ -1,0 +1,76 @@
+"""What device classes say, alone and beside each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.inventory import name_of
+from webhook.inventory.reading import items, text
+from webhook.references.rules import finding, listed, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.problem import Problem
+    from webhook.references.rules import Context, JSONObject
+
+
+@rule("extended-resource-ambiguous", "DeviceClass")
+def extended_resource_ambiguous(device_class: JSONObject, context: Context) -> Iterator[Problem]:
+    """Two device classes state the same extendedResourceName: the newest gets all pods.
+
+    Of classes that are as old as each other, the first by name counts. The others' devices are never used for that
+    resource, and quota is charged to the one.
+    """
+    name = text(device_class, "spec", "extendedResourceName")
+    others = [
+        name_of(each)
+        for each in context.inventory.all("DeviceClass")
+        if name and text(each, "spec", "extendedResourceName") == name and name_of(each) != name_of(device_class)
+    ]
+    if others:
+        message = f'extended resource "{name}" is that of device class {listed(sorted(others))}, too'
+        hint = "the newest class provides it, the others never do: give each class a name of its own"
+        yield finding(("spec", "extendedResourceName"), message, hint, "Ambiguous")
+
+
+@rule("config-for-other-driver", "DeviceClass")
+def config_for_other_driver(device_class: JSONObject, context: Context) -> Iterator[Problem]:
+    """Configuration is for a driver whose devices cannot be selected, so nobody ever reads it.
+
+    A driver gets only the parameters that name it. Here the selectors of the class insist on another driver.
+    """
+    known = drivers_of(items(device_class, "spec", "selectors"), context)
+    yield from wrong_drivers(items(device_class, "spec", "config"), known, ("spec", "config"), "the class selects")
+
+
+def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str, ...], who: str) -> Iterator[Problem]:
+    """Find configuration for drivers other than those that are selected.
+
+    Args:
+        config: The configuration.
+        known: The drivers whose devices can be selected; nothing if that is not known.
+        path: Where the configuration is.
+        who: What selects, such as ``the class selects``.
+    """
+    for index, each in enumerate(config):
+        driver = text(each, "opaque", "driver")
+        if driver and known and driver not in known:
+            message = f'parameters for driver "{driver}" are never read: {who} devices of {listed(sorted(known))}'
+            yield finding((*path, index, "opaque", "driver"), message, reason="NeverRead")
+
+
+def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
+    """Return the drivers that selectors insist on; more than one if they contradict each other."""
+    found: set[str] = set()
+    for each in selectors:
+        expression = text(each, "cel", "expression")
+        if ".driver" not in expression:
+            continue
+        from webhook.matching.parts import parts_of  # noqa: PLC0415 - most objects have no selectors
+        from webhook.matching.reads import drivers  # noqa: PLC0415
+
+        parts = parts_of(expression, context.release, context.gates)
+        if parts is not None:
+            found |= drivers(parts.all)
+    return found

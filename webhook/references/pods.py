@@ -1,0 +1,207 @@
+"""What pods refer to: claims, templates, requests, extended resources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.inventory import name_of, namespace_of
+from webhook.inventory.claims import source
+from webhook.inventory.extended import ExtendedResources
+from webhook.inventory.reading import at, items, mapping, number, text
+from webhook.inventory.resources import amounts, container_requests, is_extended
+from webhook.references.rules import NOTE, finding, instead, listed, nearest, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.references.rules import Context, JSONObject
+
+_AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+"""Who gives one of these gives all that pods refer to."""
+_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+
+
+@rule("claim-not-found", "Pod", needs=("ResourceClaim", *_AROUND))
+def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """A pod names a ResourceClaim that does not exist in its namespace.
+
+    The scheduler does not even try such a pod, and sets no condition that would say so. Claims belong to a namespace:
+    a pod cannot use one of another. To give every pod a claim of its own, name a ResourceClaimTemplate instead, with
+    resourceClaimTemplateName.
+    """
+    yield from _missing(pod, context, "ResourceClaim", "resourceClaimName", "ResourceClaimTemplate")
+
+
+@rule("template-not-found", "Pod", needs=("ResourceClaimTemplate", *_AROUND))
+def template_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """A pod names a ResourceClaimTemplate that does not exist in its namespace.
+
+    No claim is made for the pod then, and the scheduler does not even try it; only an event of the pod,
+    FailedResourceClaimCreation, says why. Templates belong to a namespace: a pod cannot use one of another.
+    """
+    yield from _missing(pod, context, "ResourceClaimTemplate", "resourceClaimTemplateName", "ResourceClaim")
+
+
+def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: str) -> Iterator[Problem]:
+    namespace, inventory = namespace_of(pod), context.inventory
+    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+        name = source(entry, field)
+        if not name or inventory.find(kind, name, namespace):
+            continue
+        path = ("spec", "resourceClaims", index, *(("source", field) if field not in entry else (field,)))
+        elsewhere = [space for space, each in inventory.names(kind) if each == name]
+        here = [each for space, each in inventory.names(kind) if space == namespace]
+        if inventory.find(other, name, namespace):
+            hint = f'"{name}" is a {other}: name it with {_FIELDS[other]}'
+        elif elsewhere:
+            hint = f"there is one in namespace {listed(elsewhere)}: a pod can use only those of its own namespace"
+        else:
+            hint = instead(name, here, f"{kind}s in namespace {namespace}")
+        yield finding(path, f'{kind} "{name}" does not exist in namespace {namespace}, so the pod stays pending', hint)
+
+
+_FIELDS = {"ResourceClaim": "resourceClaimName", "ResourceClaimTemplate": "resourceClaimTemplateName"}
+
+
+@rule("request-not-found", "Pod")
+def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """A container asks for a request that its claim does not have.
+
+    The container then gets none of the claim's devices, and kubelet does not start the pod. The request is one of the
+    names in spec.devices.requests of the claim or of the template; leave it out to get the devices of all requests.
+    """
+    entries = {text(each, "name"): each for each in items(pod, "spec", "resourceClaims")}
+    for containers in _CONTAINERS:
+        for index, container in enumerate(items(pod, "spec", containers)):
+            for place, use in enumerate(items(container, "resources", "claims")):
+                request, entry = text(use, "request"), entries.get(text(use, "name"))
+                devices = entry and _devices_of(pod, entry, context)
+                if not request or not devices:
+                    continue
+                known = [text(each, "name") for each in items(devices, "requests")]
+                if request not in known:
+                    path = ("spec", containers, index, "resources", "claims", place, "request")
+                    message = f'claim "{text(use, "name")}" has no request "{request}"'
+                    yield finding(path, message, instead(request, known, "requests"))
+
+
+def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
+    """Return what a pod's claim asks for, None if that is not known."""
+    namespace = namespace_of(pod)
+    if name := source(entry, "resourceClaimName"):
+        claim = context.inventory.find("ResourceClaim", name, namespace)
+        return mapping(claim, "spec", "devices") if claim else None
+    name = source(entry, "resourceClaimTemplateName")
+    template = context.inventory.find("ResourceClaimTemplate", name, namespace)
+    return mapping(template, "spec", "spec", "devices") if template else None
+
+
+@rule("claim-not-used", "Pod")
+def claim_not_used(pod: JSONObject, _: Context) -> Iterator[Problem]:
+    """A pod has a claim that none of its containers uses.
+
+    The devices are allocated, and no container sees them. List the claim in resources.claims of the containers that
+    are to use it.
+    """
+    used = {
+        text(use, "name")
+        for containers in _CONTAINERS
+        for container in items(pod, "spec", containers)
+        for use in items(container, "resources", "claims")
+    }
+    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+        if (name := text(entry, "name")) and name not in used:
+            path = ("spec", "resourceClaims", index, "name")
+            hint = f"list it in resources.claims of a container: - name: {name}"
+            yield finding(path, f'no container uses the claim "{name}"', hint, "NotUsed")
+
+
+@rule("claim-shared-by-replicas", "Pod", level=NOTE)
+def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """All replicas of a workload share one ResourceClaim, and so its devices, on the nodes that have them.
+
+    That is legal and sometimes meant. Where each replica is to have devices of its own, name a ResourceClaimTemplate
+    with resourceClaimTemplateName: a claim is then made for every pod.
+    """
+    replicas = number(pod, "replicas") or 1
+    if replicas < 2:  # noqa: PLR2004 - one shares with nobody
+        return
+    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+        if name := source(entry, "resourceClaimName"):
+            known = context.inventory.find("ResourceClaim", name, namespace_of(pod))
+            if known is None or all(
+                at(each, "exactly", "adminAccess") for each in items(known, "spec", "devices", "requests")
+            ):
+                continue
+            message = f'{replicas} replicas share the devices of one ResourceClaim, "{name}"'
+            hint = "a ResourceClaimTemplate (resourceClaimTemplateName) gives each pod devices of its own"
+            yield finding(("spec", "resourceClaims", index, "resourceClaimName"), message, hint, "Shared")
+
+
+@rule("claim-of-another", "Pod")
+def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """A pod names a ResourceClaim that was made for another pod, or that no more pods can use.
+
+    A claim that was made from a template belongs to its pod and is deleted with it. A claim can be reserved for 256
+    consumers at most.
+    """
+    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+        name = source(entry, "resourceClaimName")
+        claim = context.inventory.find("ResourceClaim", name, namespace_of(pod)) if name else None
+        if claim is None:
+            continue
+        path = ("spec", "resourceClaims", index, "resourceClaimName")
+        for owner in items(claim, "metadata", "ownerReferences"):
+            if at(owner, "controller") is True and text(owner, "kind") == "Pod" and text(owner, "name") != name_of(pod):
+                message = f'ResourceClaim "{name}" belongs to pod {text(owner, "name")} and is deleted with it'
+                yield finding(path, message, "make a claim of your own, or use a template", "NotOwner")
+        consumers = items(claim, "status", "reservedFor")
+        if len(consumers) >= _CONSUMERS and not any(text(each, "name") == name_of(pod) for each in consumers):
+            message = f'ResourceClaim "{name}" is reserved for {len(consumers)} consumers, and can have no more'
+            yield finding(path, message, reason="InUse")
+
+
+_CONSUMERS = 256
+
+
+@rule("no-preemption-for-devices", "Pod", level=NOTE)
+def no_preemption_for_devices(pod: JSONObject, _: Context) -> Iterator[Problem]:
+    """A pod has a priority and claims devices: others are not evicted for devices.
+
+    The scheduler evicts pods of lower priority to make room for cpu and memory, not for devices
+    (kubernetes/enhancements#5690). A pod of high priority waits until devices become free.
+    """
+    name = text(pod, "spec", "priorityClassName")
+    if name and items(pod, "spec", "resourceClaims"):
+        message = f'priority class "{name}" does not free devices: the scheduler evicts no pods for them'
+        yield finding(("spec", "priorityClassName"), message, reason="NoPreemption")
+
+
+@rule("extended-resource-unknown", "Pod", needs=("DeviceClass",))
+def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """A container requests an extended resource that neither a device class nor a node provides.
+
+    The pod stays pending with "Insufficient". A class provides the resource that its extendedResourceName states, and
+    from Kubernetes 1.36 always ``deviceclass.resource.kubernetes.io/NAME``; a device plugin's are in the status of
+    nodes. Where no nodes are known, this is told only of names that resemble those of classes.
+    """
+    classes = context.inventory.all("DeviceClass")
+    provided = ExtendedResources(classes)
+    nodes = context.inventory.all("Node")
+    of_nodes = {name for node in nodes for name in amounts(mapping(node, "status", "allocatable"))}
+    known = [name for each in classes if (name := text(each, "spec", "extendedResourceName"))]
+    implicit = [f"deviceclass.resource.kubernetes.io/{name_of(each)}" for each in classes]
+    for containers in _CONTAINERS[:2]:
+        for index, container in enumerate(items(pod, "spec", containers)):
+            for name in container_requests(container):
+                if not is_extended(name) or provided.has(name) or name in of_nodes:
+                    continue
+                near = nearest(name, [*known, *implicit, *of_nodes])
+                if nodes or near:
+                    where = "limits" if name in mapping(container, "resources", "limits") else "requests"
+                    path = ("spec", containers, index, "resources", where, name)
+                    message = f'no device class provides the extended resource "{name}"'
+                    message += ", and no node has it" if nodes else ""
+                    hint = f'did you mean "{near}"?' if near else ""
+                    yield finding(path, message, hint)

@@ -1,0 +1,170 @@
+"""Rules about references: how they are declared, and how they are asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.problem import WARNING, Path, Problem
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterable, Iterator
+
+    from webhook.inventory import Inventory
+    from webhook.matching.fleet import Fleet
+
+JSONObject = dict[str, Any]
+
+NOTE: Final = "note"
+"""The level of what is legal and sometimes meant."""
+
+_LISTED: Final = 5
+_LIKENESS: Final = 0.75
+
+
+class Context:
+    """What a rule knows.
+
+    Args:
+        inventory: The objects around, the one that is looked at among them.
+        release: The Kubernetes release, as the minor of 1.x.
+        gates: The feature gates that are on.
+    """
+
+    def __init__(self, inventory: Inventory, release: int, gates: frozenset[str]) -> None:
+        self.inventory = inventory
+        self.release = release
+        self.gates = gates
+
+    @cached_property
+    def fleet(self) -> Fleet | None:
+        """The devices that are published; None if nothing is known of them."""
+        slices = self.inventory.all("ResourceSlice")
+        if not slices:
+            return None
+        from webhook.matching.fleet import Fleet  # noqa: PLC0415 - only with slices at hand
+
+        try:
+            return Fleet(slices, self.release, self.gates)
+        except ValueError:  # no allocator of that release has these features
+            return None
+
+
+class Rule(NamedTuple):
+    """A rule about references.
+
+    Args:
+        name: Its stable name.
+        kinds: The kinds that it looks at; ``Pod`` stands for every kind with a pod template, too.
+        needs: The kinds of which one must be known for the rule to say anything; none if it always can.
+        level: The level of what it finds.
+        check: What looks at an object.
+        doc: What it says, for ``draguard explain``.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    needs: tuple[str, ...]
+    level: str
+    check: Callable[[JSONObject, Context], Iterator[Problem]]
+    doc: str
+
+
+RULES: Final[dict[str, Rule]] = {}
+
+
+def rule(name: str, *kinds: str, needs: tuple[str, ...] = (), level: str = WARNING) -> Callable[[Check], Check]:
+    """Declare a rule; its docstring is what ``draguard explain`` shows.
+
+    Args:
+        name: Its stable name.
+        kinds: The kinds that it looks at.
+        needs: The kinds of which one must be known.
+        level: The level of what it finds.
+    """
+
+    def declare(check: Check) -> Check:
+        RULES[name] = Rule(name, kinds, needs, level, check, check.__doc__ or "")
+        return check
+
+    return declare
+
+
+if TYPE_CHECKING:
+    Check = Callable[[JSONObject, Context], Iterator[Problem]]
+
+
+def finding(path: Iterable[str | int], message: str, hint: str = "", reason: str = "NotFound") -> Problem:
+    """Make a finding; its rule and level are filled in by :func:`look`."""
+    return Problem(WARNING, "", reason, Path(path), message, hint)
+
+
+def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | None = None) -> Iterator[Problem]:
+    """Ask all rules that look at a kind.
+
+    Args:
+        obj: The object, in the newest version; a pod for a pod template.
+        kind: Its kind.
+        context: What is known.
+        skipped: Counts what was not looked up, by kind, as nothing is known of that kind.
+    """
+    if context.inventory.knows("ResourceSlice") or _has_selectors(obj.get("spec")):
+        every_rule()
+    wrong: set[Path] = set()
+    for each in tuple(RULES.values()):
+        if kind not in each.kinds:
+            continue
+        for problem in each.check(obj, context):
+            if problem.path in wrong:  # rules come in the order of how much they explain
+                continue
+            if problem.path[-1:] == ("expression",):
+                wrong.add(problem.path)
+            if each.needs and not any(map(context.inventory.knows, each.needs)):
+                if skipped is not None:
+                    skipped[each.needs[0]] += 1
+                continue
+            yield replace(problem, rule=each.name, level=each.level)
+
+
+def every_rule() -> dict[str, Rule]:
+    """Return all rules; those about selectors come with the CEL engine, which most objects do not need."""
+    from webhook.references import selectors  # noqa: F401, PLC0415 - declares its rules
+
+    return RULES
+
+
+def _has_selectors(obj: Any) -> bool:
+    """Tell whether anything in an object has selectors."""
+    if isinstance(obj, dict):
+        return bool(obj.get("selectors")) or any(map(_has_selectors, obj.values()))
+    return isinstance(obj, list) and any(map(_has_selectors, obj))
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the name that was probably meant; empty if none is near."""
+    found = get_close_matches(name, list(dict.fromkeys(names)), 1, _LIKENESS)
+    return found[0] if found else ""
+
+
+def listed(names: Iterable[str]) -> str:
+    """List some names, and say how many more there are."""
+    known = list(dict.fromkeys(names))
+    more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    return ", ".join(known[:_LISTED]) + more
+
+
+def instead(name: str, names: Iterable[str], what: str) -> str:
+    """Say which name was probably meant, or which names there are.
+
+    Args:
+        name: The name that is not there.
+        names: Those that are.
+        what: What they name, such as ``device classes``.
+    """
+    known = list(names)
+    if near := nearest(name, known):
+        return f'did you mean "{near}"?'
+    return f"{what}: {listed(known)}" if known else f"there are no {what}"

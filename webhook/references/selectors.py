@@ -1,0 +1,367 @@
+"""Selectors: what can be told of them by themselves, and beside the devices of a cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook import formats
+from webhook.cel.ast import Literal
+from webhook.cel.errors import CelError, EvaluationError
+from webhook.cel.libraries import semver
+from webhook.inventory.reading import items, mapping, text
+from webhook.matching.parts import Parts, parts_of
+from webhook.matching.reads import constants, depends_on_device, reads
+from webhook.references.claims import CLAIMS, devices_path, requests_of
+from webhook.references.classes import drivers_of
+from webhook.references.rules import finding, instead, listed, nearest, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.matching.fleet import Fleet
+    from webhook.matching.parts import Read
+    from webhook.problem import Problem
+    from webhook.references.rules import Context, JSONObject
+
+_SELECTING = (*CLAIMS, "DeviceClass")
+
+
+class _Selector(NamedTuple):
+    """A selector of a class, a request or an alternative.
+
+    Args:
+        path: Where its expression is.
+        expression: The expression.
+        parts: Its parts.
+        around: The selectors of the class that it stands beside; none for one of a class.
+        own: All selectors of the request, or of the class.
+        place: Its place among them.
+    """
+
+    path: tuple[str | int, ...]
+    expression: str
+    parts: Parts
+    around: Sequence[JSONObject]
+    own: Sequence[JSONObject]
+    place: int
+
+
+def _selectors(obj: JSONObject, context: Context) -> Iterator[_Selector]:
+    if obj.get("kind") == "DeviceClass":
+        yield from _compiled(items(obj, "spec", "selectors"), (), ("spec", "selectors"), context)
+        return
+    for request in requests_of(obj):
+        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        around = items(device_class, "spec", "selectors")
+        yield from _compiled(items(request.asks, "selectors"), around, (*request.path, "selectors"), context)
+
+
+def _compiled(
+    own: Sequence[JSONObject], around: Sequence[JSONObject], path: tuple[str | int, ...], context: Context
+) -> Iterator[_Selector]:
+    for index, each in enumerate(own):
+        expression = text(each, "cel", "expression")
+        parts = parts_of(expression, context.release, context.gates)
+        if parts is not None:
+            yield _Selector((*path, index, "cel", "expression"), expression, parts, around, own, index)
+
+
+@rule("selector-constant", *_SELECTING)
+def selector_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector, or a part of it, does not look at the device: it is true or false for all of them.
+
+    A selector that is never true keeps pods pending, on every node; one that is always true can be left out.
+    """
+    for each in _selectors(obj, context):
+        for part in each.parts.all:
+            if depends_on_device(part):
+                continue
+            try:
+                value = each.parts.evaluate(part, {})
+            except CelError as error:
+                yield finding(each.path, f"the selector fails for every device: {error}", reason="NeverHolds")
+                break
+            whole = len(each.parts.all) == 1
+            subject = "the selector" if whole else "a part of the selector"
+            if value is False:
+                message = f"{subject} is false for every device: it selects nothing"
+                yield finding(each.path, message, reason="NeverHolds")
+                break
+            if whole and value is True:
+                yield finding(each.path, "the selector is true for every device", "leave it out", "AlwaysHolds")
+
+
+@rule("selector-contradiction", *_SELECTING)
+def selector_contradiction(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """One selector wants a value to be two things at once, so it is never true.
+
+    Conditions joined by && must all hold: to allow several values, join them with || or write ``in ["a", "b"]``.
+    """
+    for each in _selectors(obj, context):
+        seen: dict[str, str] = {}
+        for part in each.parts.all:
+            subject, wish = each.parts.comparison(part)
+            if not subject or not wish.startswith("== "):
+                continue
+            if seen.setdefault(subject, wish) != wish:
+                both = f"{seen[subject].removeprefix('== ')} and {wish.removeprefix('== ')}"
+                message = f"{subject} cannot be {both}: the selector is never true"
+                yield finding(each.path, message, "use || or `in` to allow several values", "NeverHolds")
+                break
+
+
+@rule("impossible-name", *_SELECTING)
+def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector reads an attribute or capacity by a name that none can have.
+
+    A domain is a DNS subdomain of 63 characters at most, such as gpu.example.com; the name in it is a C identifier of
+    32 characters at most. Drivers cannot publish others, so the read is an error or comes to nothing.
+    """
+    for each in _selectors(obj, context):
+        for read in reads(each.parts.root):
+            if faults := formats.dns_subdomain(read.domain, context.release):
+                message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
+                yield finding(each.path, message, reason="Impossible")
+            elif faults := formats.c_identifier(read.name, context.release):
+                message = f'no driver can publish the name "{read.name}": {faults[0]}'
+                yield finding(each.path, message, reason="Impossible")
+
+
+@rule("impossible-constant", *_SELECTING)
+def impossible_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector writes a quantity or version that cannot be read: it fails for every device.
+
+    Quantities are written as 40Gi or 40G, without B; versions have three numbers, as 1.0.0. The failure is a run-time
+    error, which ends the scheduling of the pod for all nodes.
+    """
+    for each in _selectors(obj, context):
+        for call in constants(each.parts.root):
+            literal = call.arguments[0]
+            if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
+                continue
+            value = literal.value
+            if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
+                near = value.rstrip("Bb")
+                hint = f'did you mean quantity("{near}")?' if near != value and not formats.quantity(near, 0) else ""
+                yield finding(each.path, f'quantity("{value}") is an error: {faults[0]}', hint, "Impossible")
+            elif call.function == "semver" and (fault := _not_a_version(value)):
+                padded = ".".join([*value.removeprefix("v").split("."), "0", "0"][:3])
+                hint = f'did you mean semver("{padded}")?' if not _not_a_version(padded) else ""
+                yield finding(each.path, f'semver("{value}") is an error: {fault}', hint, "Impossible")
+
+
+def _not_a_version(value: str) -> str:
+    try:
+        semver.parse(value)
+    except EvaluationError as error:
+        return str(error)
+    return ""
+
+
+@rule("misspelt-domain", *_SELECTING)
+def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector reads attributes of a domain that resembles the driver's name, but is another.
+
+    Attributes without a domain of their own are in the domain of their driver. A domain that no device has is empty:
+    what is read from it is a run-time error, which ends the scheduling of the pod for all nodes.
+    """
+    if context.fleet is not None:
+        return  # what devices publish tells more
+    for each in _selectors(obj, context):
+        known = drivers_of([*each.around, *each.own], context)
+        for read in {(read.holder, read.domain): read for read in reads(each.parts.root)}.values():
+            if read.domain not in known and (near := nearest(read.domain, known)):
+                message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
+                yield finding(each.path, message, f'did you mean "{near}"?', "Misspelt")
+
+
+@rule("not-published", *_SELECTING)
+def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector reads a domain, attribute or capacity that no device of the class has.
+
+    Drivers rename attributes from release to release. Without a guard the read is a run-time error, which ends the
+    scheduling of the pod for all nodes. `draguard match` shows what devices have.
+    """
+    from webhook.matching.fleet import published  # noqa: PLC0415 - only with slices at hand
+
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for each in _selectors(obj, context):
+        contents = fleet.of_class(each.around) if each.around else fleet.contents
+        if not contents:
+            continue
+        for read in {read[:3]: read for read in reads(each.parts.root)}.values():
+            known = published(contents, read.holder)
+            if (read.domain, read.name) in known:
+                continue
+            yield finding(each.path, *_unpublished(read, known, "class" if each.around else "cluster"))
+
+
+def _unpublished(read: Read, known: dict[tuple[str, str], set[str]], where: str) -> tuple[str, str]:
+    kind = read.holder.removesuffix("s")
+    domains = sorted({domain for domain, _ in known})
+    if read.domain not in domains:
+        hint = instead(read.domain, domains, "domains")
+        elsewhere = [domain for domain, name in known if name == read.name]
+        hint = f'"{read.name}" is in domain {listed(elsewhere)}' if elsewhere and "mean" not in hint else hint
+        return f'no device of the {where} has the domain "{read.domain}" in its {read.holder}', hint
+    names = sorted(name for domain, name in known if domain == read.domain)
+    return f'no device of the {where} has the {kind} "{read.domain}/{read.name}"', instead(read.name, names, "it has")
+
+
+@rule("selector-fails", *_SELECTING)
+def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector fails on some device of the class: that ends the scheduling of the pod for all nodes.
+
+    A read of an attribute that a device lacks is a run-time error, and so is a comparison of values of different
+    types. The scheduler then gives the pod up, though another device or node would do; whether it comes to that device
+    depends on what is free. Ask first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
+    """
+    from webhook.matching.fleet import ERROR, guarded  # noqa: PLC0415 - only with slices at hand
+
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for each in _selectors(obj, context):
+        failing = []
+        reason = ""
+        for content in fleet.contents:
+            choice = fleet.choose(each.around, each.own[: each.place + 1], content)
+            is_this = choice.place == each.place and not choice.of_class
+            if choice.outcome == ERROR and is_this:
+                failing.append(content)
+                reason = reason or choice.reason
+        if not failing:
+            continue
+        count, all_ = fleet.count(failing), fleet.count(fleet.of_class(each.around))
+        message = f"on {count} of {all_} devices this is an error, and ends scheduling for all nodes: {reason}"
+        unguarded = (read[:3] for read in reads(each.parts.root) if not read.is_guarded)
+        hint = f"ask first: {guarded(each.expression, unguarded)}" if "no such key" in reason else ""
+        yield finding(each.path, message, hint, "Fails")
+
+
+def _is_class(obj: JSONObject) -> bool:
+    return obj.get("kind") == "DeviceClass"
+
+
+@rule("selects-nothing", *_SELECTING)
+def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """No device of the cluster meets the selectors of a request, or of a class.
+
+    Pods with such a claim stay pending. The reason is that of the most devices; `draguard match` shows all.
+    """
+    fleet = context.fleet
+    if fleet is None or not fleet.contents:
+        return
+    if _is_class(obj):
+        own = items(obj, "spec", "selectors")
+        if own:
+            yield from _nothing(fleet, (), own, ("spec", "selectors"), "the class")
+        return
+    for request in requests_of(obj):
+        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        own = items(request.asks, "selectors")
+        if device_class is not None and own:
+            around = items(device_class, "spec", "selectors")
+            yield from _nothing(fleet, around, own, (*request.path, "selectors"), f'request "{request.name}"')
+
+
+def _nothing(
+    fleet: Fleet, around: Sequence[JSONObject], own: Sequence[JSONObject], path: tuple[str | int, ...], who: str
+) -> Iterator[Problem]:
+    from webhook.matching.fleet import ERROR, TRUE  # noqa: PLC0415 - only with slices at hand
+
+    choices = [(fleet.choose(around, own, each), each) for each in fleet.contents]
+    if any(choice.outcome in {TRUE, ERROR} for choice, _ in choices):
+        return
+    reasons: Counter[tuple[int, str]] = Counter()
+    for choice, content in choices:
+        if not choice.of_class:
+            reasons[choice.place, choice.reason] += fleet.count([content])
+    ((index, reason), count) = max(reasons.items(), key=lambda pair: pair[1], default=((0, ""), 0))
+    message = f"no device meets the selectors of {who}"
+    message += f": of {count}, {reason}" if count and reason else ""
+    yield finding((*path, index, "cel", "expression"), message, reason="SelectsNothing")
+
+
+@rule("not-enough-devices", *CLAIMS)
+def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A request asks for more devices than any node has.
+
+    All devices of a claim must be usable from one node. Devices in use count here, so this is so however empty the
+    cluster is.
+    """
+    from webhook.matching.fleet import ERROR, TRUE  # noqa: PLC0415 - only with slices at hand
+
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for request in requests_of(claim):
+        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        wanted: Any = mapping(request.asks).get("count") or 1
+        if device_class is None or text(request.asks, "allocationMode") == "All" or not isinstance(wanted, int):
+            continue
+        around, own = items(device_class, "spec", "selectors"), items(request.asks, "selectors")
+        choices = {id(each): fleet.choose(around, own, each).outcome for each in fleet.contents}
+        chosen = [each for each in fleet.contents if choices[id(each)] == TRUE]
+        most, node = fleet.most_on_a_node(chosen)
+        if wanted > most and ERROR not in choices.values() and (chosen or not own):
+            where = f" ({node})" if node else ""
+            message = f'request "{request.name}" asks for {wanted} devices, and no node has more than {most}{where}'
+            key = "count" if "count" in request.asks else "deviceClassName"
+            yield finding((*request.path, key), message, reason="NotEnough")
+
+
+@rule("capacity-not-published", *CLAIMS)
+def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A request asks for a capacity that no device of the class has under that name.
+
+    The name must be written as the device has it: without domain if the device has it without, or with the same one
+    (up to Kubernetes 1.37). A device without it is passed over, so the pod stays pending.
+    """
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for request in requests_of(claim):
+        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        contents = fleet.of_class(items(device_class, "spec", "selectors")) if device_class else []
+        known = sorted({name for each in contents for name in each.capacity})
+        for name in mapping(request.asks, "capacity", "requests"):
+            if contents and name not in known:
+                message = f'no device of the class has the capacity "{name}"'
+                bare = name.rpartition("/")[2]
+                hint = f'did you mean "{bare}"?' if bare in known else instead(name, known, "capacities")
+                yield finding((*request.path, "capacity", "requests", name), message, hint)
+
+
+@rule("constraint-not-published", *CLAIMS)
+def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A constraint names an attribute that no device of one of its requests has, so it never holds.
+
+    Vendors use different names for one fact: where a constraint joins devices of several drivers, all of them must
+    publish the attribute, under the same name and with the same type.
+    """
+    fleet = context.fleet
+    if fleet is None:
+        return
+    from webhook.matching.fleet import published  # noqa: PLC0415
+
+    path = devices_path(claim)
+    for index, constraint in enumerate(items(claim, *path, "constraints")):
+        field = "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
+        name = text(constraint, field)
+        among = constraint.get("requests") or []
+        for request in requests_of(claim):
+            if among and request.name not in among and request.name.partition("/")[0] not in among:
+                continue
+            device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+            contents = fleet.of_class(items(device_class, "spec", "selectors")) if device_class else []
+            domain, _, rest = name.partition("/")
+            known = published(contents, "attributes")
+            if contents and (domain, rest) not in known:
+                message = f'no device of request "{request.name}" has the attribute "{name}", so this never holds'
+                full = sorted(f"{one}/{other}" for one, other in known)
+                yield finding((*path, "constraints", index, field), message, instead(name, full, "attributes"))
+                break

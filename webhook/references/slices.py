@@ -1,0 +1,88 @@
+"""Slices of one pool, which must agree with each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.inventory import name_of
+from webhook.inventory.reading import items, number, text
+from webhook.references.rules import finding, listed, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.references.rules import Context, JSONObject
+
+
+def _pool(each: JSONObject) -> tuple[str, str]:
+    return text(each, "spec", "driver"), text(each, "spec", "pool", "name")
+
+
+def _generation(each: JSONObject) -> int:
+    return number(each, "spec", "pool", "generation") or 0
+
+
+@rule("pool-contradiction", "ResourceSlice")
+def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
+    """Slices of one pool contradict each other: in their number, in a device's name, or in generation.
+
+    A pool is complete once there are as many slices of its newest generation as resourceSliceCount says; before, the
+    scheduler does not use it. A device that is published twice makes the whole pool invalid. Slices of an earlier
+    generation are ignored.
+    """
+    path = ("spec", "pool")
+    same = [one for one in context.inventory.all("ResourceSlice") if _pool(one) == _pool(each)]
+    newest = max(map(_generation, same), default=0)
+    pool = "/".join(_pool(each))
+    if _generation(each) < newest:
+        own = _generation(each)
+        message = f"pool {pool} has slices of generation {newest}: this one, of generation {own}, is ignored"
+        yield finding((*path, "generation"), message, reason="Obsolete")
+        return
+    current = [one for one in same if _generation(one) == newest]
+    counts = {number(one, "spec", "pool", "resourceSliceCount") or 0 for one in current}
+    own = number(each, "spec", "pool", "resourceSliceCount") or 0
+    if len(counts) > 1:
+        message = f"the slices of pool {pool} disagree on resourceSliceCount: {listed(map(str, sorted(counts)))}"
+        yield finding((*path, "resourceSliceCount"), message, "all slices of a pool state the same", "Contradiction")
+    elif own != len(current):
+        message = f"pool {pool} should have {own} slices, and {len(current)} are here"
+        hint = "the scheduler uses no device of a pool that is not complete" if own > len(current) else ""
+        yield finding((*path, "resourceSliceCount"), message, hint, "Incomplete")
+    yield from _repeated(each, current, pool)
+
+
+def _repeated(each: JSONObject, current: list[JSONObject], pool: str) -> Iterator[Problem]:
+    elsewhere = {
+        text(device, "name"): name_of(one)
+        for one in current
+        if name_of(one) != name_of(each)
+        for device in items(one, "spec", "devices")
+    }
+    for index, device in enumerate(items(each, "spec", "devices")):
+        if other := elsewhere.get(text(device, "name")):
+            message = f'device "{text(device, "name")}" of pool {pool} is in slice {other}, too: the pool is invalid'
+            yield finding(("spec", "devices", index, "name"), message, reason="Contradiction")
+
+
+@rule("node-selector-terms", "ResourceSlice")
+def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
+    """A node selector of a slice or device has several terms: the scheduler gives up every pod that gets the device.
+
+    Source: kubernetes/kubernetes#141212.
+    """
+    places: list[tuple[tuple[str | int, ...], JSONObject]] = [(("spec",), each.get("spec") or {})]
+    places += [(("spec", "devices", i), device) for i, device in enumerate(items(each, "spec", "devices"))]
+    for path, holder in places:
+        if len(items(holder, "nodeSelector", "nodeSelectorTerms")) > 1:
+            message = "a node selector here must have one term: with more, scheduling fails for all nodes"
+            yield finding((*path, "nodeSelector", "nodeSelectorTerms"), message, reason="Unsupported")
+
+
+@rule("node-not-found", "ResourceSlice")
+def node_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
+    """A slice is of a node that does not exist, so nobody can use its devices."""
+    name = text(each, "spec", "nodeName")
+    if name and context.inventory.knows("Node") and context.inventory.find("Node", name) is None:
+        yield finding(("spec", "nodeName"), f'node "{name}" does not exist')

@@ -1,0 +1,56 @@
+"""What DeviceTaintRules select."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.inventory.reading import at, items, mapping, text
+from webhook.references.rules import finding, instead, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.references.rules import Context, JSONObject
+
+
+@rule("taint-rule-selects-all", "DeviceTaintRule")
+def taint_rule_selects_all(taint_rule: JSONObject, _: Context) -> Iterator[Problem]:
+    """A DeviceTaintRule selects every device of the cluster.
+
+    An empty deviceSelector matches all devices of all drivers. With the effect NoExecute, every pod that uses a device
+    is evicted, at once. State a driver, a pool or a device.
+    """
+    if mapping(taint_rule, "spec", "deviceSelector"):
+        return
+    effect = text(taint_rule, "spec", "taint", "effect")
+    what = {"NoExecute": "evicts every pod that uses a device", "NoSchedule": "keeps new pods from every device"}
+    present = ("spec", "deviceSelector") if at(taint_rule, "spec", "deviceSelector") is not None else ("spec",)
+    message = f"the rule selects every device of every driver, and {what.get(effect, 'taints all of them')}"
+    yield finding(present, message, "state a driver, pool or device in deviceSelector", "SelectsAll")
+
+
+@rule("taint-rule-selects-nothing", "DeviceTaintRule", needs=("ResourceSlice",))
+def taint_rule_selects_nothing(taint_rule: JSONObject, context: Context) -> Iterator[Problem]:
+    """A DeviceTaintRule names a driver, pool or device that no slice publishes, so it taints nothing."""
+    selector = mapping(taint_rule, "spec", "deviceSelector")
+    slices = context.inventory.all("ResourceSlice")
+    if driver := text(selector, "driver"):
+        known = {text(each, "spec", "driver") for each in slices}
+        if driver not in known:
+            message = f'no ResourceSlice is of driver "{driver}"'
+            yield finding(("spec", "deviceSelector", "driver"), message, instead(driver, sorted(known), "drivers"))
+            return
+        slices = [each for each in slices if text(each, "spec", "driver") == driver]
+    if pool := text(selector, "pool"):
+        pools = {text(each, "spec", "pool", "name") for each in slices}
+        if pool not in pools:
+            message = f'no ResourceSlice is of pool "{pool}"'
+            yield finding(("spec", "deviceSelector", "pool"), message, instead(pool, sorted(pools), "pools"))
+            return
+        slices = [each for each in slices if text(each, "spec", "pool", "name") == pool]
+    if device := text(selector, "device"):
+        names = {text(one, "name") for each in slices for one in items(each, "spec", "devices")}
+        if device not in names:
+            message = f'no ResourceSlice has a device "{device}"'
+            yield finding(("spec", "deviceSelector", "device"), message, instead(device, sorted(names), "devices"))

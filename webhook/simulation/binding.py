@@ -1,0 +1,137 @@
+"""What happens to claims when a pod is bound to a node: reservations, and conditions that drivers must meet.
+
+Follows ``plugins/dynamicresources/dynamicresources.go`` (PreBind, bindClaim, isClaimReadyForBinding).
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.inventory import name_of
+from webhook.inventory.claims import allocation_of
+from webhook.inventory.reading import at, items, mapping, text, texts
+
+if TYPE_CHECKING:
+    from webhook.inventory.claims import Consumer
+    from webhook.inventory.reading import JSONObject
+
+CONSUMERS_MAX: Final = 256
+"""How many consumers a claim may have (ResourceClaimReservedForMaxSize)."""
+_TIMEOUT: Final = timedelta(minutes=10)
+"""After this time the scheduler gives up waiting for binding conditions."""
+
+
+def refusal(claim: JSONObject, consumer: Consumer, namespace: str, *, timestamps: bool) -> str:
+    """Say why the API server would not let the scheduler reserve an allocated claim; nothing if it would.
+
+    Args:
+        claim: The claim, as it is when it is reserved.
+        consumer: Who it is to be reserved for.
+        namespace: The claim's namespace.
+        timestamps: Whether the scheduler adds the time of allocation where it is missing.
+    """
+    reserved = items(claim, "status", "reservedFor")
+    complaints = []
+    if timestamps and not text(allocation_of(claim), "allocationTimestamp"):
+        complaints.append(f"status.allocation: Invalid value: {_dumped(allocation_of(claim))}: field is immutable")
+    if len(reserved) >= CONSUMERS_MAX:
+        complaints.append(f"status.reservedFor: Too many: {len(reserved) + 1}: must have at most {CONSUMERS_MAX} items")
+    elif consumer.has(claim):
+        complaints.append(f'status.reservedFor[{len(reserved)}]: Duplicate value: "{consumer.uid}"')
+    if not complaints:
+        return ""
+    listed = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"
+    name = name_of(claim)
+    return (
+        'running PreBind plugin "DynamicResources": add reservation to claim '
+        f'{namespace}/{name}: ResourceClaim.resource.k8s.io "{name}" is invalid: {listed}'
+    )
+
+
+def waits(claim: JSONObject) -> bool:
+    """Tell whether the devices of a claim still have to meet conditions before the pod is bound."""
+    return not _is_ready(claim)
+
+
+def has_failed(claim: JSONObject) -> bool:
+    """Tell whether a device of a claim meets one of its failure conditions."""
+    return any(
+        _is_true(claim, result, condition)
+        for result in items(allocation_of(claim), "devices", "results")
+        for condition in texts(result, "bindingFailureConditions")
+    )
+
+
+def is_unavailable(claim: JSONObject) -> bool:
+    """Tell whether the devices of an allocated claim have failed, or were not ready in time."""
+    if has_failed(claim):
+        return True
+    return not _is_ready(claim) and _timed_out(claim)
+
+
+def _is_ready(claim: JSONObject) -> bool:
+    return all(
+        _is_true(claim, result, condition)
+        for result in items(allocation_of(claim), "devices", "results")
+        for condition in texts(result, "bindingConditions")
+    )
+
+
+def _timed_out(claim: JSONObject) -> bool:
+    try:
+        since = datetime.fromisoformat(text(allocation_of(claim), "allocationTimestamp"))
+    except ValueError:
+        return False
+    return datetime.now(UTC) - since > _TIMEOUT
+
+
+def _is_true(claim: JSONObject, result: JSONObject, condition: str) -> bool:
+    device = [text(result, each) for each in ("driver", "pool", "device")]
+    for status in items(claim, "status", "devices"):
+        if [text(status, each) for each in ("driver", "pool", "device")] == device:
+            return any(
+                text(each, "type") == condition and text(each, "status") == "True"
+                for each in items(status, "conditions")
+            )
+    return False
+
+
+_RESULT: Final = (
+    "request",
+    "driver",
+    "pool",
+    "device",
+    "adminAccess",
+    "tolerations",
+    "bindingConditions",
+    "bindingFailureConditions",
+    "shareID",
+    "consumedCapacity",
+)
+
+
+def _dumped(allocation: Any) -> str:
+    """Write an allocation as the API server shows a rejected one: with the names of Go's fields."""
+    results = [{_go(name): at(each, name) for name in _RESULT} for each in items(allocation, "devices", "results")]
+    config = at(allocation, "devices", "config")
+    terms = [
+        {_go(name): _requirements(term, name) for name in ("matchExpressions", "matchFields")}
+        for term in items(allocation, "nodeSelector", "nodeSelectorTerms")
+    ]
+    shown = {
+        "Devices": {"Results": results, "Config": config},
+        "NodeSelector": {"NodeSelectorTerms": terms} if mapping(allocation, "nodeSelector") else None,
+        "AllocationTimestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return json.dumps(shown, separators=(",", ":"))
+
+
+def _requirements(term: JSONObject, name: str) -> list[JSONObject] | None:
+    found = [{_go(key): value for key, value in each.items()} for each in items(term, name)]
+    return found or None
+
+
+def _go(name: str) -> str:
+    return name[0].upper() + name[1:]

@@ -1,0 +1,201 @@
+"""What a cluster is at one moment of a simulation: nodes, their pods, claims, and devices in use."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.allocation import Allocator, Features
+from webhook.api import gates
+from webhook.api.versions import release_of
+from webhook.inventory import Inventory, name_of, namespace_of
+from webhook.inventory.claims import allocation_of
+from webhook.inventory.extended import ExtendedResources
+from webhook.inventory.reading import items, text
+from webhook.simulation.nodeallocatable import NodeAllocatable
+from webhook.simulation.nodes import Demand, NodeState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from webhook.inventory.claims import Consumer
+    from webhook.inventory.reading import JSONObject
+
+DEFAULT_RELEASE: Final = "1.36"
+"""The newest release of which a scheduler has been recorded."""
+
+_TAINT_RULES_BROKEN: Final = 36
+"""The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
+EVERYWHERE: Final = -1
+"""Stands for all nodes in the log of changes."""
+
+
+class Settings(NamedTuple):
+    """The scheduler that is simulated.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        gates: The feature gates that are on.
+    """
+
+    release: int
+    gates: frozenset[str]
+
+    @classmethod
+    def of(cls, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None) -> Settings:
+        """Read a release and the gates that differ from its defaults.
+
+        Raises:
+            ValueError: The release or a gate is not known.
+        """
+        release = release_of(kubernetes or DEFAULT_RELEASE)
+        return cls(release, gates.enabled(release, feature_gates))
+
+    @property
+    def has_taint_rules(self) -> bool:
+        """Whether the scheduler applies DeviceTaintRules."""
+        on = self.release >= _TAINT_RULES_BROKEN or bool(self.gates & {"DRADeviceTaintRules", "DRADeviceTaints"})
+        return on and self.release != _TAINT_RULES_BROKEN
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """Whether the scheduler waits for conditions of devices."""
+        return {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= self.gates
+
+    @property
+    def has_extended_resources(self) -> bool:
+        """Whether device classes provide extended resources."""
+        return "DRAExtendedResource" in self.gates
+
+
+class Cluster:
+    """A cluster that pods are scheduled into; it changes as they are.
+
+    Args:
+        inventory: The objects. Claims are added and replaced as pods are scheduled, no object is changed in place.
+        settings: The scheduler.
+    """
+
+    def __init__(self, inventory: Inventory, settings: Settings) -> None:
+        self.inventory = inventory
+        self.settings = settings
+        self.extended = ExtendedResources(inventory.all("DeviceClass") if settings.has_extended_resources else ())
+        self.nodes = [NodeState(each) for each in inventory.all("Node")]
+        self.index = {node.name: index for index, node in enumerate(self.nodes)}
+        self.node_allocatable = None
+        if "DRANodeAllocatableResources" in settings.gates:
+            self.node_allocatable = NodeAllocatable(inventory.all("ResourceSlice"))
+        self._now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.log: list[int] = []
+        """The nodes that changed, one after another."""
+        self._homes = _homes(inventory.all("ResourceSlice"), self.index)
+        claims = inventory.all("ResourceClaim")
+        self.allocator = Allocator(
+            inventory.all("DeviceClass"),
+            inventory.all("ResourceSlice"),
+            [each for each in claims if allocation_of(each)],
+            taint_rules=inventory.all("DeviceTaintRule") if settings.has_taint_rules else (),
+            features=Features.of(settings.gates),
+            release=settings.release,
+            with_lists="DRAListTypeAttributes" in settings.gates,
+        )
+        for pod in inventory.running():
+            if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
+                self.nodes[home].add(Demand.of(pod))
+
+    # -- pods
+
+    def bind(self, demand: Demand, node: int) -> None:
+        """Let a node run a pod."""
+        self.nodes[node].add(demand)
+        self.log.append(node)
+
+    def unbind(self, demand: Demand, node: int) -> None:
+        """Take a pod from a node."""
+        self.nodes[node].remove(demand)
+        self.log.append(node)
+
+    # -- claims
+
+    def claim(self, name: str, namespace: str) -> JSONObject | None:
+        """Return a claim as it is now."""
+        return self.inventory.find("ResourceClaim", name, namespace)
+
+    def allocate(self, claim: JSONObject, allocation: JSONObject) -> JSONObject:
+        """Give a claim an allocation; return the claim as it is then."""
+        if self.settings.has_binding_conditions:
+            allocation = {**allocation, "allocationTimestamp": self._now}
+        return self._replaced(claim, {**claim.get("status", {}), "allocation": allocation})
+
+    def reserve(self, claim: JSONObject, consumer: Consumer) -> JSONObject:
+        """Reserve a claim for a consumer; return the claim as it is then."""
+        status = claim.get("status", {})
+        reserved = [*status.get("reservedFor", ()), consumer.reference()]
+        return self._replaced(claim, {**status, "reservedFor": reserved})
+
+    def deallocate(self, claim: JSONObject) -> JSONObject:
+        """Take a claim's devices from it; return the claim as it is then."""
+        kept = {k: v for k, v in claim.get("status", {}).items() if k not in {"allocation", "reservedFor", "devices"}}
+        return self._replaced(claim, kept)
+
+    def delete(self, claim: JSONObject) -> None:
+        """Delete a claim."""
+        self.inventory.discard("ResourceClaim", name_of(claim), namespace_of(claim))
+        if allocation_of(claim):
+            self._release(claim)
+
+    def restore(self, claim: JSONObject) -> None:
+        """Bring a claim, as it was, back in place of what it is now."""
+        current = self.claim(name_of(claim), namespace_of(claim))
+        if current is not None and allocation_of(current):
+            self._release(current)
+        self.inventory.add(claim)
+        if allocation_of(claim):
+            self._use(claim)
+
+    @contextmanager
+    def without(self, claim: JSONObject) -> Iterator[None]:
+        """See what would be if a claim had no devices."""
+        self._release(claim)
+        try:
+            yield
+        finally:
+            self._use(claim)
+
+    def _replaced(self, claim: JSONObject, status: JSONObject) -> JSONObject:
+        changed = {**claim, "status": status}
+        before, after = allocation_of(claim), allocation_of(changed)
+        if before and not after:
+            self._release(claim)
+        self.inventory.add(changed)
+        if after and not before:
+            self._use(changed)
+        return changed
+
+    def _use(self, claim: JSONObject) -> None:
+        self.allocator.add(claim)
+        self._touch(claim)
+
+    def _release(self, claim: JSONObject) -> None:
+        self.allocator.remove(claim)
+        self._touch(claim)
+
+    def _touch(self, claim: JSONObject) -> None:
+        for result in items(claim, "status", "allocation", "devices", "results"):
+            self.log.append(self._homes.get((text(result, "driver"), text(result, "pool")), EVERYWHERE))
+
+    def holders_of(self, claim: JSONObject) -> list[str]:
+        """Name the pods that a claim is reserved for."""
+        return [text(each, "name") for each in items(claim, "status", "reservedFor")]
+
+
+def _homes(slices: Iterable[JSONObject], index: Mapping[str, int]) -> dict[tuple[str, str], int]:
+    """Find the node of each pool; a pool that several nodes may see is everywhere."""
+    homes: dict[tuple[str, str], int] = {}
+    for each in slices:
+        spec: Any = each.get("spec") or {}
+        pool = text(spec, "driver"), text(spec, "pool", "name")
+        home = index.get(text(spec, "nodeName"), EVERYWHERE) if text(spec, "nodeName") else EVERYWHERE
+        homes[pool] = home if homes.get(pool, home) == home else EVERYWHERE
+    return homes

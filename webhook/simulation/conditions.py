@@ -1,0 +1,100 @@
+"""The condition PodScheduled, in the scheduler's words.
+
+Follows ``pkg/scheduler/framework/types.go`` (FitError) and ``framework/preemption/preemption.go``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from webhook.inventory.reading import text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from webhook.inventory.reading import JSONObject
+    from webhook.simulation.nodes import Refusal
+
+Condition = dict[str, str]
+
+SCHEDULED: Final[Condition] = {"status": "True"}
+GATED: Final[Condition] = {
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+
+NOTHING_TO_DEALLOCATE: Final = "no new claims to deallocate"
+STILL_NOT: Final = "still not schedulable"
+DEALLOCATED: Final = "deallocation of ResourceClaim completed"
+DELETED: Final = "deletion of ResourceClaim completed"
+
+_NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
+_NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+
+
+def failed(message: str) -> Condition:
+    """Return the condition of a pod over which the scheduler ran into an error."""
+    return {"status": "False", "reason": "SchedulerError", "message": message}
+
+
+def unschedulable(message: str) -> Condition:
+    """Return the condition of a pod that no node takes."""
+    return {"status": "False", "reason": "Unschedulable", "message": message}
+
+
+def nowhere() -> Condition:
+    """Return the condition of a pod in a cluster without nodes."""
+    return unschedulable("no nodes available to schedule pods")
+
+
+def before_filter(reason: str, nodes: int, claims: str, pod: JSONObject) -> Condition:
+    """Return the condition of a pod that was given up before any node was looked at.
+
+    Args:
+        reason: Why.
+        nodes: How many nodes there are.
+        claims: What was done to the pod's claims.
+        pod: The pod.
+    """
+    after = _afterwards(claims, _preemption({_NOT_HELPFUL: nodes}, nodes, pod))
+    return unschedulable(f"0/{nodes} nodes are available: {reason}. {after}")
+
+
+def refused(refusals: Sequence[Refusal], nodes: int, claims: str, pod: JSONObject, absent: str = "") -> Condition:
+    """Return the condition of a pod that each node has refused.
+
+    Args:
+        refusals: Why, of each node that was looked at.
+        nodes: How many nodes there are.
+        claims: What was done to the pod's claims.
+        pod: The pod.
+        absent: Why the other nodes were not looked at.
+    """
+    reasons = Counter(reason for each in refusals for reason in each.reasons)
+    helpless = sum(not each.resolvable for each in refusals)
+    if nodes > len(refusals):
+        reasons[absent] += nodes - len(refusals)
+        helpless += nodes - len(refusals)
+    counts = {_NOT_HELPFUL: helpless, _NO_VICTIMS: nodes - helpless}
+    after = _afterwards(claims, _preemption(counts, nodes, pod))
+    return unschedulable(f"0/{nodes} nodes are available: {_histogram(reasons)}. {after}")
+
+
+def _afterwards(*texts: str) -> str:
+    return ", ".join(filter(None, texts))
+
+
+def _preemption(counts: dict[str, int], nodes: int, pod: JSONObject) -> str:
+    if text(pod, "spec", "preemptionPolicy") == "Never":
+        return "preemption: not eligible due to preemptionPolicy=Never."
+    return f"preemption: 0/{nodes} nodes are available: {_histogram(counts)}."
+
+
+def _histogram(counts: Counter[str] | dict[str, int]) -> str:
+    return ", ".join(sorted(_counted(counts.items())))
+
+
+def _counted(pairs: Iterable[tuple[str, int]]) -> list[str]:
+    return [f"{count} {reason}" for reason, count in pairs if count]

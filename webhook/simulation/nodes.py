@@ -1,0 +1,153 @@
+"""A node, what its pods use of it, and why it does not take another.
+
+The checks, their order and their texts are those of the scheduler's default plugins (``framework/plugins``:
+nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesources).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.inventory.places import BLOCKING, UNSCHEDULABLE, tolerates, wants
+from webhook.inventory.reading import at, items, mapping, number, text
+from webhook.inventory.resources import NATIVE, PODS, amounts, requests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from webhook.inventory.reading import JSONObject
+
+_TAINTS_COUNTED_SINCE: Final = 35
+"""The release from which a node's taints are not named in the condition."""
+
+Port = tuple[str, str, int]
+
+
+class Refusal(NamedTuple):
+    """Why a node does not take a pod.
+
+    Args:
+        reasons: What the scheduler says; several if several resources are missing.
+        resolvable: Whether it would try to make room by evicting pods.
+    """
+
+    reasons: tuple[str, ...]
+    resolvable: bool = False
+
+
+class Demand(NamedTuple):
+    """What a pod asks of a node, read once for all nodes.
+
+    Args:
+        spec: The pod's spec.
+        requests: What it requests, by resource.
+        ports: The ports of the node that it wants.
+        tolerations: The taints that it puts up with.
+    """
+
+    spec: JSONObject
+    requests: Mapping[str, int]
+    ports: frozenset[Port]
+    tolerations: list[JSONObject]
+
+    @classmethod
+    def of(cls, pod: JSONObject) -> Demand:
+        """Read what a pod asks for."""
+        spec = mapping(pod, "spec")
+        return cls(spec, requests(pod), frozenset(_ports(spec)), items(spec, "tolerations"))
+
+    def with_more(self, taken: Mapping[str, int]) -> Demand:
+        """Add what devices take of a node's other resources."""
+        total = {name: self.requests.get(name, 0) + taken.get(name, 0) for name in {**self.requests, **taken}}
+        return self._replace(requests=total)
+
+
+class NodeState:
+    """A node, and what its pods use of it.
+
+    Args:
+        node: The node, as the API has it.
+    """
+
+    def __init__(self, node: JSONObject) -> None:
+        self.node = node
+        self.name = text(node, "metadata", "name")
+        status = mapping(node, "status")
+        self.allocatable = amounts(mapping(status, "allocatable") or mapping(status, "capacity"))
+        self.used: dict[str, int] = {}
+        self.pods = 0
+        self.ports: set[Port] = set()
+        self._taints = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
+        self._is_unschedulable = at(node, "spec", "unschedulable") is True
+
+    def add(self, demand: Demand) -> None:
+        """Take a pod up."""
+        self._count(demand, 1)
+        self.ports |= demand.ports
+
+    def remove(self, demand: Demand) -> None:
+        """Let go of a pod."""
+        self._count(demand, -1)
+        self.ports -= demand.ports
+
+    def _count(self, demand: Demand, sign: int) -> None:
+        self.pods += sign
+        for name, value in demand.requests.items():
+            self.used[name] = self.used.get(name, 0) + sign * value
+
+    def refusal(self, demand: Demand, release: int, is_delegated: Callable[[str], bool]) -> Refusal | None:
+        """Say why the node does not take a pod, its devices aside; None if it does.
+
+        Args:
+            demand: What the pod asks for.
+            release: The Kubernetes release, as the minor of 1.x.
+            is_delegated: Tells whether devices can provide an extended resource.
+        """
+        if self._is_unschedulable and not tolerates(demand.tolerations, UNSCHEDULABLE):
+            return Refusal(("node(s) were unschedulable",))
+        if (wanted := text(demand.spec, "nodeName")) and wanted != self.name:
+            return Refusal(("node(s) didn't match the requested node name",))
+        for taint in self._taints:
+            if not tolerates(demand.tolerations, taint):
+                return Refusal((_untolerated(taint, release),))
+        if not wants(demand.spec, self.node):
+            return Refusal(("node(s) didn't match Pod's node affinity/selector",))
+        if any(_conflicts(port, self.ports) for port in demand.ports):
+            return Refusal(("node(s) didn't have free ports for the requested pod ports",), resolvable=True)
+        return self._missing(demand, is_delegated)
+
+    def _missing(self, demand: Demand, is_delegated: Callable[[str], bool]) -> Refusal | None:
+        if not self.allocatable:  # a node written by hand: nothing is known of its size
+            return None
+        reasons, resolvable = [], True
+        if self.pods + 1 > self.allocatable.get(PODS, 0):
+            reasons.append("Too many pods")
+        for name, wanted in demand.requests.items():
+            allocatable = self.allocatable.get(name, 0)
+            if name not in NATIVE and not allocatable and is_delegated(name):
+                continue
+            if wanted > allocatable - self.used.get(name, 0):
+                reasons.append(f"Insufficient {name}")
+                resolvable = resolvable and wanted <= allocatable
+        return Refusal(tuple(reasons), resolvable) if reasons else None
+
+
+def _untolerated(taint: JSONObject, release: int) -> str:
+    if release >= _TAINTS_COUNTED_SINCE:
+        return "node(s) had untolerated taint(s)"
+    return f"node(s) had untolerated taint {{{text(taint, 'key')}: {text(taint, 'value')}}}"
+
+
+def _ports(spec: JSONObject) -> list[Port]:
+    found = []
+    for container in (*items(spec, "containers"), *items(spec, "initContainers")):
+        for port in items(container, "ports"):
+            if wanted := number(port, "hostPort"):
+                address = text(port, "hostIP") or "0.0.0.0"  # noqa: S104 - what no address stands for
+                found.append((address, text(port, "protocol") or "TCP", wanted))
+    return found
+
+
+def _conflicts(port: Port, taken: set[Port]) -> bool:
+    everywhere = "0.0.0.0"  # noqa: S104 - see above
+    return any(port[1:] == other[1:] and (port[0] == other[0] or everywhere in {port[0], other[0]}) for other in taken)

@@ -1,0 +1,287 @@
+"""Schedules pods one after another, as kube-scheduler does with its default plugins.
+
+What is left out: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.allocation import Result
+from webhook.inventory import name_of, namespace_of
+from webhook.inventory.claims import (
+    Blocked,
+    Consumer,
+    Use,
+    allocation_of,
+    claims_of,
+    shape_of,
+    uid_of,
+)
+from webhook.inventory.extended import leftover
+from webhook.inventory.places import named
+from webhook.inventory.reading import items, mapping, text
+from webhook.simulation import binding, conditions
+from webhook.simulation.nodes import Demand
+from webhook.simulation.standing import Asked, Round, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.inventory.reading import JSONObject
+    from webhook.simulation.cluster import Cluster
+    from webhook.simulation.conditions import Condition
+
+_FILTER_FAILED: Final = 'running "DynamicResources" filter plugin: '
+_SHARED_MAX: Final = 64
+"""How many shapes of pods are remembered."""
+
+
+class Placement(NamedTuple):
+    """What became of a pod.
+
+    Args:
+        pod: The pod.
+        node: The node it was bound to; None if there is none.
+        condition: Its condition PodScheduled; None if the scheduler sets none.
+        claims: Its claims as they are then.
+        candidates: The nodes that suited it equally well, by name.
+        reason: Why the scheduler did not try it, or still waits; empty if it did.
+        standing: What each node said; None if none was asked.
+        asked: What it asked for; None if no node was asked.
+        uncertain: Whether the release could also answer otherwise, as it depends on the order of Go's maps.
+    """
+
+    pod: JSONObject
+    node: str | None
+    condition: Condition | None
+    claims: tuple[JSONObject, ...] = ()
+    candidates: tuple[str, ...] = ()
+    reason: str = ""
+    standing: Standing | None = None
+    asked: Asked | None = None
+    uncertain: bool = False
+
+
+class Scheduler:
+    """Schedules pods into a cluster.
+
+    Args:
+        cluster: The cluster; it changes with each pod.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._standings: dict[str, Standing] = {}
+
+    def schedule(self, pod: JSONObject) -> Placement:
+        """Schedule a pod, as often as the scheduler itself would try again at once.
+
+        Args:
+            pod: The pod.
+        """
+        cluster = self.cluster
+        if node := text(pod, "spec", "nodeName"):
+            return self._placed(pod, node)
+        if items(pod, "spec", "schedulingGates"):
+            return Placement(pod, None, conditions.GATED, reason="it has scheduling gates")
+        groups = "DRAWorkloadResourceClaims" in cluster.settings.gates
+        uses = claims_of(pod, cluster.inventory, groups=groups)
+        if isinstance(uses, Blocked):
+            return Placement(pod, None, None, reason=uses.reason)
+        last: Placement | None = None
+        for _ in range(len(uses) + 1):
+            placement, again = self._try(pod, uses)
+            if placement.condition is None and last is not None:
+                placement = placement._replace(condition=last.condition)
+            if not again:
+                break
+            last = placement
+            uses = [use._replace(claim=self._current(use.claim)) for use in uses]
+        return placement
+
+    def _placed(self, pod: JSONObject, node: str) -> Placement:
+        """Tell of a pod that has its node already: scheduled, or past the scheduler."""
+        uses = claims_of(pod, self.cluster.inventory, groups=False)
+        claims = () if isinstance(uses, Blocked) else tuple(use.claim for use in uses)
+        if isinstance(uses, list) and all(use.consumer.has(use.claim) for use in uses):
+            return Placement(pod, node, conditions.SCHEDULED, claims, reason="it runs already")
+        return Placement(pod, node, None, claims, reason="it names its node itself, so nobody allocates its claims")
+
+    def ask(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Standing, Round]:
+        """Ask all nodes about a pod, without binding it.
+
+        Args:
+            pod: The pod.
+            uses: Its claims.
+        """
+        cluster = self.cluster
+        demand = Demand.of(pod)
+        claims = tuple(use.claim for use in uses)
+        left = None
+        if any(cluster.extended.has(name) for name in demand.requests):
+            left = leftover(pod, cluster.inventory.all("ResourceClaim"))
+        asked = Asked(pod, demand, claims, left)
+        round_ = Round(cluster, asked)
+        key = json.dumps(
+            [_shape(pod), [shape_of(each) for each in claims], len({name_of(c) for c in claims}), left is None],
+            sort_keys=True,
+        )
+        standing = self._standings.pop(key, None) or Standing(cluster, named(asked.demand.spec))
+        self._standings[key] = standing
+        if len(self._standings) > _SHARED_MAX:
+            del self._standings[next(iter(self._standings))]
+        standing.update(round_)
+        return standing, round_
+
+    def _current(self, claim: JSONObject) -> JSONObject:
+        return self.cluster.claim(name_of(claim), namespace_of(claim)) or claim
+
+    def _try(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Placement, bool]:
+        """Go through one scheduling cycle; say also whether another one follows at once."""
+        cluster = self.cluster
+        claims = tuple(use.claim for use in uses)
+        nodes = len(cluster.nodes)
+        if not nodes:
+            return Placement(pod, None, conditions.nowhere(), claims), False
+        for reason in self._missing_classes(claims):
+            condition = conditions.before_filter(reason, nodes, conditions.NOTHING_TO_DEALLOCATE, pod)
+            return Placement(pod, None, condition, claims, reason=reason), False
+        standing, round_ = self.ask(pod, uses)
+        uncertain = any(each.uncertain for each in standing.verdicts.values())
+        placement = Placement(pod, None, None, claims, standing=standing, asked=round_.asked, uncertain=uncertain)
+        if standing.errors:
+            # Of several nodes the first to fail counts; the text is this pod's own.
+            node = min(standing.errors)
+            error = round_.ask(node).error or standing.errors[node]
+            return placement._replace(condition=conditions.failed(_FILTER_FAILED + error)), False
+        if standing.fitting:
+            return self._bind(placement, uses, round_), False
+        said, again = self._free(standing, round_.asked, uses)
+        refusals = [v.refusal for v in standing.verdicts.values() if v.refusal is not None]
+        absent = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+        return placement._replace(condition=conditions.refused(refusals, nodes, said, pod, absent)), again
+
+    def _missing_classes(self, claims: Sequence[JSONObject]) -> Iterator[str]:
+        for claim in claims:
+            if allocation_of(claim):
+                continue
+            for request, device_class in requested_classes(claim):
+                if self.cluster.inventory.find("DeviceClass", device_class) is None:
+                    yield f"request {request}: device class {device_class} does not exist"
+
+    def _free(self, standing: Standing, asked: Asked, uses: Sequence[Use]) -> tuple[str, bool]:
+        """Take devices from a claim that nobody else uses and that keeps the pod from its nodes (PostFilter)."""
+        if not uses and asked.leftover is None and not self._has_extended(asked):
+            return conditions.NOTHING_TO_DEALLOCATE, False
+        unavailable = sorted({index for each in standing.verdicts.values() for index in each.unavailable})
+        for index in unavailable:
+            claim, consumer = uses[index].claim, uses[index].consumer
+            reserved = items(claim, "status", "reservedFor")
+            if not reserved or (len(reserved) == 1 and consumer.has(claim)):
+                self.cluster.deallocate(claim)
+                return conditions.DEALLOCATED, True
+        if asked.leftover is not None:
+            self.cluster.delete(asked.leftover)
+            return conditions.DELETED, False
+        return conditions.STILL_NOT, False
+
+    def _has_extended(self, asked: Asked) -> bool:
+        return any(self.cluster.extended.has(name) for name in asked.demand.requests)
+
+    def _bind(self, placement: Placement, uses: Sequence[Use], round_: Round) -> Placement:
+        """Bind a pod to the best node: allocate and reserve its claims (Reserve, PreBind)."""
+        cluster, asked = self.cluster, round_.asked
+        best = placement.standing.best() if placement.standing else []
+        node = best[0]
+        names = tuple(cluster.nodes[each].name for each in best)
+        placement = placement._replace(candidates=names)
+        result = round_.result_on(node)
+        pending = round_.claims_on(node)
+        allocations = result.allocations if isinstance(result, Result) else []
+        given: dict[int, JSONObject] = {}
+        for claim, allocation in zip(pending, allocations, strict=False):
+            given.setdefault(id(claim), allocation)  # a claim that the pod names twice keeps its first devices
+        made = [
+            Use("", claim, Consumer("pods", name_of(placement.pod), uid_of(placement.pod)))
+            for claim in pending[len(pending) - 1 :]
+            if round_.delegated(node)
+        ]
+        bound: list[JSONObject] = []
+        before: list[JSONObject] = []
+        for use in (*uses, *made):
+            claim = self._current(use.claim)
+            if allocation_of(claim) and not _is_repeated(claim, bound) and use.consumer.has(claim):
+                bound.append(claim)
+                continue
+            before.append(claim)
+            if not allocation_of(claim):
+                cluster.inventory.add(claim)
+                claim = cluster.allocate(claim, given[id(use.claim)])
+                timestamps = False
+            else:
+                timestamps = cluster.settings.has_binding_conditions and not _is_repeated(claim, bound)
+            error = binding.refusal(claim, use.consumer, namespace_of(placement.pod), timestamps=timestamps)
+            if error:
+                self._unreserve(bound, before, claim)
+                claims = tuple(self._current(each.claim) for each in uses)
+                return placement._replace(condition=conditions.failed(error), claims=claims)
+            bound.append(cluster.reserve(claim, use.consumer))
+        taken = round_.taken(result if isinstance(result, Result) else None)
+        cluster.bind(asked.demand.with_more(taken) if taken else asked.demand, node)
+        placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
+        if cluster.settings.has_binding_conditions and any(map(binding.waits, bound)):
+            reason = f"waiting for binding conditions for device on node {names[0]}"
+            return placement._replace(reason=reason)
+        return placement._replace(node=names[0], condition=conditions.SCHEDULED)
+
+    def _unreserve(self, bound: Sequence[JSONObject], before: Sequence[JSONObject], last: JSONObject) -> None:
+        """Take the reservations back that were made before a claim could not be reserved; allocations stay."""
+        for claim in (*bound, last):
+            earlier = next((each for each in before if name_of(each) == name_of(claim)), None)
+            if earlier is None:
+                continue
+            current = self._current(claim)
+            status = {**mapping(current, "status")}
+            reserved = items(earlier, "status", "reservedFor")
+            status.pop("reservedFor", None)
+            if reserved:
+                status["reservedFor"] = reserved
+            self.cluster.inventory.add({**current, "status": status})
+
+
+def requested_classes(claim: JSONObject) -> Iterator[tuple[str, str]]:
+    """Go through the requests and alternatives of a claim, with the classes that they name."""
+    for request in items(claim, "spec", "devices", "requests"):
+        name = text(request, "name")
+        if exactly := mapping(request, "exactly"):
+            yield name, text(exactly, "deviceClassName")
+        for alternative in items(request, "firstAvailable"):
+            yield f"{name}/{text(alternative, 'name')}", text(alternative, "deviceClassName")
+
+
+def _is_repeated(claim: JSONObject, bound: Sequence[JSONObject]) -> bool:
+    return any(name_of(each) == name_of(claim) for each in bound)
+
+
+_PLACED_BY: Final = (
+    "nodeName",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "containers",
+    "initContainers",
+    "overhead",
+    "resources",
+)
+_OF_CONTAINER: Final = ("resources", "ports", "restartPolicy")
+
+
+def _shape(pod: JSONObject) -> JSONObject:
+    """Return what of a pod decides which nodes take it."""
+    spec = mapping(pod, "spec")
+    shape = {name: spec[name] for name in _PLACED_BY if spec.get(name)}
+    for name in ("containers", "initContainers"):
+        shape[name] = [{key: each[key] for key in _OF_CONTAINER if each.get(key)} for each in items(spec, name)]
+    return shape

@@ -1,0 +1,237 @@
+"""What every node says to pods of one shape, kept up to date as the cluster changes.
+
+Pods that ask for the same, such as the replicas of a workload, get the same answers; after each pod only those nodes
+are asked again whose pods or devices have changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.allocation import Failure
+from webhook.inventory.claims import allocation_of, uid_of
+from webhook.inventory.places import selects
+from webhook.inventory.reading import items, mapping, text
+from webhook.inventory.resources import is_extended
+from webhook.simulation.binding import is_unavailable
+from webhook.simulation.cluster import EVERYWHERE
+from webhook.simulation.nodes import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webhook.allocation import Attempt, Result
+    from webhook.inventory.reading import JSONObject
+    from webhook.simulation.cluster import Cluster
+    from webhook.simulation.nodes import Demand
+
+_TIMED_OUT = "node {}: timed out trying to allocate devices"
+_ALTERNATIVES_MAX = 8
+"""A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
+
+
+class Asked(NamedTuple):
+    """What a pod asks of the cluster.
+
+    Args:
+        pod: The pod.
+        demand: What it asks of a node, its devices aside.
+        claims: Its claims, allocated ones too, in order.
+        leftover: The claim for extended resources that an earlier attempt has left; None if there is none.
+    """
+
+    pod: JSONObject
+    demand: Demand
+    claims: tuple[JSONObject, ...]
+    leftover: JSONObject | None = None
+
+
+class Verdict(NamedTuple):
+    """What a node says to a pod.
+
+    Args:
+        refusal: Why it does not take the pod; None if it does.
+        error: What makes the scheduler give the pod up on all nodes; empty if nothing does.
+        score: How well the devices suit the pod.
+        unavailable: The claims that have devices elsewhere, by index.
+        by_devices: Whether it was the allocation of devices that failed.
+        uncertain: Whether another order of what upstream keeps in maps could lead to another answer.
+    """
+
+    refusal: Refusal | None = None
+    error: str = ""
+    score: int = 0
+    unavailable: tuple[int, ...] = ()
+    by_devices: bool = False
+    uncertain: bool = False
+
+
+class Round:
+    """One look at nodes on behalf of a pod, while nothing in the cluster changes.
+
+    Args:
+        cluster: The cluster.
+        asked: What the pod asks for.
+    """
+
+    def __init__(self, cluster: Cluster, asked: Asked) -> None:
+        self.cluster = cluster
+        self.asked = asked
+        self._pending = [each for each in asked.claims if not allocation_of(each)]
+        self._attempts: dict[frozenset[str], Attempt] = {}
+        self._selectors = [
+            (index, mapping(allocation_of(each), "nodeSelector"), each)
+            for index, each in enumerate(asked.claims)
+            if allocation_of(each)
+        ]
+        extended = cluster.extended
+        self._extended = frozenset(name for name in asked.demand.requests if is_extended(name) and extended.has(name))
+
+    def delegated(self, node: int) -> frozenset[str]:
+        """Return the extended resources that devices are to provide on a node."""
+        if not self._extended:
+            return self._extended
+        allocatable = self.cluster.nodes[node].allocatable
+        return frozenset(name for name in self._extended if not allocatable.get(name))
+
+    def claims_on(self, node: int) -> list[JSONObject]:
+        """Return the claims that need devices if the pod comes to a node."""
+        delegated = self.delegated(node)
+        if not delegated:
+            return self._pending
+        return [*self._pending, self.cluster.extended.claim_for(self.asked.pod, delegated)]
+
+    def attempt_on(self, node: int) -> Attempt | None:
+        """Return what allocates devices on a node; None if no claim needs any."""
+        delegated = self.delegated(node)
+        if not self._pending and not delegated:
+            return None
+        if delegated not in self._attempts:
+            self._attempts[delegated] = self.cluster.allocator.attempt(self.claims_on(node))
+        return self._attempts[delegated]
+
+    def result_on(self, node: int) -> Result | Failure | None:
+        """Allocate the pod's devices on a node; None if it needs none."""
+        attempt = self.attempt_on(node)
+        return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
+
+    def ask(self, node: int) -> Verdict:
+        """Ask a node whether it takes the pod."""
+        state, settings = self.cluster.nodes[node], self.cluster.settings
+        refusal = state.refusal(self.asked.demand, settings.release, self.cluster.extended.has)
+        if refusal is None and self.asked.leftover is not None:
+            refusal = Refusal(("cannot schedule extended resource claim",))
+        return self._ask_for_devices(node) if refusal is None else Verdict(refusal)
+
+    def _ask_for_devices(self, node: int) -> Verdict:
+        """Ask a node that takes the pod otherwise for its devices."""
+        state = self.cluster.nodes[node]
+        unavailable = self._unavailable(state.node)
+        result = self.result_on(node)
+        if result is not None and result.timed_out:
+            error = result.error if isinstance(result, Failure) and result.error else _TIMED_OUT.format(state.name)
+            return Verdict(Refusal((error,)), error=error, by_devices=True)
+        if isinstance(result, Failure):
+            return _failure(result)
+        if unavailable:
+            return Verdict(Refusal(("resourceclaim not available on the node",)), unavailable=unavailable)
+        if refusal := self._shortage(node, result):
+            return Verdict(refusal, by_devices=True)
+        if result is None:
+            return Verdict()
+        return Verdict(score=_score(self.claims_on(node), result.devices), uncertain=result.depends_on_order)
+
+    def _unavailable(self, node: JSONObject) -> tuple[int, ...]:
+        """Return the claims whose devices the node cannot use, or that have failed."""
+        waits = self.cluster.settings.has_binding_conditions
+        return tuple(
+            index
+            for index, selector, claim in self._selectors
+            if (selector and not selects(selector, node)) or (waits and is_unavailable(claim))
+        )
+
+    def taken(self, result: Result | None) -> dict[str, int]:
+        """Return what the pod's devices take of their node's other resources."""
+        devices = self.cluster.node_allocatable
+        if devices is None:
+            return {}
+        allocations = [*(allocation_of(each) for each in self.asked.claims), *(result.allocations if result else ())]
+        return devices.taken(one for each in allocations for one in items(each, "devices", "results"))
+
+    def _shortage(self, node: int, result: Result | None) -> Refusal | None:
+        """Say why a node cannot give what the pod's devices stand for; None if it can."""
+        devices = self.cluster.node_allocatable
+        if devices is None:
+            return None
+        if reason := devices.refusal(self.asked.claims, uid_of(self.asked.pod)):
+            return Refusal((reason,))
+        state, wanted = self.cluster.nodes[node], self.asked.demand.requests
+        missing = [
+            f"Insufficient {name}"
+            for name, taken in self.taken(result).items()
+            if taken + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used.get(name, 0)
+        ]
+        return Refusal(tuple(missing)) if missing else None
+
+
+def _failure(failure: Failure) -> Verdict:
+    if failure.scope == "abort":
+        return Verdict(Refusal((failure.error or "",)), error=failure.error or "", by_devices=True)
+    reason = failure.error or "cannot allocate all claims"
+    return Verdict(Refusal((reason,)), by_devices=True, uncertain=failure.depends_on_order)
+
+
+def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, str, str, str]]]) -> int:
+    """Prefer nodes where earlier alternatives of ``firstAvailable`` were possible (computeScore)."""
+    score = 0
+    for claim, results in zip(claims, devices, strict=False):
+        chosen = {request for request, *_ in results if "/" in request}
+        if not chosen:
+            continue
+        for request in items(claim, "spec", "devices", "requests"):
+            for rank, alternative in enumerate(items(request, "firstAvailable")):
+                if f"{text(request, 'name')}/{text(alternative, 'name')}" in chosen:
+                    score += _ALTERNATIVES_MAX - rank
+    return score
+
+
+class Standing:
+    """What all nodes say to pods of one shape.
+
+    Args:
+        cluster: The cluster.
+        names: The only nodes to be looked at, by name; None for all.
+    """
+
+    def __init__(self, cluster: Cluster, names: frozenset[str] | None = None) -> None:
+        self._cluster = cluster
+        index = cluster.index
+        self.nodes = range(len(cluster.nodes)) if names is None else sorted(index[n] for n in names if n in index)
+        self.verdicts: dict[int, Verdict] = {}
+        self.fitting: dict[int, int] = {}
+        """The nodes that take the pod, with their scores."""
+        self.errors: dict[int, str] = {}
+        self._seen = 0
+
+    def update(self, round_: Round) -> None:
+        """Ask those nodes that have not been asked since they changed."""
+        log = self._cluster.log
+        if not self.verdicts:
+            stale: Mapping[int, None] = dict.fromkeys(self.nodes)
+        else:
+            changed = set(log[self._seen :])
+            stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.verdicts.keys()))
+        self._seen = len(log)
+        for node in stale:
+            verdict = self.verdicts[node] = round_.ask(node)
+            self.fitting.pop(node, None)
+            self.errors.pop(node, None)
+            if verdict.error:
+                self.errors[node] = verdict.error
+            elif verdict.refusal is None:
+                self.fitting[node] = verdict.score
+
+    def best(self) -> list[int]:
+        """Return the nodes that suit the pod best; the scheduler picks one of them at random."""
+        highest = max(self.fitting.values(), default=0)
+        return sorted(node for node, score in self.fitting.items() if score == highest)
