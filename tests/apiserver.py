@@ -43,6 +43,7 @@ class ApiServer:
     now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
     before: Callable[[str, str], object] = lambda _verb, _path: None
     address: str = ""
+    version: str = "v1.34.1-gke.7"
     objects: dict[str, Json] = field(default_factory=dict)
     requests: list[tuple[str, str]] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
@@ -80,13 +81,15 @@ class ApiServer:
                 self._admit(verb, path, headers)
                 if verb == "patch":
                     self._patch(path, headers, body)
-                return 200, self.objects[path]
+                return 200, {"gitVersion": self.version} if path == "/version" else self.objects[path]
         except Refusal as refusal:
             return refusal.code, {"kind": "Status", "status": "Failure", "message": str(refusal), "code": refusal.code}
 
     def _admit(self, verb: str, path: str, headers: Mapping[str, str]) -> None:
         if headers.get("Authorization") != f"Bearer {self._token}":
             raise Refusal(401, "Unauthorized")
+        if (verb, path) == ("get", "/version"):  # every service account may read it
+            return
         if not any(_grants(role, verb, path) for role in self.roles):
             self.refused.append((verb, path))
             raise Refusal(403, f'User "draguard" cannot {verb} {path}')

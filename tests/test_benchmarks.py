@@ -22,6 +22,8 @@ from webhook.server import create_app
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 WRK = """
 Running 3s test @ https://127.0.0.1:8443/validate
   Latency Distribution

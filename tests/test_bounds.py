@@ -46,6 +46,7 @@ def test_unknown_fields_in_any_number_do_not_hide_what_is_wrong() -> None:
     assert [each.rule for each in repeated] == ["container-names"]
 
 
+@pytest.mark.slow
 def test_a_claim_that_is_not_there_is_found_among_any_number() -> None:
     known = [f"c{number}" for number in range(150 * ENOUGH)]
     (problem,) = judge(using(["other"], known), decoded=True)

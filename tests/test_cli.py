@@ -78,6 +78,7 @@ class TestHelp:
         ]
 
 
+@pytest.mark.process
 class TestProcess:
     def test_findings_go_to_standard_output_and_make_the_exit_code_1(self) -> None:
         done = process("validate", BAD)

@@ -84,3 +84,17 @@ def test_without_policies_there_is_nothing_to_follow(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("webhook.cli.following.options", lambda *_: pytest.fail("they were read again"))
     answering.follow()
     assert answering.value.policies is None
+
+
+def test_the_release_follows_its_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "kubernetes.version"
+    arguments = ["serve", "--kubernetes-version-file", str(file)]
+    answering = followed(make_parser().parse_args(arguments))
+    assert answering.value.kubernetes is None
+    assert f"there is no {file}" in caplog.text
+    for stated, meant in (("v1.34.1-gke.7\n", "v1.34.1-gke.7"), ("latest", None), ("v1.36.0", "v1.36.0")):
+        file.write_text(stated, encoding="ascii")
+        answering.follow()
+        assert answering.value.kubernetes == meant
+    assert answering.generation == 4
+    assert followed(make_parser().parse_args([*arguments, "--kubernetes-version=1.30"])).value.kubernetes == "1.30"

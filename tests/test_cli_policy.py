@@ -819,6 +819,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     suite=st.fixed_dictionaries(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tests.apiserver import ApiServer
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:

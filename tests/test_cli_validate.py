@@ -494,6 +494,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return b"\n".join(lines)
 
 
+@pytest.mark.slow
 @settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     text=damaged() | st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")),
@@ -505,6 +506,7 @@ def test_no_file_makes_it_fail(text: bytes, options: list[str]) -> None:
     assert done.err == ""
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=damaged())
 def test_no_old_state_makes_it_fail(text: bytes) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 LEASE = Ref("Lease a/b", "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "make it")
 ROLE = {

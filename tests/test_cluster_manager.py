@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from webhook.cluster.api import Json
     from webhook.cluster.secret import Step
 
+pytestmark = pytest.mark.process
+
 DOCUMENTED = Path(__file__).parent.parent / "docs/certificates.md"
 SECRET = "/api/v1/namespaces/draguard-system/secrets/draguard-certificates"  # noqa: S105 - where it is
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-certificates"
@@ -86,10 +88,10 @@ class Clock:
 class Replica(Manager):
     """A manager in time of its own, with a server that follows its files."""
 
-    def __init__(self, api: ApiServer, directory: Path, **options: Any) -> None:
+    def __init__(self, api: ApiServer, where: Path, **options: Any) -> None:
         self.time = Clock()
-        self.directory = directory
-        given = options_of(api, directory)
+        self.directory = where
+        given = options_of(api, where)
         self.names = given.names
         super().__init__(replace(given, **options), decide=step, clock=self.time)
         self.certificate: Certificate | None = None
@@ -309,6 +311,38 @@ def test_a_restarted_container_restores_what_is_on_its_disk(api: ApiServer, tmp_
     again.tick()
     assert (again.rotations, again.fingerprint()) == ({"restore": 1}, before)
     all_trust(api, again)
+
+
+def test_a_manager_without_directory_keeps_the_secret_and_the_cluster_s_version(
+    api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    replica = Replica(api, tmp_path / "pair", directory=None, tells_version=True)
+    replica.tick()
+    assert not (tmp_path / "pair").exists()
+    assert (replica.rotations, list(replica.unready())) == ({"recover": 1}, [])
+    assert held(api)["kubernetes.version"] == b"v1.34.1-gke.7"
+    served = held(api)["tls.crt"]
+
+    api.version = "v1.35.0"
+    replica.time.seconds += 800
+    replica.round(15)
+    assert held(api)["kubernetes.version"] == b"v1.35.0"
+    assert replica.rotations == {"recover": 1, "version": 1}
+    api.put(SECRET, {})
+    replica.round(10)
+    assert (held(api)["tls.crt"], held(api)["kubernetes.version"]) == (served, b"v1.35.0")
+
+    def fail(_verb: str, path: str) -> None:
+        if path == "/version":
+            raise Refusal(403, "no")
+
+    api.before = fail
+    api.version = "v1.36.0"
+    with caplog.at_level(logging.ERROR):
+        replica.time.seconds += 800
+    replica.round(15)
+    assert "cannot get the cluster's version: 403" in caplog.text
+    assert held(api)["kubernetes.version"] == b"v1.35.0"
 
 
 def test_what_is_revoked_is_trusted_no_more(api: ApiServer, tmp_path: Path) -> None:

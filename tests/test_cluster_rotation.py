@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from webhook.cluster.secret import Step
 
+pytestmark = pytest.mark.slow
+
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAMES = ("draguard.draguard-system.svc",)
 LIFETIMES = Lifetimes()

@@ -15,6 +15,8 @@ from webhook.documents import Document, Unreadable, parse
 from webhook.documents.compose import Composed, compose
 from webhook.documents.fault import Fault
 
+pytestmark = pytest.mark.slow
+
 PARTS = json.loads((Path(__file__).parent / "documents" / "pieces.json").read_text("utf-8"))
 PIECES, KEYS, VALUES = PARTS["pieces"], PARTS["keys"], PARTS["values"]
 

@@ -85,6 +85,7 @@ class TestKinds:
         assert lines[at + 1] == "    Nobody new may reserve a claim that is going away."
 
 
+@pytest.mark.slow
 class TestFields:
     @pytest.mark.parametrize(
         "query",
@@ -122,6 +123,7 @@ class TestFields:
             left += children(place, None)
 
 
+@pytest.mark.slow
 class TestOtherVersions:
     def test_the_same_field_is_shown_where_other_versions_have_it_with_their_releases(self) -> None:
         lines = lines_of("ResourceClaim.spec.devices.requests.exactly.count", api_version="resource.k8s.io/v1")
@@ -289,6 +291,7 @@ class TestRules:
     def test_a_rule_about_any_object_has_no_place(self, rule: str) -> None:
         assert "APPLIES TO:" not in lines_of(rule)
 
+    @pytest.mark.slow
     def test_every_rule_can_be_explained(self) -> None:
         for rule in RULES:
             assert re.search(r"DESCRIPTION:\n    \S", explain(rule)), rule
@@ -335,6 +338,7 @@ class TestGatesByName:
         assert "NEEDED BY:" not in explain("GenericWorkload", kubernetes="1.30")
 
 
+@pytest.mark.slow
 class TestUnknownNames:
     @pytest.mark.parametrize(
         ("query", "message"),

@@ -13,6 +13,8 @@ from webhook.api import gates
 from webhook.api.versions import find, target
 from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, CompiledStruct, compile_struct
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = settings(max_examples=800, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 OPERATIONS = [CREATE, UPDATE, UPDATE_STATUS]
 JUDGED = [each for each in OBJECTS if find(each["apiVersion"], each["kind"])]

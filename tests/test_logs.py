@@ -47,7 +47,7 @@ def written(formatter: logging.Formatter, path: Path) -> Iterator[Read]:
     with path.open("wb", buffering=0) as file:
         lines = Lines(file.fileno())
         lines.setFormatter(formatter)
-        root.addHandler(lines)
+        others, root.handlers = root.handlers, [lines]  # a surrogate in a captured log would end a pytest-xdist worker
         level = root.level
         root.setLevel(logging.INFO)
 
@@ -58,7 +58,7 @@ def written(formatter: logging.Formatter, path: Path) -> Iterator[Read]:
         try:
             yield read
         finally:
-            root.removeHandler(lines)
+            root.handlers = others
             root.setLevel(level)
             lines.close()
 
@@ -295,6 +295,7 @@ def drain(reader: int, whole: Callable[[bytes], bool]) -> bytes:
     return received
 
 
+@pytest.mark.process
 class TestReaders:
     @pytest.fixture
     def lines(self, pipe: tuple[int, int]) -> Iterator[Lines]:
@@ -367,6 +368,7 @@ log.error("end")
 """
 
 
+@pytest.mark.process
 class TestProcesses:
     @staticmethod
     def run(options: str, stderr: int, **environment: str) -> bytes:

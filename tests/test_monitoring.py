@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from tests.processes import Process
 
+pytestmark = pytest.mark.process
+
 DENIED = REVIEW | {"uid": "denied", "object": {**REVIEW["object"], "metadata": {"name": "No Name"}}}  # type: ignore[dict-item]
 
 

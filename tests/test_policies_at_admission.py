@@ -231,6 +231,7 @@ def test_nothing_in_a_review_makes_policies_raise(endpoint: Endpoint, spec: Any,
     assert "could not answer" not in json.dumps(response)
 
 
+@pytest.mark.process
 class TestCommandLine:
     def given(self, folder: Path, *manifests: Any) -> Path:
         (folder / "policies.yaml").write_text(dump(manifests), encoding="utf-8")

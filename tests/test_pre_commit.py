@@ -15,6 +15,8 @@ from tests.command import ROOT, SCRIPT
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.tools
+
 HOOKS: dict[str, dict[str, Any]] = {
     hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 }

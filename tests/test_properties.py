@@ -7,6 +7,7 @@ import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from webhook.documents import Document, dump, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow
 
 EXAMPLES = settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from webhook.admission import Answer, Call
 
+pytestmark = pytest.mark.process
+
 LIMIT = 1 << 20
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 VERSIONS = pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 

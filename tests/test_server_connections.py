@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from webhook.admission import Call
 
+pytestmark = pytest.mark.process
+
 LIMIT = 1 << 20
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 HURRY = Limits(
@@ -210,13 +212,6 @@ class TestTooMuch:
 
     def test_requests_may_not_be_sent_ahead_without_end(self, served: Served) -> None:
         assert statuses(exchange(served, GET * 1000))[-1] == 400
-
-    def test_connections_beyond_the_limit_are_closed(self, caplog: pytest.LogCaptureFixture) -> None:
-        with serving(create_app(echo), Limits(connections=2)) as served:
-            with served.socket(), served.socket(), pytest.raises(OSError):  # noqa: PT011 - reset or end, as it comes
-                served.get("/healthz")
-            assert re.search(r"refused a connection of .*127\.0\.0\.1.*: 2 are open", caplog.text)
-            assert eventually(lambda: served.get("/healthz")[0] == 200)
 
     def test_it_recovers_when_the_process_ran_out_of_files(self, served: Served) -> None:
         with socket.socket() as client, ExitStack() as stack:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # The processes that these tests fork run no code that could wait for a lock of another test's thread.
-pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
+    pytest.mark.process,
+]
 
 SIZE = 200_000
 LIGHT = b"{}"

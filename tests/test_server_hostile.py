@@ -12,6 +12,8 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.serving import JSON, Served, eventually, post, serving, statuses
 from tests.test_cli_review import review
 from webhook import admission
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    import pytest
+
+pytestmark = pytest.mark.process
 
 REQUESTS = 300
 HURRY = Limits(handshake_seconds=2.0, header_seconds=2.0, body_seconds=2.0, stalled_seconds=2.0, closing_seconds=2.0)

@@ -8,6 +8,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.serving import SOON, Served, answered, echo, eventually, serving, statuses
 from webhook.server import create_app
 from webhook.server.http.connection import Limits
@@ -17,6 +19,8 @@ from webhook.server.process.running import listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.process
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:

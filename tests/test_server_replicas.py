@@ -5,10 +5,14 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.processes import certificate, loading, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.process
 
 
 def test_two_are_restarted_one_after_the_other(tmp_path: Path) -> None:

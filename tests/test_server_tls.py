@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from tests.serving import SOON, Served, answered, echo, eventually, serving, statuses
+from tests.serving import Served, answered, echo, eventually, serving, statuses
 from webhook import certs
 from webhook.server import Certificate, ServerError, create_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+pytestmark = pytest.mark.process
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -88,36 +90,6 @@ class TestProtocol:
                 plain.recv(100)
         assert eventually(lambda: "HTTP_REQUEST" in caplog.text)
         assert served.get("/healthz")[0] == 200
-
-
-class TestCrowd:
-    def test_no_more_handshakes_are_under_way_than_may_be(self, caplog: pytest.LogCaptureFixture) -> None:
-        pair = certs.ephemeral(["localhost"])
-        certificate = Certificate(pair.certificate, pair.key, handshakes_limit=2)
-        with serving(create_app(echo), certificate=certificate) as served:
-            first = Served(served.server, pair.ca.decode())
-            silent = [socket.create_connection((served.host, served.port), timeout=SOON) for _ in range(2)]
-            with silent[0], silent[1]:
-                with socket.create_connection((served.host, served.port), timeout=SOON) as third:
-                    assert third.recv(1) == b""
-                assert certificate.failed_handshakes == 1
-                assert "a TLS handshake failed: 2 handshakes are under way" in caplog.text
-            assert eventually(lambda: first.get("/healthz")[0] == 200)
-
-    def test_those_that_are_over_do_not_count(self) -> None:
-        pair = certs.ephemeral(["localhost"])
-        certificate = Certificate(pair.certificate, pair.key, handshakes_limit=1)
-        with serving(create_app(echo), certificate=certificate) as served:
-            first = Served(served.server, pair.ca.decode())
-            with first.socket(), first.socket(), first.socket() as connection:
-                connection.sendall(GET)
-                assert statuses(answered(connection)) == [200]
-            plain = socket.create_connection((served.host, served.port), timeout=SOON)
-            with plain:
-                plain.sendall(b"no TLS at all")
-                while plain.recv(100):
-                    pass
-            assert eventually(lambda: first.get("/healthz")[0] == 200)
 
 
 class TestFiles:

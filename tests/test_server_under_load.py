@@ -6,9 +6,13 @@ import http.client
 import ssl
 from pathlib import Path
 
+import pytest
+
 from tests.policies import POLICY
 from tests.processes import Process, certificate, loading, serving
 from webhook import certs
+
+pytestmark = pytest.mark.process
 
 ADMITTED, REFUSED = (200, True), (200, False)
 

@@ -148,7 +148,7 @@ def test_a_kind_that_is_served_only_with_a_gate_says_so() -> None:
     rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "None"}}, "v1beta2")
     assert ("gate-off", "apiVersion") in warnings(validate(rule, kubernetes="1.36"))
     on = validate(rule, kubernetes="1.36", feature_gates={"DRADeviceTaintRules": True})
-    assert warnings(on) == [("deprecated", "apiVersion")]
+    assert warnings(on) == []
 
 
 @pytest.mark.parametrize(("kubernetes", "gate"), [("1.34", "DRADeviceTaints"), ("1.35", "DRADeviceTaintRules")])

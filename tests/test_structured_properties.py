@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from webhook import validate
 from webhook.cel.limits import ensure_recursion
 
+pytestmark = pytest.mark.slow
+
 ensure_recursion()  # before hypothesis looks at it
 
 FOLDER = Path(__file__).parent / "conformance"

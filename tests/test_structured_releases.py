@@ -9,7 +9,7 @@ import pytest
 from tests.structured import LABELLED, REQUEST, changed, claim, errors, of_kind, resource_slice, warnings
 from webhook import validate
 
-ALL = {"AllAlpha": True, "AllBeta": True}
+ALL = {"AllAlpha": True, "AllBeta": True, "DeclarativeValidationTakeover": False}
 FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
 NEEDS_A_TERM = {"nodeSelector": {"nodeSelectorTerms": []}, "nodeName": ...}
 

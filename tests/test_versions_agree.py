@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from webhook import Problem
 
+pytestmark = pytest.mark.slow
+
 RECORDED = Path(__file__).parent / "conformance" / "v1-1.36.jsonl.gz"
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
+from webhook.api.templates import template_of
 from webhook.formats import dns_subdomain, label_value
 from webhook.problem import Key, Path, Problem, forbidden, quoted
 
@@ -25,17 +26,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_TEMPLATES: Final = {
-    ("", "Pod"): (),
-    ("", "PodTemplate"): ("template",),
-    ("", "ReplicationController"): ("spec", "template"),
-    ("apps", "DaemonSet"): ("spec", "template"),
-    ("apps", "Deployment"): ("spec", "template"),
-    ("apps", "ReplicaSet"): ("spec", "template"),
-    ("apps", "StatefulSet"): ("spec", "template"),
-    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
-    ("batch", "Job"): ("spec", "template"),
-}
 _RELEASE: Final = 36  # what a name or a label value may be is the same in every release
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
@@ -120,7 +110,7 @@ def pod_template(obj: object) -> tuple[str, ...] | None:
     """
     match obj:
         case {"apiVersion": str(version), "kind": str(kind)}:
-            return _TEMPLATES.get((version.rpartition("/")[0], kind))
+            return template_of(version.rpartition("/")[0], kind)
     return None
 
 

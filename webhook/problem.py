@@ -159,6 +159,11 @@ def too_long(path: Path, limit: int, release: int, *, in_bytes: bool = False) ->
     return _error("FieldValueTooLong", path, f"Too long: {detail}", "max-length")
 
 
+def too_many_characters(path: Path, limit: int) -> Problem:
+    """Report a text of too many characters, as declarative validation counts them from Kubernetes 1.37 on."""
+    return _error("FieldValueTooLong", path, f"Too long: may not be more than {limit} characters", "max-length")
+
+
 def too_many(path: Path, count: int, limit: int, release: int) -> Problem:
     """Report a list or map with too many items; before Kubernetes 1.32 it was called too long."""
     if release < _ONE_WORDING:
@@ -186,9 +191,11 @@ def shown(value: object) -> str:
         return value
     if isinstance(value, str):
         return quoted(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).translate(_GO_ESCAPES)
 
 
+_GO_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+"""What Go's ``encoding/json`` escapes besides."""
 _ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",

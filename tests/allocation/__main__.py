@@ -17,15 +17,14 @@ def main() -> int:
     parser.add_argument("--show", type=int, default=SHOWN, help="how many disagreements to show (default: %(default)s)")
     options = parser.parse_args()
     shown = []
-    print(f"{'file':16} {'scenarios':>9} {'nodes':>6} {'equal':>6} {'unknown':>8} {'agreement':>10} {'same steps':>11}")
+    print(f"{'file':16} {'scenarios':>9} {'nodes':>6} {'equal':>6} {'unknown':>8} {'agreement':>10}")
     for file in options.files:
         agreement = Agreement()
         for scenario in scenarios(file):
             agreement.add(scenario)
         known = agreement.nodes - agreement.unknown
         counts = f"{agreement.scenarios:9} {agreement.nodes:6} {agreement.equal:6} {agreement.unknown:8}"
-        shares = f"{100 * agreement.equal / known:9.2f}% {100 * agreement.steps / known:10.2f}%"
-        print(f"{file.name.removesuffix('.jsonl.gz'):16} {counts} {shares}")
+        print(f"{file.name.removesuffix('.jsonl.gz'):16} {counts} {100 * agreement.equal / known:9.2f}%")
         shown += agreement.disagreements
     for text in shown[: options.show]:
         print(text)

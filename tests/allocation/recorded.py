@@ -34,7 +34,6 @@ class Agreement:
     scenarios: int = 0
     nodes: int = 0
     equal: int = 0
-    steps: int = 0
     unknown: int = 0
     disagreements: list[str] = field(default_factory=list)
 
@@ -53,7 +52,6 @@ class Agreement:
             self.unknown += 1
             return
         allowed = [_answer(each) for each in (theirs, *theirs.get("alternatives", ()))]
-        self.steps += mine["steps"] == theirs["steps"]
         if _answer(mine) in allowed:
             self.equal += 1
         else:

@@ -18,6 +18,8 @@ from webhook.cel import CelError, Environment
 from webhook.cel.types import DYN
 from webhook.cel.values import BoolKey, Duration, Timestamp, UInt
 
+pytestmark = pytest.mark.slow
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import celpy

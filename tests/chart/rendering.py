@@ -45,6 +45,9 @@ spec:
 
 VALUES: Mapping[str, Mapping[str, Any]] = {
     "defaults": {},
+    "embedded": {"certificates": {"manager": "embedded"}},
+    "account of one's own": {"certificates": {"serviceAccountName": "mine"}},
+    "denying": {"enforce": {"mode": "deny"}, "webhooks": {"exemptNamespaceLabel": "draguard.github.io/exempt"}},
     "cert-manager": {"certificates": {"source": "cert-manager"}},
     "cert-manager with an issuer of one's own": {
         "certificates": {
@@ -171,12 +174,25 @@ class Rendered:
 
     @property
     def deployment(self) -> Manifest:
-        return self.one("Deployment")
+        (found,) = (each for each in self.all("Deployment") if _component(each) == "admission-webhook")
+        return found
+
+    def network_policy(self, component: str = "admission-webhook") -> Manifest:
+        """The NetworkPolicy of the pods of a component."""
+        (found,) = (each for each in self.all("NetworkPolicy") if _component(each) == component)
+        return found
 
     @property
     def pod(self) -> Manifest:
-        """The pod that the Deployment would create."""
+        """The pod that the webhook's Deployment would create."""
         template: Manifest = self.deployment["spec"]["template"]
+        return template
+
+    @property
+    def manager(self) -> Manifest:
+        """The pod of the certificate manager."""
+        (template,) = (each["spec"]["template"] for each in self.all("Deployment") if each != self.deployment)
+        assert isinstance(template, dict)
         return template
 
     @property
@@ -225,6 +241,10 @@ class Rendered:
         """The authorities that the API server trusts for the webhooks, in PEM."""
         bundles = (webhook["clientConfig"].get("caBundle", "") for webhook in self._webhooks())
         return {base64.b64decode(bundle, validate=True).decode() for bundle in bundles}
+
+
+def _component(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["labels"]["app.kubernetes.io/component"])
 
 
 @cache

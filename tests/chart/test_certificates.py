@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, rendered, with_values
+from webhook.cli.arguments import make_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.chart.rendering import Rendered
+
+pytestmark = pytest.mark.tools
 
 MANAGED = "draguard-certificates"
-GIVEN = [name for name, values in VALUES.items() if "certificates" in values]
-SELF_MANAGED = [name for name in VALUES if name not in GIVEN]
+GIVEN = [name for name, values in VALUES.items() if "source" in values.get("certificates", {})]
+EMBEDDED = ["embedded"]
+SEPARATE = [name for name in VALUES if name not in GIVEN + EMBEDDED]
 CONFIGURATIONS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 
 
-@pytest.fixture(params=SELF_MANAGED)
+@pytest.fixture(params=[*SEPARATE, *EMBEDDED])
 def managed(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=SEPARATE)
+def separate(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
@@ -34,31 +50,10 @@ class TestSelfManaged:
         assert secret["type"] == "Opaque"  # others demand what only draguard can give
         assert lease["spec"] == {}
 
-    def test_draguard_is_told_where_they_are_and_whom_to_tell(self, managed: str) -> None:
-        release = rendered(managed)
-        options = {name: value for name, value in release.options.items() if name.startswith("manage-")}
-        assert options == {
-            "manage-certificate": "",
-            "manage-namespace": NAMESPACE,
-            "manage-secret": MANAGED,
-            "manage-lease": MANAGED,
-            "manage-webhooks": "draguard",
-            "manage-name": f"draguard.{NAMESPACE}.svc.cluster.local",
-            "manage-directory": "/etc/draguard/tls",
-        }
-        assert release.repeated("manage-name")[0] == f"{release.one('Service')['metadata']['name']}.{NAMESPACE}.svc"
-        assert {release.one(kind)["metadata"]["name"] for kind in CONFIGURATIONS} == {"draguard"}
-        assert "tls-cert" not in release.options
-
     def test_no_authority_is_rendered_that_an_upgrade_could_put_back(self, managed: str) -> None:
         assert all("caBundle" not in webhook["clientConfig"] for webhook in rendered(managed).webhooks.values())
 
-    def test_the_pair_is_kept_in_memory_and_bounded(self, managed: str) -> None:
-        release = rendered(managed)
-        assert release.volumes["tls"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "1Mi"}
-        assert release.mounts["tls"] == {"name": "tls", "mountPath": release.options["manage-directory"]}
-
-    def test_the_pods_may_read_and_change_exactly_these_objects(self, managed: str) -> None:
+    def test_the_manager_may_read_and_change_exactly_these_objects(self, managed: str) -> None:
         release = rendered(managed)
         verbs = ["get", "patch"]
         assert release.one("Role")["rules"] == [
@@ -75,7 +70,7 @@ class TestSelfManaged:
         ]
         account = {
             "kind": "ServiceAccount",
-            "name": release.pod["spec"]["serviceAccountName"],
+            "name": (release.pod if managed in EMBEDDED else release.manager)["spec"]["serviceAccountName"],
             "namespace": NAMESPACE,
         }
         for role in ("Role", "ClusterRole"):
@@ -83,37 +78,147 @@ class TestSelfManaged:
             assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": MANAGED}
             assert binding["subjects"] == [account]
 
-    def test_only_draguard_s_pods_have_the_token(self, managed: str) -> None:
-        release = rendered(managed)
-        assert release.pod["spec"]["automountServiceAccountToken"] is True
-        assert [each["automountServiceAccountToken"] for each in release.all("ServiceAccount")] == [False]
+    def test_no_account_gives_its_token_to_pods_by_default(self, managed: str) -> None:
+        accounts = rendered(managed).all("ServiceAccount")
+        assert all(each["automountServiceAccountToken"] is False for each in accounts)
 
-    def test_holders_of_the_lease_are_called_as_their_pods(self, managed: str) -> None:
-        (variable,) = rendered(managed).container["env"]
+    def test_the_notes_say_what_happens_until_the_api_server_trusts_it(self) -> None:
+        assert "fail closed (resources, prescheduled)" in rendered("denying").notes
+        assert "fail closed" not in rendered().notes
+        assert "caBundle" in rendered().notes
+        assert "caBundle" not in rendered("a given Secret").notes
+
+
+def egress(release: Rendered, component: str) -> tuple[list[str], object]:
+    spec = release.network_policy(component)["spec"]
+    return spec["policyTypes"], spec["egress"]
+
+
+def to_api_servers(stated: Mapping[str, Any]) -> list[Manifest]:
+    ports = [{"port": port, "protocol": "TCP"} for port in stated.get("ports", [443, 6443, 8443, 16443])]
+    return [{"ports": ports, **({"to": stated["to"]} if "to" in stated else {})}]
+
+
+class TestSeparate:
+    """The manager is a Deployment of its own, and what parses strangers' input has no rights."""
+
+    def test_the_manager_is_told_where_the_objects_are_and_whom_to_tell(self, separate: str) -> None:
+        release = rendered(separate)
+        (container,) = release.manager["spec"]["containers"]
+        options = [argument for argument in container["args"] if not argument.startswith("--log-")]
+        names = [f"draguard.{NAMESPACE}.svc", f"draguard.{NAMESPACE}.svc.cluster.local"]
+        assert options == [
+            "manage-certificate",
+            f"--namespace={NAMESPACE}",
+            f"--secret={MANAGED}",
+            f"--lease={MANAGED}",
+            "--webhooks=draguard",
+            *(f"--name={name}" for name in names),
+        ]
+        assert names[0] == f"{release.one('Service')['metadata']['name']}.{NAMESPACE}.svc"
+        assert {release.one(kind)["metadata"]["name"] for kind in CONFIGURATIONS} == {"draguard"}
+        parsed = make_parser().parse_args(container["args"])
+        assert (parsed.command, parsed.manage_name) == ("manage-certificate", names)
+        (variable,) = container["env"]
         assert variable == {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
 
-    def test_they_reach_api_servers_and_nothing_else(self, managed: str) -> None:
-        stated = VALUES[managed].get("networkPolicy", {}).get("apiServer", {})
-        spec = rendered(managed).one("NetworkPolicy")["spec"]
-        (out,) = spec["egress"]
-        assert spec["policyTypes"] == ["Ingress", "Egress"]
-        assert out["ports"] == [
-            {"port": port, "protocol": "TCP"} for port in stated.get("ports", [443, 6443, 8443, 16443])
-        ]
-        assert out.get("to", []) == stated.get("to", [])
+    def test_the_manager_has_the_token_and_no_port_and_the_webhook_has_neither_token_nor_rights(
+        self, separate: str
+    ) -> None:
+        release = rendered(separate)
+        manager, webhook = release.manager["spec"], release.pod["spec"]
+        assert (manager["automountServiceAccountToken"], webhook["automountServiceAccountToken"]) == (True, False)
+        assert manager["serviceAccountName"] != webhook["serviceAccountName"]
+        assert not any("ports" in container for container in manager["containers"])
+        assert not any(option.startswith("manage-") for option in release.options)
+        stated = VALUES[separate].get("networkPolicy", {}).get("apiServer", {})
+        types = ["Ingress", "Egress"]
+        assert egress(release, "certificate-manager") == (types, to_api_servers(stated))
+        assert release.network_policy("certificate-manager")["spec"]["ingress"] == []
+        assert egress(release, "admission-webhook") == (types, [])
+
+    def test_the_webhook_has_the_pair_and_not_the_authority_s_key(self, separate: str) -> None:
+        release = rendered(separate)
+        projected = release.volumes["tls"]["projected"]
+        given, version = (source["secret"] for source in projected["sources"])
+        assert [item["key"] for item in given["items"]] == ["tls.crt", "tls.key"]
+        assert "optional" not in given, "a pod without certificate waits, and one that has it keeps it"
+        assert (version["optional"], version["items"][0]["key"]) == (True, "kubernetes.version")
+        assert given["name"] == version["name"] == MANAGED
+        assert projected["defaultMode"] == 0o440
+        paths = {f"{release.mounts['tls']['mountPath']}/{item['path']}" for item in given["items"]}
+        assert paths == {release.options["tls-cert"], release.options["tls-key"]}
+
+    def test_the_manager_s_pods_are_none_of_the_service_nor_of_the_webhook_s_deployment(self, separate: str) -> None:
+        release = rendered(separate)
+        labels = release.manager["metadata"]["labels"]
+        for selector in (
+            release.one("Service")["spec"]["selector"],
+            release.deployment["spec"]["selector"]["matchLabels"],
+        ):
+            assert not selector.items() <= labels.items()
+
+    def test_the_manager_is_as_confined_as_the_webhook(self, separate: str) -> None:
+        release = rendered(separate)
+        (container,) = release.manager["spec"]["containers"]
+        assert container["securityContext"] == release.container["securityContext"]
+        assert release.manager["spec"]["securityContext"] == release.pod["spec"]["securityContext"]
+        assert container["image"] == release.container["image"]
+        assert container["resources"]["limits"]["memory"] == "128Mi"
+
+    def test_the_chart_makes_its_account_unless_one_is_named(self) -> None:
+        for values, account in (("defaults", MANAGED), ("account of one's own", "mine")):
+            release = rendered(values)
+            assert release.manager["spec"]["serviceAccountName"] == account
+            assert release.one("RoleBinding")["subjects"][0]["name"] == account
+            made = {each["metadata"]["name"] for each in release.all("ServiceAccount")}
+            assert (account in made) == (account == MANAGED)
+
+    def test_pods_follow_the_cluster_s_version_unless_one_is_given(self) -> None:
+        path = "/etc/draguard/tls/kubernetes.version"
+        assert rendered().options["kubernetes-version-file"] == path
+        assert "kubernetes-version" not in rendered().options
+        given = with_values(kubernetesVersion="1.34").options
+        assert (given["kubernetes-version"], "kubernetes-version-file" in given) == ("1.34", False)
+        assert "kubernetes-version-file" not in with_values(kubernetesVersion="newest").options
+        for values in ("embedded", "cert-manager", "a given Secret"):
+            options = rendered(values, "1.33").options
+            assert (options["kubernetes-version"], "kubernetes-version-file" in options) == ("1.33", False)
+
+
+class TestEmbedded:
+    def test_draguard_is_told_where_the_objects_are_and_whom_to_tell(self) -> None:
+        release = rendered("embedded")
+        options = {name: value for name, value in release.options.items() if name.startswith("manage-")}
+        assert options == {
+            "manage-certificate": "",
+            "manage-namespace": NAMESPACE,
+            "manage-secret": MANAGED,
+            "manage-lease": MANAGED,
+            "manage-webhooks": "draguard",
+            "manage-name": f"draguard.{NAMESPACE}.svc.cluster.local",
+            "manage-directory": "/etc/draguard/tls",
+        }
+        assert "tls-cert" not in release.options
+
+    def test_the_pair_is_kept_in_memory_and_bounded(self) -> None:
+        release = rendered("embedded")
+        assert release.volumes["tls"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "1Mi"}
+        assert release.mounts["tls"] == {"name": "tls", "mountPath": release.options["manage-directory"]}
+
+    def test_its_pods_have_the_token_and_reach_api_servers(self) -> None:
+        release = rendered("embedded")
+        assert release.pod["spec"]["automountServiceAccountToken"] is True
+        assert egress(release, "admission-webhook") == (["Ingress", "Egress"], to_api_servers({}))
+        assert len(release.all("Deployment")) == len(release.all("NetworkPolicy")) == 1
+        (variable,) = release.container["env"]
+        assert variable == {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
 
     def test_a_pod_that_waits_for_its_certificate_is_not_ended_before_it_gives_up_itself(self) -> None:
         from webhook.cluster.manager import OBTAIN_SECONDS  # noqa: PLC0415 - what manages is only needed here
 
-        probe = rendered().container["startupProbe"]
+        probe = rendered("embedded").container["startupProbe"]
         assert probe["periodSeconds"] * probe["failureThreshold"] > OBTAIN_SECONDS
-
-    def test_the_notes_say_what_happens_until_the_api_server_trusts_it(self) -> None:
-        assert "fail closed (resources, prescheduled)" in rendered().notes
-        ignoring = with_values(webhooks={name: {"failurePolicy": "Ignore"} for name in ("resources", "prescheduled")})
-        assert "fail closed" not in ignoring.notes
-        assert "caBundle" in ignoring.notes
-        assert "caBundle" not in rendered("a given Secret").notes
 
 
 class TestGiven:

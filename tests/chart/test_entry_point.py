@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
     from tests.chart.process import Running
 
+pytestmark = pytest.mark.process
+
 PAIR = certs.ephemeral([NAME])
 SECRET = {"name": "given", "caBundle": PAIR.ca.decode()}
-RELEASE = with_values(**VALUES["policies"], certificates={"source": "secret", "secret": SECRET})
+RELEASE = with_values(
+    **VALUES["policies"], certificates={"source": "secret", "secret": SECRET}, enforce={"mode": "deny"}
+)
 USER = RELEASE.pod["spec"]["securityContext"]["runAsUser"]
 
 

@@ -24,6 +24,8 @@ from tests.chart.rendering import SECRET as GIVEN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.tools
+
 SERVED = {
     "v1": ["ConfigMap", "Secret", "Service", "ServiceAccount", "ResourceQuota"],
     "apps/v1": ["Deployment"],
@@ -226,7 +228,14 @@ class TestInstalling:
     def test_one_command_installs_everything_for_the_cluster_s_release(self, cluster: Cluster) -> None:
         cluster.install()
         kinds = sorted(each["kind"] for each in cluster.objects.values())
-        assert kinds == sorted(kind for served in SERVED.values() for kind in served if kind != "ConfigMap")
+        assert kinds == sorted(
+            [kind for served in SERVED.values() for kind in served if kind != "ConfigMap"]
+            + ["Deployment", "NetworkPolicy", "ServiceAccount"]  # of the webhook and of the certificate manager
+        )
+        assert "--kubernetes-version-file=/etc/draguard/tls/kubernetes.version" in cluster.arguments()
+
+    def test_without_a_manager_of_its_own_it_is_the_release_that_helm_sees(self, cluster: Cluster) -> None:
+        cluster.install(certificates={"manager": "embedded"})
         assert "--kubernetes-version=1.34" in cluster.arguments()
 
     def test_an_upgrade_keeps_what_draguard_has_written_and_takes_new_values(self, cluster: Cluster) -> None:

@@ -11,6 +11,8 @@ import yaml
 from charts.render import CHART
 from tests.chart.rendering import VALUES, rendered
 
+pytestmark = pytest.mark.tools
+
 PORTED = [name for name, values in VALUES.items() if values.get("monitoring", {}).get("enabled", True)]
 PROBES = {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
 KINDS = {"ServiceMonitor", "PrometheusRule"}
@@ -44,7 +46,7 @@ class TestPort:
         assert len(set(ports.values())) == len(ports)
 
     def test_who_may_read_metrics_can_be_said(self) -> None:
-        reviews, metrics = rendered("monitored").one("NetworkPolicy")["spec"]["ingress"]
+        reviews, metrics = rendered("monitored").network_policy()["spec"]["ingress"]
         assert "from" not in reviews
         assert metrics["from"] == VALUES["monitored"]["networkPolicy"]["monitoringFrom"]
         assert metrics["ports"] == [{"port": 9090, "protocol": "TCP"}]

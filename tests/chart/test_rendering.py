@@ -25,6 +25,8 @@ from webhook.cli.release import feature_gates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.tools
+
 RELEASES = ("1.28", f"1.{NEWEST}")
 
 
@@ -103,13 +105,12 @@ class TestManifests:
 
     def test_selectors_match_the_pods(self, values: str) -> None:
         release = rendered(values)
-        labels = labels_of(release.pod)
+        pods = [labels_of(each["spec"]["template"]) for each in release.all("Deployment")]
         found = [selector for manifest in release.manifests for selector in selectors(manifest)]
-        assert release.one("Service")["spec"]["selector"].items() <= labels.items()
+        assert release.one("Service")["spec"]["selector"].items() <= labels_of(release.pod).items()
         assert found
         for selector in found:
-            assert selector
-            assert selector.items() <= labels.items()
+            assert sum(selector.items() <= labels.items() for labels in pods) == 1
 
     def test_the_plain_manifests_are_the_same_behind_their_namespace(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -165,7 +166,8 @@ class TestServing:
         ],
     )
     def test_rules_are_those_of_the_cluster_s_release(self, cluster: str, stated: str, option: str | None) -> None:
-        assert with_values(cluster, kubernetesVersion=stated).options.get("kubernetes-version") == option
+        release = with_values(cluster, kubernetesVersion=stated, certificates={"manager": "embedded"})
+        assert release.options.get("kubernetes-version") == option
 
     def test_the_notes_tell_of_a_cluster_that_is_too_new(self) -> None:
         assert "WARNING: this cluster" in with_values(f"1.{NEWEST + 1}").notes
@@ -173,7 +175,8 @@ class TestServing:
 
     def test_the_notes_tell_if_nothing_is_refused(self) -> None:
         assert "It refuses nothing (enforce.mode=audit)" in rendered("modes").notes
-        assert "It refuses nothing" not in rendered().notes
+        assert "It refuses nothing (enforce.mode=warn)" in rendered().notes
+        assert "It refuses nothing" not in rendered("denying").notes
 
     def test_values_become_options(self) -> None:
         options = rendered("everything differs").options
@@ -187,7 +190,7 @@ class TestServing:
             "log-format": "json",
             "log-level": "info",
             "feature-gates": "AllBeta=false,DRAListTypeAttributes=true",
-            "enforce": "deny",
+            "enforce": "warn",
             "select-node-by": "name",
             "pods": "all",
             "body-limit": "3145728",
@@ -206,9 +209,20 @@ class TestServing:
             exempt_groups=["system:nodes"],
         )
 
-    def test_nothing_is_milder_by_default_than_draguard_itself(self) -> None:
+    def test_a_first_install_refuses_nothing_and_exempts_nothing(self) -> None:
         stated = enforcement(make_parser().parse_args(rendered().container["args"]))
+        assert stated == Enforcement(mode="warn", exempt_namespaces=[], exempt_users=[], exempt_groups=[])
+        stated = enforcement(make_parser().parse_args(rendered("denying").container["args"]))
         assert stated == Enforcement(exempt_namespaces=[], exempt_users=[], exempt_groups=[])
+
+    def test_the_notes_urge_to_name_the_api_servers(self) -> None:
+        assert "networkPolicy.from=" in rendered().notes
+        assert "networkPolicy.from" in rendered("little").notes
+        assert "networkPolicy.from" not in rendered("everything differs").notes
+
+    def test_the_notes_warn_of_a_token_in_the_webhook_s_pods(self) -> None:
+        assert "close to\ncluster-admin" in rendered("embedded").notes
+        assert "cluster-admin" not in rendered().notes
 
     def test_feature_gates_are_those_that_draguard_takes(self) -> None:
         release = rendered("everything differs")
@@ -222,7 +236,7 @@ class TestServing:
         served = {port["name"]: port for port in release.one("Service")["spec"]["ports"]}
         assert {name: port["targetPort"] for name, port in served.items()} == {name: name for name in ports}
         assert str(ports["https"]) == release.options["port"]
-        for policy in release.all("NetworkPolicy"):
+        for policy in [release.network_policy()] if release.all("NetworkPolicy") else []:
             admitted = [each["port"] for rule in policy["spec"]["ingress"] for each in rule["ports"]]
             assert admitted == list(ports.values())
         for each in release.webhooks.values():
@@ -260,7 +274,13 @@ class TestPods:
             "capabilities": {"drop": ["ALL"]},
         }
         assert pod.get("hostNetwork", False) == VALUES[values].get("hostNetwork", False)
-        assert {key for volume in pod["volumes"] for key in volume} <= {"name", "secret", "configMap", "emptyDir"}
+        assert {key for volume in pod["volumes"] for key in volume} <= {
+            "name",
+            "secret",
+            "configMap",
+            "emptyDir",
+            "projected",
+        }
 
     def test_who_a_pod_runs_as_can_be_left_to_the_cluster(self) -> None:
         left = with_values(podSecurityContext=dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup")))
@@ -272,7 +292,8 @@ class TestPods:
     def test_the_service_account_exists_or_is_the_namespace_s(self, values: str) -> None:
         release = rendered(values)
         names = {each["metadata"]["name"] for each in release.all("ServiceAccount")}
-        assert {release.pod["spec"]["serviceAccountName"]} == (names or {"default"})
+        own = {each["spec"]["template"]["spec"]["serviceAccountName"] for each in release.all("Deployment")}
+        assert own - {"mine"} == (names or {"default"})
 
     def test_resources_are_bounded_but_the_processor_s_time(self, values: str) -> None:
         assert rendered(values).container["resources"].keys() == {"requests", "limits"}
@@ -389,7 +410,7 @@ class TestSwitches:
             ({"networkPolicy": {"apiServer": {"ports": []}}}, "/networkPolicy/apiServer/ports"),
             ({"webhooks": {"exemptNamespaceLabel": "a/b/c"}}, "/webhooks/exemptNamespaceLabel"),
             ({"certificates": {"source": "generated"}}, "'self-managed', 'cert-manager', 'secret'"),
-            ({"serviceAccount": {"create": False}}, "serviceAccount.name: "),
+            ({"serviceAccount": {"create": False}, "certificates": {"manager": "embedded"}}, "serviceAccount.name: "),
             ({"webhooks": {"pods": {"failurePolicy": "fail"}}}, "/webhooks/pods/failurePolicy"),
             ({"webhooks": {"timeoutSeconds": 31}}, "/webhooks/timeoutSeconds"),
             ({"certificates": {"secret": {"caBundle": "bWlpYg=="}}}, "/certificates/secret/caBundle"),

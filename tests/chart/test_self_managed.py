@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import os
 import signal
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +14,8 @@ import pytest
 from tests import apiserver
 from tests.chart import process
 from tests.chart.rendering import Manifest, rendered
+from tests.command import SCRIPT
+from tests.serving import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +23,10 @@ if TYPE_CHECKING:
     from tests.apiserver import ApiServer
     from tests.chart.process import Running
 
+pytestmark = pytest.mark.process
+
 RELEASE = rendered()
+EMBEDDED = rendered("embedded")
 KINDS = ("Secret", "Lease", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 
 
@@ -42,23 +50,54 @@ def api() -> Iterator[ApiServer]:
         yield server
 
 
-@pytest.fixture
-def draguard(api: ApiServer) -> Iterator[Running]:
-    """Run the entry point until it listens, in a pod with the service account's token and an empty volume in memory."""
+def environment(api: ApiServer, pod: str) -> dict[str, str]:
     host, _, port = api.address.rpartition(":")
-    environment = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "POD_NAME": "draguard-1"}
+    return {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "POD_NAME": pod}
+
+
+@pytest.fixture
+def embedded(api: ApiServer) -> Iterator[Running]:
+    """Run the entry point until it listens, in a pod with the service account's token and an empty volume in memory."""
     with process.open_directory() as directory:
         volume = directory / "tls"
         volume.mkdir()
         volume.chmod(0o1777)
         with process.running(
-            RELEASE,
+            EMBEDDED,
             directory,
             f"--manage-account={api.account}",
             authorities=lambda: {base64.b64decode(bundle).decode() for bundle in bundles(api)},
             in_memory=volume,
-            environment=environment,
+            environment=environment(api, "draguard-1"),
         ) as started:
+            yield started
+
+
+@pytest.fixture
+def manager(api: ApiServer) -> Iterator[subprocess.Popen[str]]:
+    """Run the certificate manager until the Secret and every webhook have what it makes."""
+    (container,) = RELEASE.manager["spec"]["containers"]
+    command = [str(SCRIPT), *container["args"], f"--account={api.account}"]
+    variables = {"PATH": os.defpath, **environment(api, "manager-1")}
+    with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as started:
+        try:
+            assert eventually(lambda: all(bundles(api)))
+            yield started
+        finally:
+            started.kill()
+
+
+@pytest.fixture
+def webhook(api: ApiServer, manager: subprocess.Popen[str]) -> Iterator[Running]:
+    """Run the entry point in a pod with the Secret as kubelet mounts it, without token and API server."""
+    assert manager.poll() is None
+    data = {name: base64.b64decode(text) for name, text in api.objects[PATHS["Secret"]]["data"].items()}
+    sources = [source["secret"] for source in RELEASE.volumes["tls"]["projected"]["sources"]]
+    files = {item["path"]: data[item["key"]] for source in sources for item in source["items"]}
+    with process.open_directory() as directory:
+        process.mount(RELEASE, directory / "tls", files, RELEASE.volumes["tls"]["projected"]["defaultMode"])
+        authorities = {base64.b64decode(bundle).decode() for bundle in bundles(api)}
+        with process.running(RELEASE, directory, authorities=lambda: authorities) as started:
             yield started
 
 
@@ -66,18 +105,53 @@ def bundles(api: ApiServer) -> list[str]:
     """Return what the API server trusts for each webhook."""
     webhooks = [webhook for stored in api.objects.values() for webhook in stored.get("webhooks", ())]
     assert {webhook["name"].partition(".")[0] for webhook in webhooks} == RELEASE.webhooks.keys()
-    return [webhook["clientConfig"]["caBundle"] for webhook in webhooks]
+    return [webhook["clientConfig"].get("caBundle", "") for webhook in webhooks]
 
 
-def test_every_webhook_trusts_what_is_served_under_the_service_s_name(api: ApiServer, draguard: Running) -> None:
-    assert draguard.request("GET", "/readyz") == (200, b"ok\n")
-    assert draguard.probe("/readyz") == (200, b"ok\n")
+def test_every_webhook_trusts_what_is_served_under_the_service_s_name(api: ApiServer, webhook: Running) -> None:
+    assert webhook.request("GET", "/readyz") == (200, b"ok\n")
+    assert set(bundles(api)) == {api.objects[PATHS["Secret"]]["data"]["ca.crt"]}
+    assert api.objects[PATHS["Lease"]]["spec"]["holderIdentity"].startswith("manager-1")
+
+
+def test_the_webhook_judges_by_the_cluster_s_release(webhook: Running) -> None:
+    _, metrics = webhook.probe("/metrics")
+    assert b'kubernetes="v1.34.1-gke.7"' in metrics
+
+
+def test_the_manager_ends_when_told_and_needs_no_more_than_the_roles(
+    api: ApiServer, manager: subprocess.Popen[str]
+) -> None:
+    resident = Path(f"/proc/{manager.pid}/status").read_text(encoding="ascii")
+    (kibibytes,) = (int(line.split()[1]) for line in resident.splitlines() if line.startswith("VmRSS"))
+    assert kibibytes < 48 * 1024, "more than the chart requests"
+    assert not listening(manager.pid)
+    manager.terminate()
+    assert manager.wait(30) == 0
+    assert api.refused == []
+    wanted = {(verb, where) for verb in ("get", "patch") for where in PATHS.values()}
+    assert set(api.requests) == {*wanted, ("get", "/version")}
+    assert not api.objects[PATHS["Lease"]]["spec"].get("holderIdentity")
+
+
+def listening(pid: int) -> list[str]:
+    """Return the addresses on which a process listens."""
+    links = (str(descriptor.readlink()) for descriptor in Path(f"/proc/{pid}/fd").iterdir() if descriptor.is_symlink())
+    own = {link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:[")}
+    tables = (Path(f"/proc/{pid}/net/{name}").read_text(encoding="ascii").splitlines()[1:] for name in ("tcp", "tcp6"))
+    rows = [line.split() for table in tables for line in table]
+    return [row[1] for row in rows if row[3] == "0A" and row[9] in own]
+
+
+def test_embedded_every_webhook_trusts_what_is_served(api: ApiServer, embedded: Running) -> None:
+    assert embedded.request("GET", "/readyz") == (200, b"ok\n")
+    assert embedded.probe("/readyz") == (200, b"ok\n")
     assert set(bundles(api)) == {api.objects[PATHS["Secret"]]["data"]["ca.crt"]}
     assert api.objects[PATHS["Lease"]]["spec"]["holderIdentity"].startswith("draguard-1")
 
 
-def test_the_roles_grant_what_is_needed_and_nothing_else(api: ApiServer, draguard: Running) -> None:
-    draguard.process.send_signal(signal.SIGINT)
-    assert draguard.process.wait(RELEASE.pod["spec"]["terminationGracePeriodSeconds"]) == 0
+def test_embedded_the_roles_grant_what_is_needed_and_nothing_else(api: ApiServer, embedded: Running) -> None:
+    embedded.process.send_signal(signal.SIGINT)
+    assert embedded.process.wait(EMBEDDED.pod["spec"]["terminationGracePeriodSeconds"]) == 0
     assert api.refused == []
     assert set(api.requests) == {(verb, where) for verb in ("get", "patch") for where in PATHS.values()}

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from webhook.policy.load import PolicySet
     from webhook.policy.request import Request
 
+pytestmark = pytest.mark.tools
+
 GROUP = "resource.k8s.io"
 KUBELET = {"username": "system:node:a", "groups": ["system:nodes", "system:authenticated"]}
 NOBODY: dict[str, Any] = {"username": "a"}  # the API server leaves an empty list of groups out
@@ -161,9 +163,12 @@ class TestRules:
             assert webhook["admissionReviewVersions"] == ["v1"]
             assert webhook["timeoutSeconds"] == 5
 
-    def test_what_only_draguard_ensures_fails_closed(self) -> None:
-        failing = {name for name, webhook in rendered().webhooks.items() if webhook["failurePolicy"] == "Fail"}
-        assert failing == {"resources", "prescheduled"}
+    def test_what_only_draguard_ensures_fails_closed_once_anything_is_refused(self) -> None:
+        for values, closed in (("defaults", set()), ("modes", set()), ("denying", {"resources", "prescheduled"})):
+            webhooks = rendered(values).webhooks
+            assert {name for name, webhook in webhooks.items() if webhook["failurePolicy"] == "Fail"} == closed
+        stated = with_values(webhooks={"pods": {"failurePolicy": "Fail"}}).webhooks
+        assert [name for name, webhook in stated.items() if webhook["failurePolicy"] == "Fail"] == ["pods"]
         assert rendered().webhooks["prescheduled"]["reinvocationPolicy"] == "IfNeeded"
 
     def test_conditions_of_one_s_own_come_on_top(self) -> None:
@@ -307,9 +312,9 @@ class TestReach:
         assert ask(mine) == ({"pods", "prescheduled"} if reaches else set())
 
     @pytest.mark.parametrize("labels", [{"draguard.github.io/exempt": value} for value in ("", "true", "no")])
-    def test_nor_do_namespaces_with_the_label_that_exempts(self, labels: dict[str, str]) -> None:
+    def test_nor_do_namespaces_with_a_label_that_exempts_if_one_is_named(self, labels: dict[str, str]) -> None:
         labels = {"kubernetes.io/metadata.name": "default", **labels}
-        for values, is_exempt in (("defaults", True), ("everything differs", False)):
+        for values, is_exempt in (("denying", True), ("defaults", False), ("everything differs", False)):
             webhook = rendered(values).webhooks["pods"]
             (hook,) = as_policies({"pods": webhook | {"matchConditions": []}}, NEWEST).validating
             request = request_of(pod(**CLAIMS), kinds=Kinds(NEWEST))

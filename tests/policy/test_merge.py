@@ -177,7 +177,7 @@ def test_claims_are_known_in_each_version() -> None:
 
 def test_every_type_that_is_named_is_there() -> None:
     served = {(version, kind) for version, each in VERSIONS.items() for kind in each.kinds}
-    for api_version, kind in served | {(version, each.__name__) for version in KINDS for each in KINDS[version]}:
+    for api_version, kind in served | {("v1", kind) for kind in KINDS}:
         _walk(schema_of(api_version, kind), set())
     assert schema_of("v1", "Nothing") is None
 

@@ -333,7 +333,12 @@ SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"
     [
         (TEMPLATED, "/spec/replicas", "2", ""),
         (TEMPLATED, "/spec/replicas", "2.0", ""),
-        (TEMPLATED, "/spec/replicas", "2.5", "number into Go struct field DeploymentSpec.spec.replicas of type int32"),
+        (
+            TEMPLATED,
+            "/spec/replicas",
+            "2.5",
+            "number 2.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
         (TEMPLATED, "/spec/replicas", "true", "bool into Go struct field DeploymentSpec.spec.replicas of type int32"),
         (TEMPLATED, "/spec/paused", "'a'", "string into Go struct field DeploymentSpec.spec.paused of type bool"),
         (

@@ -6,6 +6,7 @@ import copy
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from webhook.policy.offline import judge
 from webhook.policy.patch import PatchError, apply_patch
 from webhook.policy.request import request_of, request_of_review
 from webhook.policy.testing import SuiteError, run_suite
+
+pytestmark = pytest.mark.slow
 
 ensure_recursion()  # Hypothesis wants no test to change it
 

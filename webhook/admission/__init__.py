@@ -57,12 +57,15 @@ class Answer(NamedTuple):
 
 
 def answer(body: bytes, call: Call, options: Options) -> Answer:
-    """Answer the body of an HTTP request; never raises.
+    """Answer the body of an HTTP request.
 
     Args:
         body: An AdmissionReview as JSON.
         call: How the webhook was called.
         options: How to answer.
+
+    Raises:
+        BudgetExceededError: It takes much work, and the call is inline; nothing else is ever raised.
     """
     record = Record(call.endpoint)
     try:

@@ -12,7 +12,7 @@ from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
 from webhook.admission.requests import part
 from webhook.admission.responses import annotations_of, denied, noted, patch, refusal, refused, with_remarks
 from webhook.api.judgement import judge
-from webhook.budget import BudgetExceededError, DeadlineExceededError
+from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.problem import ERROR, Problem
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Options:
 
 
 def decide(request: Mapping[str, Any], call: Call, options: Options, record: Record) -> Response:
-    """Decide about a request; never raises.
+    """Decide about a request.
 
     Turns whatever goes wrong into the decision that the failure policy asks for: the one place that does.
 
@@ -63,6 +63,9 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
         call: How the webhook was called; after its deadline the failure policy decides at once.
         options: How to answer.
         record: Takes note of what is decided, and why.
+
+    Raises:
+        BudgetExceededError: It takes much work, and the call is inline; nothing else is ever raised.
     """
     try:
         if options.enforcement.exempts(request):
@@ -70,7 +73,8 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
             return {"allowed": True}
         if call.is_late:
             raise TimeoutError  # noqa: TRY301 - as whatever else goes wrong
-        response = _ENDPOINTS[call.endpoint](_Case(request, options, call.deadline, record))
+        with limited(Budget(INLINE if call.is_inline else REVIEW, call.deadline)):
+            response = _ENDPOINTS[call.endpoint](_Case(request, options, call.deadline, record))
     except Exception as error:  # noqa: BLE001 - whatever it is, the API server waits for a decision
         return _failed(error, request, call, options, record)
     record.decision = ALLOWED if response["allowed"] else DENIED
@@ -82,6 +86,8 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
 
 
 def _failed(error: Exception, request: Mapping[str, Any], call: Call, options: Options, record: Record) -> Response:
+    if call.is_inline and isinstance(error, BudgetExceededError):
+        raise error
     uid = request["uid"]
     message = f"draguard could not answer; its log says why, under {uid}"
     for sort, reason in {

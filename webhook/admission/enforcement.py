@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from webhook.admission.requests import kind_of, user_of
+from webhook.api.templates import template_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,20 +23,6 @@ AUDIT: Final = "audit"
 """The request is admitted, and the finding noted in the API server's audit log."""
 MODES: Final[tuple[Mode, ...]] = (DENY, WARN, AUDIT)
 """From the strictest to the mildest."""
-
-WORKLOADS: Final = frozenset(
-    {
-        ("Deployment", "apps"),
-        ("StatefulSet", "apps"),
-        ("DaemonSet", "apps"),
-        ("ReplicaSet", "apps"),
-        ("ReplicationController", ""),
-        ("Job", "batch"),
-        ("CronJob", "batch"),
-        ("PodTemplate", ""),
-    }
-)
-"""Kind and group of what makes pods."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +50,8 @@ class Enforcement:
 
     def of_rules(self, request: Mapping[str, Any], obj: Any) -> Mode:
         """Return what the findings of rules lead to in an object, those aside that have a mode of their own."""
-        if kind_of(request, obj)[:2] not in WORKLOADS:
+        kind, group, _ = kind_of(request, obj)
+        if not template_of(group, kind):  # a pod is its own template
             return self.mode
         return self.workloads or milder(self.mode, WARN)
 

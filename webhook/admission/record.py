@@ -31,11 +31,13 @@ class Call(NamedTuple):
         endpoint: Whether the API server asks a validating or a mutating webhook.
         fail_open: Whether a request is admitted when answering it fails; None for what the options say.
         deadline: When the answer must be there, in seconds of ``time.monotonic()``; None if nobody waits.
+        is_inline: Whether others wait meanwhile, so that what takes much work is not done, but told as such.
     """
 
     endpoint: Endpoint
     fail_open: bool | None = None
     deadline: float | None = None
+    is_inline: bool = False
 
     @property
     def is_late(self) -> bool:

@@ -8,6 +8,7 @@ import msgspec
 
 from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
+from webhook.allocation.explain import Funnel
 from webhook.allocation.features import NEWEST, Features, implementation
 from webhook.allocation.outcome import UnsupportedSelectorError, allocation, node_selector
 from webhook.allocation.search import GivenUpError, Search, fault, raise_unless_bool
@@ -16,8 +17,9 @@ from webhook.allocation.usage import Usage, available, full_name
 from webhook.allocation.view import NodeView
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
+    from webhook.allocation.pools import Pool
     from webhook.allocation.search import Found
     from webhook.allocation.usage import Available
 
@@ -33,8 +35,13 @@ _DEMANDS: Final = 64
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class _Plan(NamedTuple):
-    """How a search went, in places: it holds for all nodes with the same key."""
+class Plan(NamedTuple):
+    """How a search went, in places: it holds for all nodes with the same key.
+
+    Args:
+        found: What it came to; None if there was none.
+        complaint: The error that it ended with.
+    """
 
     found: Found | None
     complaint: Complaint | None = None
@@ -79,13 +86,13 @@ class Result:
 
     @property
     def steps(self) -> int:
-        """How many steps upstream's search takes."""
-        return self._found.steps
+        """How many steps upstream's search takes; counted when asked for."""
+        return self._attempt.counted(self._view, self._found).steps
 
     @property
     def timed_out(self) -> bool:
         """Whether upstream would search longer than ten seconds, and give the pod up."""
-        return _takes_too_long(self._found)
+        return _takes_too_long(self._attempt.counted(self._view, self._found))
 
     @property
     def depends_on_order(self) -> bool:
@@ -139,13 +146,13 @@ class Failure:
 
     @property
     def steps(self) -> int:
-        """How many steps upstream's search takes; 0 if it ends before."""
-        return 0 if self._found is None else self._found.steps
+        """How many steps upstream's search takes, counted when asked for; 0 if it ends before."""
+        return 0 if self._found is None else self._attempt.counted(self._view, self._found).steps
 
     @property
     def timed_out(self) -> bool:
         """Whether upstream would search longer than ten seconds, and give the pod up."""
-        return self._found is not None and _takes_too_long(self._found)
+        return self._found is not None and _takes_too_long(self._attempt.counted(self._view, self._found))
 
     @property
     def depends_on_order(self) -> bool:
@@ -199,10 +206,15 @@ class Allocator:
         self._catalog = Catalog(slices, taint_rules)
         self._selectors = Selectors(release, features, with_lists=with_lists)
         self._usage = Usage(with_shares=features.ConsumableCapacity)
-        self._views: dict[str, NodeView] = {}
-        self._demands: dict[bytes, tuple[Demand, dict[Hashable, _Plan]]] = {}
+        self._demands: dict[bytes, tuple[Demand, dict[Hashable, Plan]]] = {}
         for claim in allocated:
             self._usage.add(claim)
+        self._views: dict[str, NodeView] = {}
+        self._is_local = not self._catalog.shared
+        """Whether no slice serves more than one node, so that labels do not matter."""
+        if self._is_local:
+            for name in self._catalog.by_node:
+                self._views[name] = NodeView(name, None, self._catalog, self._usage, self._variant)
 
     @property
     def implementation(self) -> str:
@@ -269,15 +281,17 @@ class Allocator:
         metadata = node["metadata"]
         name, labels = metadata["name"], metadata.get("labels")
         view = self._views.get(name)
-        if view is None or view.labels != labels:
+        if view is None or not (self._is_local or view.labels == labels):
             view = self._views[name] = NodeView(name, labels, self._catalog, self._usage, self._variant)
         return view
 
-    def search(self, demand: Demand, view: NodeView, counters: dict[str, Available]) -> _Plan:
-        """Look for devices on a node."""
-        every: dict[Ask, list[int]] = {}
-        if view.error:
-            return _Plan(None, Complaint(None, view.error))
+    def left(self, view: NodeView, counters: dict[str, Available]) -> Callable[[int], Available]:
+        """Return what tells how much is left of the counters of a node's pools, by their places.
+
+        Args:
+            view: The node.
+            counters: What was found so far, by the pools' names: as upstream has it, whatever their driver.
+        """
 
         def left(pool: int) -> Available:
             name = view.pools[pool].name
@@ -285,18 +299,33 @@ class Allocator:
                 counters[name] = available(view.pools[pool], view.pool_usage(pool))
             return counters[name]
 
-        found = None
+        return left
+
+    def search(self, demand: Demand, view: NodeView, counters: dict[str, Available], *, counts: bool = False) -> Plan:
+        """Look for devices on a node.
+
+        Args:
+            demand: What is asked for.
+            view: The node.
+            counters: What is left of counters, by the pools' names.
+            counts: Whether upstream's steps are counted, which takes longer.
+        """
+        if view.error:
+            return Plan(None, Complaint(None, view.error))
+        every: dict[Ask, list[int]] = {}
+        search = Search(demand, view, every, self.left(view, counters), counts=counts)
         try:
             self._check(demand, view, every)
-            found = Search(demand, view, every, left).run()
-            if found.picks is None and view.invalid:
-                return _Plan(found, Complaint(None, "invalid resource pools were encountered", is_of_node=True))
+            found = search.run()
             self._check_selectors(found, view)
         except Stop as stop:
-            return _Plan(found, stop.complaint)
+            return Plan(search.so_far(), stop.complaint)
         except GivenUpError:
-            return _Plan(None, Complaint(None, "node ", "node", after=": timed out trying to allocate devices"))
-        return _Plan(found)
+            after = ": timed out trying to allocate devices"
+            return Plan(search.so_far(), Complaint(None, "node ", "node", after=after))
+        if found.picks is None and view.invalid:
+            return Plan(found, Complaint(None, "invalid resource pools were encountered", is_of_node=True))
+        return Plan(found)
 
     def _check(self, demand: Demand, view: NodeView, every: dict[Ask, list[int]]) -> None:
         """Do what comes before the search.
@@ -393,14 +422,13 @@ class Attempt:
         plans: How searches for it went.
     """
 
-    __slots__ = ("_allocator", "_counters", "_plans", "demand", "names")
+    __slots__ = ("_allocator", "_counted", "_counters", "_plans", "demand", "names")
 
-    def __init__(
-        self, allocator: Allocator, names: Sequence[str], demand: Demand, plans: dict[Hashable, _Plan]
-    ) -> None:
+    def __init__(self, allocator: Allocator, names: Sequence[str], demand: Demand, plans: dict[Hashable, Plan]) -> None:
         self._allocator = allocator
         self._plans = plans
         self._counters: dict[str, Available] = {}
+        self._counted: dict[int, tuple[Found, Found]] = {}
         self.names = names
         self.demand = demand
 
@@ -425,3 +453,40 @@ class Attempt:
         if found is not None and found.picks is not None and plan.complaint is None:
             return Result(self, view, found)
         return Failure(self, view, found, plan.complaint)
+
+    def counted(self, view: NodeView, found: Found) -> Found:
+        """Return what a search came to, with the steps that upstream takes."""
+        if not found.is_cut:
+            return found
+        known = self._counted.get(id(found))
+        if known is None:
+            plan = self._allocator.search(self.demand, view, {}, counts=True)
+            known = self._counted[id(found)] = found, plan.found or found
+        return known[1]
+
+    def explain(self, node: Json) -> list[Funnel]:
+        """Return how many of a node's devices are left for each request, stage by stage.
+
+        Args:
+            node: The Node.
+
+        Returns:
+            One for each request, and for each alternative of ``firstAvailable``; none if the claims are in error.
+        """
+        view = self._allocator.view(node)
+        view.key()
+        left = self._allocator.left(view, self._counters)
+        return [
+            Funnel(self, ask, view, left)
+            for request in self.demand.order
+            if request is not None
+            for ask in request.asks
+        ]
+
+    def pools(self, node: Json) -> list[Pool]:
+        """Return the pools with devices for a node, in the order in which they are tried.
+
+        Args:
+            node: The Node.
+        """
+        return self._allocator.view(node).pools

@@ -7,6 +7,7 @@ counters) is its content, which equal devices share. Selectors are evaluated onc
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import count
 from sys import intern
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from webhook.formats import decode_quantity
+from webhook.formats import decode_quantity, parse_quantity, whole_quantity
+from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +31,7 @@ Counters = dict[tuple[str, str], int]
 """An amount by counter set and counter."""
 
 _NANO: Final = -9
+_KIBI: Final = 1024
 _DIGITS: Final = 400
 _MOST: Final = int("1" + "0" * (_DIGITS - _NANO))
 _encode: Final = msgspec.json.Encoder().encode
@@ -48,6 +51,15 @@ def decode_amount(value: object) -> int:
         ValueError: There is none.
     """
     return amount(decode_quantity(value))
+
+
+def quantity_text(nanos: int) -> str:
+    """Write an amount in nanos as a quantity, with a binary suffix where one fits."""
+    whole, rest = divmod(nanos, 10**-_NANO)
+    if rest:
+        return str(parse_quantity(f"{nanos}n"))
+    notation = BINARY_SI if whole % _KIBI == 0 else DECIMAL_SI
+    return str(replace(whole_quantity(whole), notation=notation))
 
 
 class Content:

@@ -57,10 +57,10 @@ class Memories:
         "_demand",
         "_has_admins",
         "_known",
-        "_leaves_traces",
         "_numbers",
         "_state",
         "_view",
+        "leaves_traces",
     )
 
     def __init__(self, demand: Demand, view: NodeView, state: State) -> None:
@@ -68,7 +68,7 @@ class Memories:
         self._view = view
         self._state = state
         self._known: dict[Hashable, Memory] = {}
-        self._leaves_traces = _leaves_traces(demand, view)
+        self.leaves_traces = _leaves_traces(demand, view)
         self._has_admins = any(ask.is_admin for ask in _asks(demand, 0))
         self._classes: dict[int, list[int | None]] = {}
         self._numbers: dict[Hashable, int] = {}
@@ -76,13 +76,13 @@ class Memories:
     def recall(self, key: Hashable) -> Memory | None:
         """Return what became of a state, None if it was not come to yet; what it left behind is made so again."""
         memory = self._known.get(key)
-        if memory is not None and self._leaves_traces:
+        if memory is not None and self.leaves_traces:
             self._state.restore(memory.after)
         return memory
 
     def note(self, key: Hashable, code: int, steps: int, visits: int) -> None:
         """Note how the search ended from a state."""
-        self._known[key] = Memory(code, steps, visits, self._state.save() if self._leaves_traces else None)
+        self._known[key] = Memory(code, steps, visits, self._state.save() if self.leaves_traces else None)
 
     def key(self, place: Place, claim: int) -> Hashable:
         """Return what a state is known by.
@@ -93,7 +93,7 @@ class Memories:
         """
         state = self._state
         picks = state.picks
-        if self._leaves_traces:
+        if self.leaves_traces:
             used = tuple(sorted((number, pick.device) for number, each in enumerate(picks) for pick in each))
             return place, used, state.save()
         now, later = self._classes_at(place.position), self._classes_at(place.position + 1)

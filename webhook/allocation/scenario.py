@@ -40,7 +40,6 @@ def outcome(scenario: Mapping[str, Any]) -> Json:
                 entry["error"], entry["errorScope"] = answer.error, answer.scope
             if answer.depends_on_order:
                 entry["dependsOnOrder"] = True
-            entry["steps"] = answer.steps
             nodes.append(entry)
     except (KeyError, TypeError, AttributeError) as error:
         detail = f"no {error}" if isinstance(error, KeyError) else str(error)

@@ -3,12 +3,14 @@
 Does what upstream's ``allocateOne`` and ``allocateDevice`` do, in the same order and with the same side effects, so
 that the same solution is found. What upstream tries again and again is remembered instead: a state from which nothing
 was found is not searched twice, and states that differ only in which of several equal devices are used are one state.
+After the first dead end, what cannot succeed is cut (``bounds``), unless upstream's steps are to be counted.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webhook.allocation.bounds import Bounds, can_be_cut
 from webhook.allocation.demand import LIMIT, Complaint, Stop
 from webhook.allocation.memory import Memories, Place
 from webhook.allocation.state import Pick, State
@@ -42,14 +44,16 @@ class Found(NamedTuple):
     Args:
         picks: The devices by claim; None if nothing fits.
         chosen: The alternatives chosen, by the position of their request among all.
-        steps: How many calls of ``allocateOne`` upstream needs.
-        visits: How many devices it looks at.
+        steps: How many calls of ``allocateOne`` upstream needs; at least, if something was cut.
+        visits: How many devices it looks at, likewise.
+        is_cut: Whether something was cut.
     """
 
     picks: tuple[tuple[Pick, ...], ...] | None
     chosen: Mapping[int, int]
     steps: int
     visits: int
+    is_cut: bool
 
 
 class _Scan:
@@ -67,6 +71,11 @@ class _Scan:
         self.key: Hashable = None
         self.steps = 0
         self.visits = 0
+
+    @property
+    def at(self) -> Place:
+        """Where the search is."""
+        return Place(self.position, self.place, self.index, self.next)
 
 
 class _Alternatives:
@@ -98,10 +107,13 @@ class Search:
         view: The node.
         every: The devices of each request for all devices, by place.
         available: Returns what is left of the counters of a pool, by its place.
+        counts: Whether upstream's steps are counted, so that nothing is cut.
     """
 
     __slots__ = (
         "_ascending",
+        "_bounds",
+        "_can_cut",
         "_demand",
         "_every",
         "_memories",
@@ -109,6 +121,7 @@ class Search:
         "_stack",
         "_state",
         "_view",
+        "is_cut",
         "steps",
         "visits",
     )
@@ -119,6 +132,8 @@ class Search:
         view: NodeView,
         every: Mapping[Ask, Sequence[int]],
         available: Callable[[int], Available],
+        *,
+        counts: bool = False,
     ) -> None:
         self._demand = demand
         self._view = view
@@ -128,6 +143,9 @@ class Search:
         self._memories = Memories(demand, view, self._state)
         self._stack: list[_Frame] = []
         self._own_visits = 0
+        self._bounds: Bounds | None = None
+        self._can_cut = not counts and not self._memories.leaves_traces
+        self.is_cut = False
         self.steps = 0
         self.visits = 0
 
@@ -150,9 +168,15 @@ class Search:
                 # Too many devices for the next claim: with fewer for this one it may work.
                 stack.pop()
                 code = FAILED
-        picks = tuple(map(tuple, self._state.picks)) if code == DONE else None
+        if code != DONE:
+            return self.so_far()
         chosen = {frame.position: frame.place for frame in stack if isinstance(frame, _Alternatives)}
-        return Found(picks, chosen, self.steps, self.visits)
+        picks = tuple(map(tuple, self._state.picks))
+        return Found(picks, chosen, self.steps, self.visits, self.is_cut)
+
+    def so_far(self) -> Found:
+        """Return that nothing was found so far."""
+        return Found(None, {}, self.steps, self.visits, self.is_cut)
 
     def _enter(self, position: int, place: int | None, index: int, start: int) -> int | None:
         """Take a step forward; None if a frame was put on the stack that goes on."""
@@ -180,12 +204,27 @@ class Search:
             if len(self._state.picks[ask.claim]) + wanted - index > LIMIT:
                 return EXCEEDED
             frame = _Scan(ask, position, place or 0, index, start)
+            if self._is_hopeless(frame):
+                return FAILED
             stack.append(frame)
             return self._recall(frame) if self.steps > _REMEMBERED_AFTER else None
 
+    def _is_hopeless(self, frame: _Scan) -> bool:
+        if self._bounds is None or not self._bounds.is_hopeless(frame.at):
+            return False
+        self.is_cut = True
+        return True
+
+    def _look_ahead(self) -> None:
+        """Begin to cut what cannot succeed."""
+        if self._bounds is None and self._can_cut:
+            self._can_cut = can_be_cut(self._demand, self._view)
+            if self._can_cut:
+                self._bounds = Bounds(self._demand, self._view, self._every, self._state)
+
     def _recall(self, frame: _Scan) -> int | None:
         """Return how the search ended when it came to an equal state before; else have it noted when it ends."""
-        key = self._memories.key(Place(frame.position, frame.place, frame.index, frame.next), frame.ask.claim)
+        key = self._memories.key(frame.at, frame.ask.claim)
         memory = self._memories.recall(key)
         if memory is None:
             frame.key, frame.steps, frame.visits = key, self.steps, self.visits
@@ -203,6 +242,9 @@ class Search:
             frame.pick = None
             if code == EXCEEDED or frame.ask.is_all:
                 return self._leave(frame, code or FAILED)
+            self._look_ahead()
+            if self._is_hopeless(frame):
+                return self._leave(frame, FAILED)
         elif code is not None:
             return self._leave(frame, code)
         ask = frame.ask

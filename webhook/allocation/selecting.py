@@ -171,6 +171,15 @@ class Chooser:
         """Tell whether a device is of the class, whatever the request wants."""
         return _all(self._of_class, content, of_class=True)
 
+    def first_false(self, content: Content) -> Fault | None:
+        """Return the first selector that does not hold, with an empty detail if it is just false; None if all hold."""
+        for of_class, selectors in ((True, self._of_class), (False, self._of_request)):
+            for place, selector in enumerate(selectors):
+                found = selector.holds(content)
+                if found is not True:
+                    return Fault(of_class, place, found or "")
+        return None
+
     def _choose(self, content: Content) -> Choice:
         if not self._binds and content.raw.get("bindingConditions"):
             return False

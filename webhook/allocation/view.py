@@ -141,6 +141,10 @@ class NodeView:
         """Return what is consumed of a device that is shared, None if nothing is."""
         return self._usages[self.pool_of[index]].capacity.get(self.devices[index].name)
 
+    def usage_of(self, index: int) -> PoolUsage:
+        """Return what is in use of a device's pool."""
+        return self._usages[self.pool_of[index]]
+
     def pool_usage(self, index: int) -> PoolUsage:
         """Return what is in use of a pool."""
         return self._usages[index]

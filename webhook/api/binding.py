@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook import formats
+from webhook.api.names import TAGGED
 from webhook.problem import duplicate, invalid
 from webhook.schema import Array, Text
 
@@ -25,6 +26,7 @@ def binding_conditions(doc: str) -> Array:
         Text(format=formats.label_key, always=True),
         doc,
         max_items=BINDING_CONDITIONS_MAX_ITEMS,
+        declared=TAGGED,
         since=34,
         gate=BINDING_GATES,
     )

@@ -8,7 +8,7 @@ from webhook import formats
 from webhook.api.binding import BINDING_GATES, CONDITION_LISTS, binding_conditions, conditions_for_binding
 from webhook.api.conditions import conditions
 from webhook.api.core import NodeSelector
-from webhook.api.names import dns_label, driver_name, pool_name
+from webhook.api.names import TAGGED, TAGGED_DRIVER_NAME, dns_label, driver_name, pool_name, pool_path
 from webhook.api.opaque import DeviceConfiguration, RawObject
 from webhook.api.taints import AllocatedToleration, tolerations
 from webhook.api.values import Quantity, Time
@@ -29,6 +29,7 @@ CONDITIONS_MAX_ITEMS = 8
 INTERFACE_NAME_MAX_BYTES = 256
 HARDWARE_ADDRESS_MAX_BYTES = 128
 IPS_MAX_ITEMS = 16
+TOLERATIONS_MAX_ITEMS = 16
 
 CHECKED_ONCE = 32
 """From Kubernetes 1.32 an allocation is validated when it is set, not with every update of the status."""
@@ -41,8 +42,8 @@ class DeviceRequestAllocationResult(Struct):
     """A device that was allocated for a request."""
 
     request = Text("The request, or `request/alternative`.")
-    driver = driver_name("The device's driver.", required=True)
-    pool = Text("The device's pool.", checked_by=pool_name, required=True)
+    driver = driver_name("The device's driver.", required=True, declared=TAGGED_DRIVER_NAME)
+    pool = Text("The device's pool.", checked_by=pool_name, required=True, declared={35: {"checked_by": pool_path}})
     device = dns_label("The device's name in its pool.", always=True)
     adminAccess = Bool("Whether it is allocated for administration.", pointer=True, since=32, gate="DRAAdminAccess")
     tolerations = tolerations("The taints that the request tolerates.", AllocatedToleration)
@@ -53,11 +54,24 @@ class DeviceRequestAllocationResult(Struct):
         format=formats.uuid,
         go="types.UID",
         pointer=True,
+        declared={35: {"formats": (formats.lower_case_uuid,)}},
         since=34,
         gate="DRAConsumableCapacity",
     )
     consumedCapacity = Map(
         Quantity(), "How much of the device is used.", key_go="QualifiedName", since=34, gate="DRAConsumableCapacity"
+    )
+
+
+class LimitedAllocationResult(DeviceRequestAllocationResult):
+    """A device that was allocated for a request, as v1beta1 has it, whose tags of 1.35 limit the tolerations."""
+
+    go_name = "DeviceRequestAllocationResult"
+
+    tolerations = tolerations(
+        "The taints that the request tolerates.",
+        AllocatedToleration,
+        declared={35: {"max_items": TOLERATIONS_MAX_ITEMS}, 37: {}},
     )
 
 
@@ -72,16 +86,25 @@ class DeviceAllocationConfiguration(DeviceConfiguration):
         go="AllocationConfigSource",
         required=True,
         one_of=("FromClaim", "FromClass"),
+        declared=TAGGED,
     )
-    requests = Array(Text(), "The requests it is for; all if empty.", max_items=32, unique="")
+    requests = Array(Text(), "The requests it is for; all if empty.", max_items=32, unique="", declared=TAGGED)
 
 
 class DeviceAllocationResult(Struct):
     """The devices that were allocated."""
 
-    results = Array(Nested(DeviceRequestAllocationResult), "One entry for each device.", max_items=RESULTS_MAX_ITEMS)
+    results = Array(
+        Nested(DeviceRequestAllocationResult),
+        "One entry for each device.",
+        max_items=RESULTS_MAX_ITEMS,
+        declared=TAGGED,
+    )
     config = Array(
-        Nested(DeviceAllocationConfiguration), "Configuration from class and claim.", max_items=CONFIG_MAX_ITEMS
+        Nested(DeviceAllocationConfiguration),
+        "Configuration from class and claim.",
+        max_items=CONFIG_MAX_ITEMS,
+        declared=TAGGED,
     )
 
 
@@ -100,9 +123,9 @@ class AllocationResult(Struct):
 class NetworkDeviceData(Struct):
     """How a network device can be reached."""
 
-    interfaceName = Text("The network interface.", max_length=INTERFACE_NAME_MAX_BYTES)
-    ips = Array(Text(), "Its addresses, with a prefix length each.", max_items=IPS_MAX_ITEMS)
-    hardwareAddress = Text("Its hardware address.", max_length=HARDWARE_ADDRESS_MAX_BYTES)
+    interfaceName = Text("The network interface.", max_length=INTERFACE_NAME_MAX_BYTES, declared=TAGGED)
+    ips = Array(Text(), "Its addresses, with a prefix length each.", max_items=IPS_MAX_ITEMS, declared=TAGGED)
+    hardwareAddress = Text("Its hardware address.", max_length=HARDWARE_ADDRESS_MAX_BYTES, declared=TAGGED)
 
 
 class AllocatedDeviceStatus(Struct):
@@ -115,6 +138,7 @@ class AllocatedDeviceStatus(Struct):
         "Which share of the device it is.",
         format=formats.uuid,
         pointer=True,
+        declared={35: {"formats": (formats.lower_case_uuid,)}},
         since=34,
         gate="DRAConsumableCapacity",
     )
@@ -138,18 +162,22 @@ class ResourceClaimConsumerReference(Struct):
 class ResourceClaimStatus(Struct):
     """Whether and for whom a claim is allocated."""
 
-    allocation = Nested(AllocationResult, "The devices, once allocated.", pointer=True, rechecked={CHECKED_ONCE: NEW})
+    allocation = Nested(
+        AllocationResult, "The devices, once allocated.", pointer=True, rechecked={CHECKED_ONCE: NEW}, declared=TAGGED
+    )
     reservedFor = Array(
         Nested(ResourceClaimConsumerReference),
         "Who may use the claim.",
         max_items=RESERVED_FOR_MAX_ITEMS,
         unique="uid",
         list_map_keys=["uid"],
+        declared=TAGGED,
     )
     devices = Array(
         Nested(AllocatedDeviceStatus),
         "What drivers say of the devices.",
         list_map_keys=["driver", "device", "pool", "shareID"],
+        declared=TAGGED,
         since=32,
         gate="DRAResourceClaimDeviceStatus",
     )
@@ -169,7 +197,10 @@ def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
 def allocation_changed(status: View, old: View) -> Iterator[Problem]:
     """An allocation may be removed, not changed."""
     if status.allocation and old.allocation and status.allocation != old.allocation:
-        yield invalid(status / "allocation", status.allocation.submitted, "field is immutable")
+        declarative = status.target.declarative
+        shown = None if declarative else status.allocation.submitted
+        detail = "field cannot be modified once set" if declarative else "field is immutable"
+        yield invalid(status / "allocation", shown, detail)
 
 
 @transition(ResourceClaimStatus, until=31)
@@ -233,6 +264,6 @@ def addresses(network: View) -> Iterator[Problem]:
             yield invalid(path, text, detail)
         # 1.32 compares what the addresses mean.
         key = canonical_cidr(text, network.release) if network.release < _CANONICAL else text
-        if key in seen and (key or network.release >= _CANONICAL):
+        if key in seen:
             yield duplicate(path, key)
         seen.add(key)

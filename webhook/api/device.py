@@ -8,8 +8,16 @@ from webhook import formats
 from webhook.api.binding import BINDING_GATES, CONDITION_LISTS, binding_conditions, conditions_for_binding
 from webhook.api.capacity import Counter, DeviceCapacity, request_policy
 from webhook.api.core import NodeSelector
-from webhook.api.names import DRIVER_NAME_MAX_BYTES, ID_MAX_BYTES, dns_label, qualified_name
+from webhook.api.names import (
+    DRIVER_NAME_MAX_BYTES,
+    ID_MAX_BYTES,
+    TAGGED,
+    TAGGED_SHORT_NAME,
+    dns_label,
+    qualified_name,
+)
 from webhook.api.taints import DeviceTaint
+from webhook.api.unions import one_member
 from webhook.api.values import Quantity
 from webhook.formats.quantities import decode_quantity
 from webhook.problem import forbidden, invalid, not_found, required
@@ -37,15 +45,18 @@ COUNTER_NAME_MAX_BYTES = 63
 ONE_VALUE = "int", "bool", "string", "version"
 LISTS = "ints", "bools", "strings", "versions"
 _LISTS = frozenset(LISTS)
+_LISTS_SINCE = 36
 
 
 def values(item: Field, doc: str) -> Array:
     """Declare an attribute that is a list."""
-    return Array(item, doc, empty="must not be empty if specified", since=36, gate="DRAListTypeAttributes")
+    return Array(item, doc, empty="must not be empty if specified", since=_LISTS_SINCE, gate="DRAListTypeAttributes")
 
 
 class DeviceAttribute(Struct):
     """A property of a device: one value, or a list of values of one kind."""
+
+    tagged = frozenset({"one-attribute-value"})
 
     int = Int("A whole number.", pointer=True)
     bool = Bool("True or false.", pointer=True)
@@ -65,7 +76,10 @@ _INVALID_WITHOUT = 35
 def one_attribute_value(attribute: View, given: Sequence[str]) -> Iterator[Problem]:
     """An attribute has a value, and only one."""
     detail = "exactly one value must be specified"
-    if given:
+    if attribute.target.declarative:
+        members = ONE_VALUE if attribute.release < _LISTS_SINCE else (*ONE_VALUE, *LISTS)
+        yield from one_member(attribute.path, members, given)
+    elif given:
         detail = detail if attribute.release >= _ANY_SEVERAL else "exactly one field must be specified"
         yield invalid(attribute.path, attribute.submitted, detail)
     elif attribute.release >= _INVALID_WITHOUT:
@@ -87,7 +101,7 @@ def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:
 class CounterSet(Struct):
     """Counters that devices of the pool share."""
 
-    name = dns_label("What devices call the set.", required=True)
+    name = dns_label("What devices call the set.", required=True, declared=TAGGED_SHORT_NAME)
     counters = Map(
         Nested(Counter),
         "How much there is of each.",
@@ -101,7 +115,7 @@ class CounterSet(Struct):
 class DeviceCounterConsumption(Struct):
     """What using a device takes from a set of counters."""
 
-    counterSet = Text("The set.", required=True)
+    counterSet = Text("The set.", required=True, declared=TAGGED_SHORT_NAME)
     counters = Map(
         Nested(Counter),
         "How much it takes of each.",
@@ -115,7 +129,9 @@ class DeviceCounterConsumption(Struct):
 @check(DeviceCounterConsumption, since=35, given=["counterSet"])
 def counter_set_name(consumption: View) -> Iterator[Problem]:
     """A set of counters is called by a DNS label."""
-    for detail in formats.dns_label(consumption.counterSet, consumption.release) if consumption.counterSet else ():
+    if not consumption.counterSet or consumption.target.declarative:
+        return
+    for detail in formats.dns_label(consumption.counterSet, consumption.release):
         yield invalid(consumption / "counterSet", consumption.counterSet, detail)
 
 
@@ -167,6 +183,7 @@ class BasicDevice(Struct):
         "What using it takes from counters that devices share.",
         max_items=CONSUMED_SETS_MAX_ITEMS,
         unique="counterSet",
+        declared=TAGGED,
         since=33,
         gate="DRAPartitionableDevices",
     )

@@ -7,6 +7,7 @@ from typing import ClassVar
 from webhook import formats
 from webhook.api.core import NodeSelector
 from webhook.api.meta import CountedMetadata, CountedObject
+from webhook.api.names import TAGGED
 from webhook.api.opaque import DeviceConfiguration
 from webhook.api.selectors import selectors
 from webhook.schema import OLDEST, STORED, Array, Nested, Struct, Text
@@ -26,6 +27,7 @@ class DeviceClassSpec(Struct):
         Nested(DeviceClassConfiguration),
         "Configuration for drivers.",
         max_items=CONFIG_MAX_ITEMS,
+        declared=TAGGED,
         rechecked={35: STORED},
     )
     suitableNodes = Nested(
@@ -39,6 +41,7 @@ class DeviceClassSpec(Struct):
     extendedResourceName = Text(
         "The extended resource by which pods can ask for devices of this class without a claim.",
         format=formats.extended_resource_name,
+        declared={35: {"formats": (formats.prefixed_resource_name,)}},
         pointer=True,
         since=34,
         gate="DRAExtendedResource",
@@ -55,6 +58,7 @@ class DeviceClass(CountedObject):
     """A kind of devices, as an administrator offers them."""
 
     namespaced = False
+    tagged_since = 35
 
     metadata = Nested(DeviceClassMetadata, "The class's name, labels and annotations.")
 

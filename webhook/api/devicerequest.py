@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
-from webhook.api.names import dns_label
+from webhook.api.names import TAGGED, dns_label
 from webhook.api.selectors import selectors
 from webhook.api.taints import tolerations
 from webhook.api.values import Quantity
@@ -41,9 +41,11 @@ class DeviceSubRequest(Struct):
     """One of several alternatives."""
 
     name = dns_label("What constraints and configuration call it.", always=True)
-    deviceClassName = Text(_CLASS_NAME, format=formats.dns_subdomain, required=True)
+    deviceClassName = Text(
+        _CLASS_NAME, format=formats.dns_subdomain, required=True, declared={35: {"formats": (formats.long_name,)}}
+    )
     selectors = selectors(_SELECTORS)
-    allocationMode = Text(_MODE, go="DeviceAllocationMode", default=EXACT_COUNT)
+    allocationMode = Text(_MODE, go="DeviceAllocationMode", default=EXACT_COUNT, declared=TAGGED)
     count = Int(_COUNT, default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
     tolerations = tolerations(_TOLERATIONS)
     capacity = Nested(CapacityRequirements, _CAPACITY, pointer=True, since=34, gate="DRAConsumableCapacity")
@@ -54,7 +56,7 @@ class ExactDeviceRequest(Struct):
 
     deviceClassName = Text(_CLASS_NAME, format=formats.dns_subdomain, required=True)
     selectors = selectors(_SELECTORS)
-    allocationMode = Text(_MODE, go="DeviceAllocationMode", default=EXACT_COUNT)
+    allocationMode = Text(_MODE, go="DeviceAllocationMode", default=EXACT_COUNT, declared=TAGGED)
     count = Int(_COUNT, default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
     adminAccess = Bool("Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"})
     tolerations = tolerations(_TOLERATIONS)
@@ -90,6 +92,7 @@ class DeviceRequest(Struct):
         "Alternatives, in the order of preference.",
         max_items=FIRST_AVAILABLE_MAX_ITEMS,
         unique="name",
+        declared=TAGGED,
         since=33,
         gate="DRAPrioritizedList",
     )
@@ -123,6 +126,7 @@ class FlatExactDeviceRequest(ExactDeviceRequest):
         _MODE,
         go="DeviceAllocationMode",
         default={31: EXACT_COUNT, _CONVERTED: Default(EXACT_COUNT, {"deviceClassName": ANY})},
+        declared=TAGGED,
     )
 
 

@@ -40,6 +40,7 @@ class DeviceTaintRule(CountedObject):
     """Puts a taint on devices."""
 
     namespaced = False
+    tagged_since = 37
 
     spec = Nested(DeviceTaintRuleSpec, "The taint, and the devices that get it.", subresource=MAIN)
     status = Nested(DeviceTaintRuleStatus, "What became of the taint.", since=35, subresource=STATUS)

@@ -9,6 +9,8 @@ from enum import Enum
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from webhook.schema import OLDEST
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -26,15 +28,19 @@ class Stage(Enum):
     BETA = "beta", True
     STABLE = "stable", True
     LOCKED = "locked", True
+    DEPRECATED = "deprecated", False
 
     def __init__(self, maturity: str, on: bool) -> None:  # noqa: FBT001 - the members' values
         self.maturity, self.on = maturity, on
 
 
-_ALPHA, _BETA_OFF, _BETA, _STABLE, _LOCKED = Stage
+_ALPHA, _BETA_OFF, _BETA, _STABLE, _LOCKED, _DEPRECATED = Stage
 
 GATES: Mapping[str, Mapping[int, Stage | None]] = {
     DRA: {26: _ALPHA, 32: _BETA_OFF, 34: _STABLE, 35: _LOCKED},
+    "DeclarativeValidation": {33: _BETA, 36: _LOCKED},
+    "DeclarativeValidationBeta": {36: _BETA},
+    "DeclarativeValidationTakeover": {33: _BETA_OFF, 36: _DEPRECATED},
     "DRAAdminAccess": {32: _ALPHA, 34: _BETA, 36: _LOCKED},
     "DRAConsumableCapacity": {34: _ALPHA, 36: _BETA},
     "DRAControlPlaneController": {31: _ALPHA, 32: None},
@@ -84,6 +90,24 @@ def enabled(release: int, stated: Mapping[str, bool] | None = None) -> frozenset
 def every(release: int) -> frozenset[str]:
     """Return the gates of a release."""
     return enabled(release, EVERY)
+
+
+_DECIDING = {
+    OLDEST: (),
+    35: ("DeclarativeValidation", "DeclarativeValidationTakeover"),
+    36: (),
+    37: ("DeclarativeValidationBeta",),
+}
+"""The gates with which declarative validation decides, from the release on whose types have tags for it.
+
+The tags of Kubernetes 1.36 are alpha: they are compared with the handwritten rules, which decide.
+"""
+
+
+def declarative(release: int, on: frozenset[str]) -> bool:
+    """Tell whether declarative validation decides where handwritten rules say the same."""
+    gates = _DECIDING[max(since for since in _DECIDING if since <= release)]
+    return bool(gates) and on.issuperset(gates)
 
 
 def parse(text: str) -> dict[str, bool]:

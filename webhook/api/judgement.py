@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from webhook import formats
-from webhook.api import gates, warned
+from webhook.api import declarative, gates, warned
 from webhook.api.resourceclaim import ADMIN_SINCE, admin_label
 from webhook.api.versions import (
     KINDS,
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 METADATA_KEPT_BY_STATUS = 30
 """From Kubernetes 1.30 a status update keeps the stored metadata (ResetObjectMetaForStatus)."""
+
+_SUPERSEDED_SINCE = 37
+"""From Kubernetes 1.37 a handwritten finding goes only if a declarative one says the same."""
 
 SOUGHT = 100
 """How many unknown fields of an object are looked for in other places, which takes a while."""
@@ -117,7 +120,10 @@ def _judge(obj: object, old: object, given: _Given) -> list[Problem]:
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     admin = _admin_namespace(namespace_labels, release, decoded=decoded)
     enough = ENOUGH if decoded else sys.maxsize
-    struct = compile_struct(kind.type, target(obj["apiVersion"], release, operation, on, admin, enough=enough))
+    declared = _is_declared(kind.type, release, feature_gates)
+    struct = compile_struct(
+        kind.type, target(obj["apiVersion"], release, operation, on, admin, enough=enough, declarative=declared)
+    )
     fine = struct.fine(obj)
     misfits = () if fine else struct.decode(obj)
     if decoded and misfits:
@@ -168,8 +174,32 @@ def _judged(
             return [refused(BAD_REQUEST, Path(), "the old object is no stored object of this kind").named("old-object")]
         in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
         dropped = [misfit for misfit in dropped if misfit.gates not in in_use]
-        found = [*warned.gates_off(dropped, struct.target), *_compared(struct, _without(obj, dropped), before)]
-    return [_spelled(problem, struct) for problem in found]
+        obj = _without(obj, dropped)
+        found = [*warned.gates_off(dropped, struct.target), *_compared(struct, obj, before)]
+        if struct.target.declarative:
+            found = _ratcheted(struct, found, obj, before)
+    found = [_spelled(problem, struct) for problem in found]
+    return declarative.arranged(found, struct, obj) if struct.target.declarative else found
+
+
+def _ratcheted(
+    struct: CompiledStruct, found: list[Problem], obj: dict[str, Any], before: dict[str, Any]
+) -> list[Problem]:
+    """Leave out what declarative rules find in what an update does not change.
+
+    From Kubernetes 1.37 on a handwritten rule says it then, if there is one: only a declarative finding supersedes it.
+    """
+    if not (late := declarative.unchanged(found, struct, obj, before)):
+        return found
+    rest = [problem for problem in found if problem not in late]
+    if struct.target.release < _SUPERSEDED_SINCE:
+        return rest
+    known = struct.target
+    handwritten = compile_struct(
+        struct.type, target(obj["apiVersion"], known.release, known.operation, known.gates, known.admin_namespace)
+    )
+    paths = {problem.path for problem in late}
+    return rest + [each for each in _compared(handwritten, obj, before) if each.path in paths and each not in rest]
 
 
 def _spelled(problem: Problem, struct: CompiledStruct) -> Problem:
@@ -193,7 +223,12 @@ def _as_decoded(
         if unknown is None:
             return struct, misfits
         older_target = target(
-            obj["apiVersion"], release, known.operation, known.gates, known.admin_namespace, enough=known.enough
+            obj["apiVersion"],
+            release,
+            known.operation,
+            known.gates,
+            known.admin_namespace,
+            enough=known.enough,
         )
         candidate = compile_struct(struct.type, older_target)
         if has(candidate, unknown.path):
@@ -299,6 +334,13 @@ def _gates_on(stated: Mapping[str, bool] | None, release: int, *, decoded: bool)
     if not decoded:
         return gates.enabled(release, stated)
     return gates.every(release) if stated is None else gates.enabled(release, gates.settable(stated, release))
+
+
+def _is_declared(type_: type[Object], release: int, stated: Mapping[str, bool] | None) -> bool:
+    """Tell whether declarative validation decides about a kind; gates that nobody stated are at their defaults."""
+    if type_.tagged_since is None or release < type_.tagged_since:
+        return False
+    return gates.declarative(release, gates.enabled(release, gates.settable(stated or {}, release)))
 
 
 def _admin_namespace(labels: Mapping[str, str] | None, release: int, *, decoded: bool) -> bool | None:

@@ -278,6 +278,8 @@ class Object(Struct):
     """What every kind has."""
 
     namespaced: ClassVar[bool] = True
+    tagged_since: ClassVar[int | None] = None
+    """The first release whose API server asks declarative validation about the kind, beside handwritten rules."""
     unconditional_update: ClassVar[bool] = True
     """Whether an update may leave out the resourceVersion that it is based on."""
 

@@ -13,7 +13,7 @@ from webhook.problem import Path, invalid, required, too_long, type_invalid
 from webhook.schema import OLDEST, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from webhook.problem import Problem
     from webhook.schema import Target
@@ -37,6 +37,25 @@ def driver_name(doc: str, **common: Any) -> Text:
     return Text(doc, format=formats.driver_name, max_bytes=DRIVER_NAME_MAX_BYTES, **common)
 
 
+TAGGED: Mapping[int, Mapping[str, Any]] = {35: {}}
+"""Marks a field whose rules declarative validation has, too, in the same words."""
+TAGGED_37: Mapping[int, Mapping[str, Any]] = {37: {}}
+"""Marks a field whose rules declarative validation has from Kubernetes 1.37 on."""
+
+TAGGED_SHORT_NAME: Mapping[int, Mapping[str, Any]] = {35: {"formats": (formats.short_name,)}}
+"""The words of declarative validation for DNS labels."""
+
+TAGGED_DRIVER_NAME: Mapping[int, Mapping[str, Any]] = {
+    35: {"formats": (formats.dns_subdomain_caseless,)},
+    37: {
+        "formats": (formats.dns_subdomain_caseless,),
+        "max_bytes": None,
+        "max_characters": DRIVER_NAME_MAX_BYTES,
+    },
+}
+"""What declarative validation says of drivers' names."""
+
+
 def dns_label(doc: str, **common: Any) -> Text:
     """Declare a name that is a DNS label, of a device, a request or a counter."""
     return Text(doc, format=formats.dns_label, **common)
@@ -49,6 +68,17 @@ def pool_name(text: str, target: Target) -> Iterator[Problem]:
     for segment in text.split("/"):
         for detail in formats.dns_subdomain(segment, target.release):
             yield invalid(Path(), segment, detail)
+
+
+def pool_path(text: str, target: Target) -> Iterator[Problem]:
+    """A pool's name: DNS subdomains joined by ``/``, 253 bytes at most in all; in the words of declarative rules."""
+    if len(text.encode("utf-8", "surrogatepass")) > POOL_NAME_MAX_BYTES:
+        yield too_long(Path(), POOL_NAME_MAX_BYTES, target.release)
+    for index, segment in enumerate(text.split("/")):
+        if not segment:
+            yield invalid(Path(), text, f"segment {index}: must not be empty")
+        for detail in formats.long_name(segment, target.release) if segment else ():
+            yield invalid(Path(), segment, f"segment {index}: {detail}")
 
 
 # Tells at once the names that need no closer look: a slice has thousands.
@@ -93,6 +123,28 @@ def fully_qualified_name(text: str, target: Target) -> Iterator[Problem]:
         yield required(Path(("domain",)), "must include a prefix")
     elif text:
         yield invalid(Path(), text, "must include a domain")
+
+
+def attribute_of_a_domain(text: str, target: Target) -> Iterator[Problem]:
+    """The name of an attribute of any driver: a domain, ``/`` and a C identifier; in the words of declarative rules.
+
+    An upper-case domain is refused (apimachinery ``pkg/api/validate/strfmt.go``, ``ResourceFullyQualifiedName``).
+    """
+    domain, slash, name = text.partition("/")
+    if not slash:
+        yield from _identifier(text, target)
+        yield invalid(Path(), text, "a fully qualified name must be a domain and a name separated by a slash")
+    elif "/" not in name:
+        if not domain:
+            yield invalid(Path(), "", "prefix must not be empty")
+        elif len(domain.encode("utf-8", "surrogatepass")) > DRIVER_NAME_MAX_BYTES:
+            yield too_long(Path(), DRIVER_NAME_MAX_BYTES, target.release, in_bytes=True)
+        for detail in formats.long_name(domain, target.release) if domain else ():
+            yield invalid(Path(), domain, f"prefix: {detail}")
+        if name:
+            yield from _identifier(name, target)
+        else:
+            yield invalid(Path(), "", "name must not be empty")
 
 
 def _empty_part(part: str, target: Target) -> Problem:

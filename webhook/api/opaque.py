@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from webhook.api.names import driver_name
+from webhook.api.names import TAGGED_DRIVER_NAME, driver_name
 from webhook.problem import Path, Verbatim, invalid, required, too_long
 from webhook.schema import OLDEST, Anything, Nested, Struct
 
@@ -70,7 +70,7 @@ def _canonical(value: Any) -> Any:
 class OpaqueDeviceConfiguration(Struct):
     """Parameters for one driver."""
 
-    driver = driver_name("The driver that the parameters are for.", required=True)
+    driver = driver_name("The driver that the parameters are for.", required=True, declared=TAGGED_DRIVER_NAME)
     parameters = RawObject("The driver's own parameters, a JSON object.", required=True)
 
 

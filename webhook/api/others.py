@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.compact import OPTIONAL_BOOL, STRING, STRING_MAP, STRINGS, TIME, WRITTEN, many, struct
 from webhook.api.meta import Object
 from webhook.api.values import Bytes, alike
 from webhook.api.volumes import LocalObjectReference, ObjectReference, PersistentVolumeClaimSpec
 from webhook.schema import Anything, Map, Nested
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class ConfigMap(Object):
@@ -44,8 +47,6 @@ NamespaceCondition = struct(
 class Namespace(Object):
     """A place for objects, with labels that policies look at."""
 
-    namespaced = False
-
     spec = Nested(struct("NamespaceSpec", finalizers=STRINGS))
     status = Nested(struct("NamespaceStatus", phase=STRING, conditions=many(NamespaceCondition, "type")))
 
@@ -57,5 +58,7 @@ class PersistentVolumeClaim(Object):
     status = Anything()
 
 
-KINDS: Final = {"v1": (ConfigMap, Secret, ServiceAccount, Namespace, PersistentVolumeClaim)}
-"""The kinds of each version that policies know, but that are not judged."""
+KINDS: Final[Mapping[str, type[Object]]] = {
+    each.__name__: each for each in (ConfigMap, Secret, ServiceAccount, Namespace, PersistentVolumeClaim)
+}
+"""The kinds of the core group, in v1, that policies look at and that are not judged."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from webhook import formats
 from webhook.api.conditions import Condition
 from webhook.api.meta import Object
+from webhook.api.unions import one_member
 from webhook.api.values import alike
 from webhook.problem import invalid
 from webhook.schema import MAIN, STATUS, UPDATE_STATUS, Anything, Array, Nested, Struct, Text, check, exactly_one
@@ -87,11 +88,7 @@ class PodGroup(Object):
 @exactly_one(PodGroupResourceClaim, *SOURCES)
 def source_of_claim(claim: View, given: Sequence[str]) -> Iterator[Problem]:
     """A claim comes either from an object or from a template."""
-    if given:
-        detail = "must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`"
-        yield invalid(claim.path, f"{{{', '.join(SOURCES)}}}", detail)
-    else:
-        yield invalid(claim.path, "", "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+    yield from one_member(claim.path, SOURCES, given)
 
 
 @check(PodGroup, on=[UPDATE_STATUS])

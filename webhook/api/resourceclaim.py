@@ -9,7 +9,7 @@ from webhook import formats
 from webhook.api.claimstatus import CHECKED_ONCE, ResourceClaimStatus
 from webhook.api.devicerequest import DeviceRequest
 from webhook.api.meta import Object, TemplateMetadata
-from webhook.api.names import driver_name, fully_qualified_name
+from webhook.api.names import TAGGED, attribute_of_a_domain, driver_name, fully_qualified_name
 from webhook.api.opaque import DeviceConfiguration
 from webhook.problem import WARNING, Path, Verbatim, forbidden, invalid, required
 from webhook.schema import CREATE, MAIN, NEW, STATUS, UPDATE_STATUS, Array, Nested, Struct, Text, check, transition
@@ -28,7 +28,7 @@ CONFIG_MAX_ITEMS = 32
 
 def request_names(doc: str) -> Array:
     """Declare references to requests of the claim."""
-    return Array(Text(), doc, max_items=REQUESTS_MAX_ITEMS, unique="")
+    return Array(Text(), doc, max_items=REQUESTS_MAX_ITEMS, unique="", declared=TAGGED)
 
 
 class DeviceConstraint(Struct):
@@ -40,6 +40,7 @@ class DeviceConstraint(Struct):
         checked_by=fully_qualified_name,
         go="FullyQualifiedName",
         pointer=True,
+        declared={35: {"checked_by": attribute_of_a_domain}},
     )
     distinctAttribute = Text(
         "An attribute of which all devices must have different values.",
@@ -59,9 +60,19 @@ class DeviceClaimConfiguration(DeviceConfiguration):
 class DeviceClaim(Struct):
     """The devices that are wanted."""
 
-    requests = Array(Nested(DeviceRequest), "What is wanted, all of it.", max_items=REQUESTS_MAX_ITEMS, unique="name")
-    constraints = Array(Nested(DeviceConstraint), "What must hold for all of it.", max_items=CONSTRAINTS_MAX_ITEMS)
-    config = Array(Nested(DeviceClaimConfiguration), "Configuration for drivers.", max_items=CONFIG_MAX_ITEMS)
+    requests = Array(
+        Nested(DeviceRequest),
+        "What is wanted, all of it.",
+        max_items=REQUESTS_MAX_ITEMS,
+        unique="name",
+        declared=TAGGED,
+    )
+    constraints = Array(
+        Nested(DeviceConstraint), "What must hold for all of it.", max_items=CONSTRAINTS_MAX_ITEMS, declared=TAGGED
+    )
+    config = Array(
+        Nested(DeviceClaimConfiguration), "Configuration for drivers.", max_items=CONFIG_MAX_ITEMS, declared=TAGGED
+    )
 
 
 class ResourceClaimSpec(Struct):
@@ -76,7 +87,11 @@ class ResourceClaimSpec(Struct):
 class ResourceClaim(Object):
     """A request for devices, and their allocation."""
 
-    spec = Nested(ResourceClaimSpec, "What is claimed.", immutable=True, rechecked={35: NEW}, subresource=MAIN)
+    tagged_since = 35
+
+    spec = Nested(
+        ResourceClaimSpec, "What is claimed.", immutable=True, rechecked={35: NEW}, subresource=MAIN, declared=TAGGED
+    )
     status = Nested(ResourceClaimStatus, "Whether and for whom it is allocated.", subresource=STATUS)
 
     @classmethod
@@ -109,6 +124,8 @@ class ResourceClaimTemplateSpec(Struct):
 
 class ResourceClaimTemplate(Object):
     """A template for claims of which every pod gets its own."""
+
+    tagged_since = 37
 
     spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
 

@@ -11,32 +11,21 @@ from typing import TYPE_CHECKING, Any
 from webhook import formats
 from webhook.api.conditions import conditions
 from webhook.api.meta import Object
-from webhook.problem import Path, duplicate, invalid, too_long
+from webhook.api.names import pool_path
+from webhook.problem import duplicate, invalid
 from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, check, transition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.problem import Problem
-    from webhook.schema import Target, View
+    from webhook.schema import View
 
 POOLS_MAX_ITEMS = 1000
 CONDITIONS_MAX_ITEMS = 10
 LIMIT_MAX = 1000
 LIMIT_DEFAULT = 100
-POOL_NAME_MAX_BYTES = 253
 VALIDATION_ERROR_MAX_BYTES = 256
-
-
-def pool_path(text: str, target: Target) -> Iterator[Problem]:
-    """A pool's name: DNS subdomains joined by ``/``, 253 bytes at most in all; in the words of declarative rules."""
-    if len(text.encode("utf-8", "surrogatepass")) > POOL_NAME_MAX_BYTES:
-        yield too_long(Path(), POOL_NAME_MAX_BYTES, target.release)
-    for index, segment in enumerate(text.split("/")):
-        if not segment:
-            yield invalid(Path(), text, f"segment {index}: must not be empty")
-        for detail in formats.long_name(segment, target.release) if segment else ():
-            yield invalid(Path(), segment, f"segment {index}: {detail}")
 
 
 def driver(doc: str) -> Text:

@@ -8,8 +8,8 @@ from webhook import formats
 from webhook.api.core import NodeSelector
 from webhook.api.device import CounterSet, Device, list_attributes
 from webhook.api.meta import CountedObject
-from webhook.api.names import driver_name, pool_name
-from webhook.problem import WARNING, Problem, invalid, null, quoted, required, too_many
+from webhook.api.names import TAGGED, driver_name, pool_name
+from webhook.problem import WARNING, Problem, Verbatim, invalid, null, quoted, required, too_many
 from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
 from webhook.schema.collections import SIZE_ENDS_LIST
 
@@ -62,6 +62,7 @@ class ResourceSliceSpec(Struct):
         Nested(CounterSet),
         "Counters that devices share.",
         max_items=COUNTER_SETS_MAX_ITEMS,
+        declared=TAGGED,
         unique="name",
         since=33,
         gate="DRAPartitionableDevices",
@@ -72,6 +73,7 @@ class ResourceSlice(CountedObject):
     """The devices, or a part of the devices, of a pool."""
 
     namespaced = False
+    tagged_since = 35
 
     spec = Nested(ResourceSliceSpec, "Devices, and the nodes that can use them.")
 
@@ -116,6 +118,8 @@ def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
         yield invalid(spec.path, f"{{{', '.join(names)}}}", f"{detail}, but multiple fields are set")
 
 
+_JSON_SINCE = 34
+"""From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
 _ONE_TERM = {31: "must have exactly one selector term", 32: "must have exactly one node selector term"}
 
 
@@ -123,8 +127,10 @@ _ONE_TERM = {31: "must have exactly one selector term", 32: "must have exactly o
 def one_node_selector_term(spec: View) -> Iterator[Problem]:
     """The selector of a slice has one term, so that selectors of several slices can be merged."""
     if spec.nodeSelector and len(spec.nodeSelector.nodeSelectorTerms) != 1:
-        path = spec.nodeSelector / "nodeSelectorTerms"
-        yield invalid(path, spec.nodeSelector.submitted.get("nodeSelectorTerms"), spec.target.pick(_ONE_TERM))
+        terms: Any = spec.nodeSelector.submitted.get("nodeSelectorTerms")
+        if not terms and spec.release < _JSON_SINCE:
+            terms = Verbatim(f"[]core.NodeSelectorTerm{'(nil)' if terms is None else '{}'}")
+        yield invalid(spec.nodeSelector / "nodeSelectorTerms", terms, spec.target.pick(_ONE_TERM))
 
 
 @check(ResourceSliceSpec, since=33, given=["devices"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from webhook.api.names import TAGGED
 from webhook.budget import BudgetExceededError, current
 from webhook.problem import Path, forbidden, internal, invalid, refused, too_long
 from webhook.schema import Array, Nested, Struct, Text
@@ -65,4 +66,4 @@ class DeviceSelector(Struct):
 
 def selectors(doc: str, **common: Any) -> Array:
     """Declare selectors, all of which a device must meet."""
-    return Array(Nested(DeviceSelector), doc, max_items=SELECTORS_MAX_ITEMS, **common)
+    return Array(Nested(DeviceSelector), doc, max_items=SELECTORS_MAX_ITEMS, declared=TAGGED, **common)

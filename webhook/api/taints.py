@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webhook import formats
+from webhook.api.names import TAGGED
 from webhook.api.values import Time
 from webhook.problem import invalid, not_supported
 from webhook.schema import CHANGED, Array, Int, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from webhook.problem import Problem
     from webhook.schema import View
 
 EFFECTS = {33: ("NoExecute", "NoSchedule"), 35: ("NoExecute", "NoSchedule", "None")}
+
+
+OPERATORS = "Equal", "Exists"
+
+_TAGGED_EFFECT: Mapping[int, Mapping[str, Any]] = {
+    35: {"one_of": EFFECTS, "always": True},  # an effect was not optional yet
+    37: {"one_of": EFFECTS},
+}
 
 
 class DeviceTaint(Struct):
@@ -24,7 +33,11 @@ class DeviceTaint(Struct):
     key = Text("What is wrong, as a label key.", format=formats.label_key, always=True)
     value = Text("More about it, as a label value.", format=formats.label_value)
     effect = Text(
-        "What happens to pods that do not tolerate it.", go="DeviceTaintEffect", required=True, one_of=EFFECTS
+        "What happens to pods that do not tolerate it.",
+        go="DeviceTaintEffect",
+        required=True,
+        one_of=EFFECTS,
+        declared=TAGGED,
     )
     timeAdded = Time("When it was added; set by the API server.", pointer=True)
 
@@ -40,6 +53,7 @@ class DeviceTaintOfRule(DeviceTaint):
         required=True,
         one_of=EFFECTS,
         rechecked={35: CHANGED},
+        declared=TAGGED,
     )
 
 
@@ -48,10 +62,15 @@ class AllocatedToleration(Struct):
 
     go_name = "DeviceToleration"
 
-    key = Text("The taint's key; empty for all.")
-    operator = Text("Exists or Equal.", go="DeviceTolerationOperator", default="Equal")
+    key = Text("The taint's key; empty for all.", declared={35: {"formats": (formats.label_key,)}})
+    operator = Text(
+        "Exists or Equal.",
+        go="DeviceTolerationOperator",
+        default="Equal",
+        declared={35: {"one_of": OPERATORS}},
+    )
     value = Text("The taint's value, for Equal.")
-    effect = Text("The effect to tolerate; empty for all.", go="DeviceTaintEffect")
+    effect = Text("The effect to tolerate; empty for all.", go="DeviceTaintEffect", declared=_TAGGED_EFFECT)
     tolerationSeconds = Int("For how long NoExecute is tolerated.", pointer=True)
 
 
@@ -60,13 +79,15 @@ class DeviceToleration(AllocatedToleration):
 
     go_name = "DeviceToleration"
 
-    key = Text("The taint's key; empty for all.", format=formats.label_key)
-    effect = Text("The effect to tolerate; empty for all.", go="DeviceTaintEffect", one_of=EFFECTS)
+    key = Text("The taint's key; empty for all.", format=formats.label_key, declared=TAGGED)
+    effect = Text(
+        "The effect to tolerate; empty for all.", go="DeviceTaintEffect", one_of=EFFECTS, declared=_TAGGED_EFFECT
+    )
 
 
-def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration) -> Array:
+def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, **common: Any) -> Array:
     """Declare tolerations, which DRADeviceTaints brought."""
-    return Array(Nested(type_), doc, since=33, gate="DRADeviceTaints")
+    return Array(Nested(type_), doc, since=33, gate="DRADeviceTaints", **common)
 
 
 @check(DeviceToleration)
@@ -79,5 +100,5 @@ def value_for_operator(toleration: View) -> Iterator[Problem]:
     elif toleration.operator == "Equal":
         for detail in formats.label_value(value, toleration.release):
             yield invalid(path, value, detail)
-    else:
-        yield not_supported(toleration / "operator", toleration.operator, ("Equal", "Exists"))
+    elif not toleration.target.declarative:
+        yield not_supported(toleration / "operator", toleration.operator, OPERATORS)

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api import classic, structured_v1alpha2
+from webhook.api.claimstatus import DeviceRequestAllocationResult, LimitedAllocationResult
 from webhook.api.device import BasicDevice, BoxedDevice, Device, QuantityDevice
 from webhook.api.deviceclass import DeviceClass
 from webhook.api.devicerequest import DeviceRequest, FlatDeviceRequest
@@ -19,6 +20,7 @@ from webhook.api.podgroup import PodGroup
 from webhook.api.resourceclaim import ResourceClaim, ResourceClaimTemplate
 from webhook.api.resourcepoolstatusrequest import ResourcePoolStatusRequest
 from webhook.api.resourceslice import PlainResourceSliceSpec, ResourceSlice, ResourceSliceSpec
+from webhook.api.templates import TEMPLATES
 from webhook.api.workloads import (
     CronJob,
     DaemonSet,
@@ -46,12 +48,10 @@ class Deprecation(NamedTuple):
     """When an API server calls a kind deprecated.
 
     Args:
-        since: The first Kubernetes 1.x release that warns.
-        deprecated: The release that it names as the first in which the kind is deprecated.
-        removed: The release that it names as the first that no longer serves the kind.
+        deprecated: The first Kubernetes 1.x release in which the kind is deprecated, and that warns.
+        removed: The release that the warning names as the first that no longer serves the kind.
     """
 
-    since: int
     deprecated: int
     removed: int
 
@@ -89,14 +89,22 @@ _FLAT: Mapping[type[Struct], type[Struct]] = {
     DeviceRequest: FlatDeviceRequest,
     Device: BoxedDevice,
     ResourceSliceSpec: PlainResourceSliceSpec,
+    DeviceRequestAllocationResult: LimitedAllocationResult,
 }
 """What v1beta2 changed: requests got `exactly`, devices lost `basic`, and empty values differ from absent ones."""
 
-_V1BETA1 = Deprecation(35, 35, 38)
-_V1BETA2 = Deprecation(36, 36, 39)
-_OF_1_36 = Deprecation(36, 39, 42)
+_V1BETA1 = Deprecation(35, 38)
+_V1BETA2 = Deprecation(36, 39)
+_OF_1_36 = Deprecation(39, 42)
 
 _TAINT_RULES = {33: "DRADeviceTaints", 35: "DRADeviceTaintRules"}
+
+_MAKES_PODS: Mapping[str, type[Object]] = {
+    each.__name__: each
+    for each in (
+        (Pod, PodTemplate, ReplicationController, DaemonSet, Deployment, ReplicaSet, StatefulSet, CronJob, Job)
+    )
+}
 
 VERSIONS: Mapping[str, Version] = {
     "resource.k8s.io/v1": _version(
@@ -141,9 +149,10 @@ VERSIONS: Mapping[str, Version] = {
     "scheduling.k8s.io/v1alpha2": _version(
         Served(PodGroup, 36, NEWEST, gate="GenericWorkload"),
     ),
-    "v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (Pod, PodTemplate, ReplicationController))),
-    "apps/v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (DaemonSet, Deployment, ReplicaSet, StatefulSet))),
-    "batch/v1": _version(*(Served(kind, OLDEST, NEWEST) for kind in (CronJob, Job))),
+    **{
+        api_version: _version(*(Served(_MAKES_PODS[kind], OLDEST, NEWEST) for kind in kinds))
+        for api_version, kinds in TEMPLATES.items()
+    },
 }
 
 
@@ -266,10 +275,13 @@ def target(
     admin_namespace: bool | None = None,  # noqa: FBT001 - it is one of three states
     *,
     enough: int = sys.maxsize,
+    declarative: bool = False,
 ) -> Target:
     """Return what an object of a version is compiled for."""
-    key = api_version, release, operation, gates, admin_namespace, enough
+    key = api_version, release, operation, gates, admin_namespace, enough, declarative
     if (known := _targets.get(key)) is None:
         name, replaced = api_version.rpartition("/")[2], VERSIONS[api_version].replaced
-        known = _targets[key] = Target(name, release, operation, gates, admin_namespace, replaced, enough=enough)
+        known = _targets[key] = Target(
+            name, release, operation, gates, admin_namespace, replaced, enough=enough, declarative=declarative
+        )
     return known

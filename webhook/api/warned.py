@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def of_kind(obj: dict[str, Any], kind: Served, target: Target) -> Iterator[Problem]:
     """Warn of a kind that is deprecated, as the API server words it, or served only with a feature gate."""
     path = Path(("apiVersion",))
-    if kind.deprecation and target.release >= kind.deprecation.since:
+    if kind.deprecation and target.release >= kind.deprecation.deprecated:
         message = (
             f"{obj['apiVersion']} {obj['kind']} is deprecated in v1.{kind.deprecation.deprecated}+, "
             f"unavailable in v1.{kind.deprecation.removed}+"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
+from webhook.cel.frame import BYTES, count_built, too_many_bytes
 from webhook.cel.values import FALSE_KEY, TRUE_KEY, Optional, UInt, Value, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webhook.cel.frame import Closure, Frame
+
+_LIST_BYTES: Final = 56
+_PLACE_BYTES: Final = 8
 
 
 def _unwrap(value: Value, what: str) -> Optional:
@@ -60,9 +64,13 @@ class MapBuilder:
 def build_list(elements: list[Closure], optional: frozenset[int], cost: int) -> Closure:
     """The closure of a list."""
     if not optional:
+        size = _LIST_BYTES + len(elements) * _PLACE_BYTES
 
         def plain(frame: Frame) -> list[Value]:
             frame[0] -= cost
+            frame[BYTES] -= size
+            if frame[BYTES] < 0:
+                raise too_many_bytes()
             return [element(frame) for element in elements]
 
         return plain
@@ -78,6 +86,7 @@ def build_list(elements: list[Closure], optional: frozenset[int], cost: int) -> 
                     continue
                 value = found.value
             made.append(value)
+        count_built(frame, made)
         return made
 
     return build
@@ -100,6 +109,7 @@ def build_struct(
                     continue
                 value = found.value
             made[name] = value
+        count_built(frame, made)
         return construct(made)
 
     return build

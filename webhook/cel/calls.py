@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel import operators
 from webhook.cel.errors import EvaluationError
-from webhook.cel.frame import FAILED, SHARE, draw, hasten, try_to_evaluate
-from webhook.cel.types import UNKNOWN_KINDS, Kind, Type
+from webhook.cel.frame import BUDGET, BYTES, FAILED, RESERVE, SHARE, count_built, draw, hasten, try_to_evaluate
+from webhook.cel.types import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.values import PLAIN_CLASSES, Optional, Value, python_type, type_of
 from webhook.cel.watched import contains_in_time
 
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from webhook.cel.environment import Environment
     from webhook.cel.frame import Closure, Frame
 
+_BUILT: Final = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
+"""Kinds whose values a call may have built."""
+_TEXT_BYTES: Final = 64
+"""How many bytes a short text takes, or a little more."""
+_MANY: Final = 256
+"""From how many elements on it is asked what a call on a list costs before it is made."""
+_TEXTS: Final = list_of(STRING)
 _ANYTHING: Final = UNKNOWN_KINDS | {Kind.PARAMETER}
 # Operators take any values and tell themselves what they are not for.
 _OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
@@ -126,10 +133,38 @@ def make_call(
         arguments: The closures of the arguments, the target's first.
         by_name: The environment's own cost of the function, if any.
     """
-    cost = charge(overloads, by_name)
     if function == "@in":
         item, container = arguments
-        return _membership(item, container, cost)
+        return _membership(item, container, charge(overloads, by_name))
+    call = _make_call(function, overloads, arguments, by_name)
+    if any(overload.result == _TEXTS for overload in overloads):
+        return _counting_texts(call)
+    return _counting(call) if any(overload.result.kind in _BUILT for overload in overloads) else call
+
+
+def _counting(call: Closure) -> Closure:
+    def counting(frame: Frame) -> Value:
+        return count_built(frame, call(frame))
+
+    return counting
+
+
+def _counting_texts(call: Closure) -> Closure:
+    """Of a call that gives a list of texts, which were built as well."""
+
+    def counting(frame: Frame) -> Value:
+        value = count_built(frame, call(frame))
+        if type(value) is list:
+            frame[BYTES] -= len(value) * _TEXT_BYTES
+        return value
+
+    return counting
+
+
+def _make_call(
+    function: str, overloads: tuple[Overload, ...], arguments: list[Closure], by_name: CallCost | None
+) -> Closure:
+    cost = charge(overloads, by_name)
     dispatch = _dispatcher(function, overloads)
     first = overloads[0] if overloads else None
     guard = _guard(first) if first is not None and first.implementation is not None else None
@@ -140,6 +175,13 @@ def make_call(
         if len(arguments) == 2:  # noqa: PLR2004  # a binary function
             return _binary(direct, guard, dispatch, arguments, cost)
     return _any_arity(dispatch, arguments, cost)
+
+
+def _must_afford(frame: Frame, cost: CostFunction, arguments: Sequence[Value]) -> None:
+    """Stops an evaluation before a call that costs more than is left, by its arguments alone."""
+    if cost(arguments, FAILED) > frame[BUDGET] + frame[RESERVE]:
+        frame[BUDGET], frame[RESERVE] = -1, 0
+        draw(frame)
 
 
 def _spend(frame: Frame, cost: int, subject: Value) -> None:
@@ -173,6 +215,8 @@ def _unary(
         value = FAILED
         try:
             value = argument(frame)
+            if type(value) is list and len(value) > _MANY:
+                _must_afford(frame, cost, (value,))
             result = direct(value) if cls is None or type(value) is cls else dispatch(value)
         except EvaluationError:
             _spend(frame, cost((value,), FAILED), value)
@@ -227,6 +271,8 @@ def _binary(
         try:
             first = first_argument(frame)
             second = second_argument(frame)
+            if type(first) is list and len(first) > _MANY:
+                _must_afford(frame, cost, (first, second))
             if (first_class is None or type(first) is first_class) and (
                 second_class is None or type(second) is second_class
             ):
@@ -250,6 +296,8 @@ def _any_arity(dispatch: Callable[..., Value], arguments: list[Closure], cost: i
         try:
             for argument in arguments:
                 values.append(argument(frame))  # noqa: PERF401  # what was evaluated before an error is counted
+            if values and type(values[0]) is list and len(values[0]) > _MANY and not isinstance(cost, int):
+                _must_afford(frame, cost, values)
             result = dispatch(*values)
         except EvaluationError:
             if len(values) < len(arguments):

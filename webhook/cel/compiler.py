@@ -16,7 +16,7 @@ from webhook.cel.calls import choose, make_call, overloads_of
 from webhook.cel.constants import NOT_CONSTANT, Constants, is_in_list
 from webhook.cel.cost import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.errors import EvaluationError, ProgramError
-from webhook.cel.frame import BINDINGS, BUDGET, FIRST_SLOT
+from webhook.cel.frame import BINDINGS, BUDGET, FIRST_SLOT, count_built
 from webhook.cel.logic import conjunction, custom_equality, disjunction, equality
 from webhook.cel.program import Program
 from webhook.cel.types import Type
@@ -335,6 +335,7 @@ class Compiler:
             builder = MapBuilder(strict=strict)
             for key, value, optional in entries:
                 builder.put(key(frame), value(frame), optional=optional)
+            count_built(frame, builder.made)
             return builder.made
 
         return build

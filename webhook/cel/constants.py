@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel import ast
 from webhook.cel.aggregates import MapBuilder
 from webhook.cel.calls import make_call, overloads_of
-from webhook.cel.cost import UNLIMITED
 from webhook.cel.errors import EvaluationError, ProgramError
+from webhook.cel.frame import new_frame
 from webhook.cel.types import Type
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NOT_CONSTANT: Final = object()
 """Stands for the value of what is no constant."""
+_UNKNOWN: Final = object()
 
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
@@ -43,8 +44,9 @@ class Constants:
     def __init__(self, environment: Environment, *, is_checked: bool) -> None:
         self._environment = environment
         self._is_checked = is_checked
+        self._known: dict[Expression, Value] = {}
 
-    def value(self, node: Expression) -> Value:  # noqa: PLR0911  # one return for each kind of node
+    def value(self, node: Expression) -> Value:
         """The value of a node that cel-go folds into a constant, else `NOT_CONSTANT`.
 
         Raises:
@@ -52,6 +54,13 @@ class Constants:
         """
         if isinstance(node, ast.Literal):
             return node.value
+        # It is asked of every level, and finding it out takes going through all levels below.
+        found = self._known.get(node, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = self._known[node] = self._find(node)
+        return found
+
+    def _find(self, node: Expression) -> Value:  # noqa: PLR0911  # one return for each kind of node
         if isinstance(node, (ast.Ident, ast.Select)):
             return self._type_name(node)
         if not self._environment.options.fold_constants:
@@ -94,6 +103,6 @@ class Constants:
         overloads = overloads_of(node, self._environment)
         call = make_call(node.function, overloads, [lambda _: argument], None)
         try:
-            return call([UNLIMITED])
+            return call(new_frame())
         except EvaluationError as error:
             raise ProgramError(str(error)) from None

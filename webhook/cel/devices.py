@@ -42,6 +42,7 @@ _NAMED_RESOURCES: Final = 30
 """The release whose selectors were over `attributes.string` and its like."""
 _FIRST: Final = 31
 _ESTIMATED_SINCE: Final = 32
+_NO_COLUMN_SINCE: Final = 32
 _MULTIPLE_SINCE: Final = 34
 _LISTS_SINCE: Final = 36
 
@@ -123,7 +124,7 @@ def compile_selector(
     try:
         checked = known.check(expression)
     except CompileError as error:
-        return Refusal(f"compilation failed: {error}")
+        return Refusal(f"compilation failed: {_placed(error, expression, release)}")
     if not _is_result(checked.type, release, relevant):
         unknown = f" or the unknown type, not {checked.type}" if release > _NAMED_RESOURCES else ""
         return Refusal(f"must evaluate to bool{unknown}")
@@ -135,6 +136,12 @@ def compile_selector(
         return Selector(program, None)
     sizes = _DEVICES[release >= _LISTS_SINCE and LIST_ATTRIBUTES in relevant]
     return Selector(program, estimate_cost(checked, known, sizes.of).high)
+
+
+def _placed(error: CompileError, expression: str, release: int) -> str:
+    """Word an error; cel-go had a column where there is no text until Kubernetes 1.32 (cel-go 0.22)."""
+    text = str(error)
+    return text if expression or release >= _NO_COLUMN_SINCE else text.replace("<input>:1:0:", "<input>:1:1:", 1)
 
 
 def _is_result(type_: Type, release: int, gates: frozenset[str]) -> bool:

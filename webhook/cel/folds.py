@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.frame import draw
+from webhook.cel.frame import count_built, draw
 from webhook.cel.values import Value, from_key, to_key, type_of
 
 if TYPE_CHECKING:
@@ -237,6 +237,7 @@ def collector(
         frame[0] -= 1
         if failure is not None:
             raise failure
+        count_built(frame, made)
         return made
 
     return collect

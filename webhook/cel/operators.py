@@ -6,6 +6,7 @@ import math
 from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Final
 
+from webhook.budget import work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.limits import MAX_ELEMENTS
 from webhook.cel.types import Type
@@ -39,6 +40,8 @@ _OPERANDS: Final[dict[str, frozenset[type]]] = {
     ),
 }
 _PLAIN: Final = frozenset({str, int, bool, float, bytes, UInt, type(None), Timestamp, Duration})
+_COMPARED: Final = 8
+"""How many elements are compared for a unit of work."""
 MISSING: Final = object()
 """What `find` gives when it finds nothing."""
 
@@ -92,6 +95,7 @@ def equal(first: Value, second: Value) -> bool:  # noqa: PLR0911  # one return f
 def _equal_lists(first: list[Value], second: list[Value]) -> bool:
     if len(first) != len(second):
         return False
+    work(1 + len(first) // _COMPARED)
     for one, other in zip(first, second, strict=True):  # noqa: SIM110  # `all` would need C stack for every level
         if not equal(one, other):
             return False
@@ -101,6 +105,7 @@ def _equal_lists(first: list[Value], second: list[Value]) -> bool:
 def _equal_maps(first: dict[Value, Value], second: dict[Value, Value]) -> bool:
     if len(first) != len(second) or getattr(first, "cel_type", None) != getattr(second, "cel_type", None):
         return False
+    work(1 + len(first) // _COMPARED)
     for key, value in first.items():
         other = second.get(key, MISSING)
         if other is MISSING or not equal(value, other):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
+from webhook.budget import BudgetExceededError, current
 from webhook.cel.cost import UNLIMITED
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
-from webhook.cel.frame import BINDINGS, BUDGET, DEADLINE, FIRST_SLOT, RESERVE, UNSET, draw
+from webhook.cel.frame import BINDINGS, BUDGET, BYTES, DEADLINE, FIRST_SLOT, RESERVE, UNSET, WORK, draw, new_frame
+from webhook.cel.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,19 +18,20 @@ if TYPE_CHECKING:
 
 
 class Meter:
-    """What each of some evaluations may cost and until when, and what they did cost together.
+    """What each of some evaluations may cost and until when, and what they did cost and may build together.
 
     Args:
         limit: The most that one evaluation may cost.
         deadline: When evaluations end, by `time.monotonic` in seconds; None for never.
     """
 
-    __slots__ = ("cost", "deadline", "limit")
+    __slots__ = ("bytes", "cost", "deadline", "limit")
 
     def __init__(self, limit: int = UNLIMITED, deadline: float | None = None) -> None:
         self.limit = limit
         self.deadline = deadline
         self.cost = 0
+        self.bytes = MAX_BYTES
 
 
 class Program:
@@ -40,7 +42,7 @@ class Program:
     def __init__(self, run: Closure, variables: Mapping[str, int], slots: int) -> None:
         self._run = run
         self._variables = tuple(variables.items())
-        self._template: list[Value] = [UNLIMITED, 0, math.inf, None, *([UNSET] * (slots - FIRST_SLOT))]
+        self._template: list[Value] = [*new_frame(), *([UNSET] * (slots - FIRST_SLOT))]
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -57,15 +59,19 @@ class Program:
 
         Raises:
             EvaluationError: It came to an error.
-            CostLimitExceededError: It came to cost more than the meter allows.
-            DeadlineExceededError: It was to go on after the meter's deadline.
+            CostLimitExceededError: It came to cost more than the meter allows, or built too much; offline also if it
+                was more work than the budget in force allows.
+            DeadlineExceededError: It was to go on after the meter's deadline, or the budget's.
+            BudgetExceededError: It was more work than the budget in force allows.
         """
         frame = self._template.copy()
         frame[BINDINGS] = bindings
+        frame[WORK] = budget = current()
         for name, slot in self._variables:
             frame[slot] = bindings.get(name, UNSET)
         if meter is not None:
             frame[BUDGET] = meter.limit
+            frame[BYTES] = meter.bytes
             if meter.deadline is not None:
                 frame[DEADLINE] = meter.deadline
                 draw(frame)
@@ -74,12 +80,17 @@ class Program:
         except CostLimitExceededError:
             frame[BUDGET], frame[RESERVE] = min(frame[BUDGET] + frame[RESERVE], -1), 0
             raise
+        except BudgetExceededError as error:
+            if budget.is_offline:
+                raise CostLimitExceededError(str(error)) from None
+            raise
         except RecursionError:
             msg = "the values are nested too deeply"
             raise EvaluationError(msg) from None
         finally:
             if meter is not None:
                 meter.cost += meter.limit - frame[BUDGET] - frame[RESERVE]
+                meter.bytes = frame[BYTES]
         if frame[BUDGET] + frame[RESERVE] < 0:
             raise CostLimitExceededError
         return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.frame import SHARE, hasten
+from webhook.cel.frame import SHARE, WORK, hasten
 from webhook.cel.operators import MISSING, contains, equal
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def _are_equal(frame: Frame, pairs: Iterator[tuple[Value, Value]], count: int) -
         if not _are_equal(frame, islice(pairs, _STRIDE), _STRIDE):
             return False
         count -= _STRIDE
+    frame[WORK].spend(1 + count // _PER_UNIT)
     hasten(frame, 1 + count // _PER_UNIT)
     for one, other in pairs:
         is_equal = equal_in_time(frame, one, other) if type(one) in _CONTAINERS else equal(one, other)

@@ -14,7 +14,6 @@ from webhook import admission, server
 from webhook.cli.arguments import UsageError
 from webhook.cli.following import faults, followed
 from webhook.cli.managed import managed
-from webhook.exposure import exposures
 from webhook.server.http.probes import make_monitoring_pages
 from webhook.server.monitoring.logs import SHARE, DecisionLog, configure
 from webhook.server.monitoring.observing import Metered, Monitoring
@@ -52,6 +51,9 @@ def _end(number: int, _frame: FrameType | None) -> None:
 def _serve(arguments: Namespace) -> int:
     if arguments.body_limit is not None and arguments.body_limit <= 0:
         message = f"--body-limit: {arguments.body_limit} bytes hold no review; give at least some thousand"
+        raise UsageError(message)
+    if arguments.connections_per_address < 1:
+        message = f"--connections-per-address: {arguments.connections_per_address} serve nobody; give at least 1"
         raise UsageError(message)
     _check_together(arguments)
     delay = arguments.shutdown_delay
@@ -98,6 +100,7 @@ def _serve(arguments: Namespace) -> int:
                 arguments.port,
                 certificate,
                 delay,
+                limits=server.Limits(connections_per_address=arguments.connections_per_address),
                 plain=plain,
                 chores=[answering.follow],
                 tick=monitoring.tick,
@@ -163,10 +166,7 @@ def _given(arguments: Namespace, clients: server.Clients | None) -> server.Certi
     certificate, key = Path(arguments.tls_cert or _CERTIFICATE), Path(arguments.tls_key or _KEY)
     if arguments.manage_certificate:
         certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))
-    found = server.Certificate.of_files(certificate, key, clients=clients)
-    for text in exposures(key, secret=True):
-        _log.warning("%s", text)
-    return found
+    return server.Certificate.of_files(certificate, key, clients=clients)
 
 
 def _made_on_the_fly(host: str, clients: server.Clients | None) -> server.Certificate:

@@ -65,7 +65,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any] | None:
     from webhook.cluster.rotation import step  # noqa: PLC0415 - not in the process that asks
     from webhook.issuing import CertificateError  # noqa: PLC0415
 
-    trusted, served = question["trusted"], question["served"]
+    trusted, served = question["trusted"], question.get("served")
     try:
         found = step(
             decode_all(question["data"]),

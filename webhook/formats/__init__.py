@@ -5,7 +5,7 @@ everything that is wrong with the text; nothing where it is fine. Formats know n
 """
 
 from webhook.formats.addresses import canonical_cidr, cidr
-from webhook.formats.identifiers import semver, uuid
+from webhook.formats.identifiers import lower_case_uuid, semver, uuid
 from webhook.formats.names import (
     Messages,
     annotation_key,
@@ -21,6 +21,7 @@ from webhook.formats.names import (
     long_name,
     mask_trailing_dash,
     name_prefix,
+    prefixed_resource_name,
     short_name,
 )
 from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity, quantity, whole_quantity
@@ -44,10 +45,12 @@ __all__ = [
     "label_key",
     "label_value",
     "long_name",
+    "lower_case_uuid",
     "mask_trailing_dash",
     "name_prefix",
     "parse_quantity",
     "parse_timestamp",
+    "prefixed_resource_name",
     "quantity",
     "quoted",
     "semver",

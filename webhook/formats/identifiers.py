@@ -16,6 +16,7 @@ _is_semver = re.compile(
 
 _HEX = "[0-9a-fA-F]"
 _is_hyphenated = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}".encode()).fullmatch
+_is_lower_case_uuid = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 _is_bare = re.compile(f"{_HEX}{{32}}".encode()).fullmatch
 _HYPHENATED, _BARE, _BRACED, _URN = 36, 32, 38, 45
 """The lengths of the forms of a UUID, which tell them apart."""
@@ -45,6 +46,14 @@ def uuid(value: str, _release: int) -> Messages:
     if len(value) != _HYPHENATED or value != value.lower():
         return (_NOT_NORMALIZED,)
     return FINE
+
+
+def lower_case_uuid(value: str, _release: int) -> Messages:
+    """A UUID in lower case, in the words of declarative validation (``k8s-uuid``).
+
+    Source: apimachinery ``pkg/api/validate/strfmt.go``, ``UUID``.
+    """
+    return FINE if _is_lower_case_uuid(value) else ("must be a lowercase UUID in 8-4-4-4-12 format",)
 
 
 def _not_a_uuid(raw: bytes) -> str:

@@ -228,6 +228,21 @@ def extended_resource_name(value: str, release: int) -> Messages:
     return FINE
 
 
+def prefixed_resource_name(value: str, release: int) -> Messages:
+    """An extended resource's name, in the words of declarative validation (``k8s-extended-resource-name``).
+
+    Source: apimachinery ``pkg/api/validate/strfmt.go``, ``ExtendedResourceName``.
+    """
+    found = []
+    if "/" not in value:
+        found.append("a name must be a domain-prefixed path, such as 'example.com/my-prop'")
+    elif "kubernetes.io/" in value:
+        found.append('must not have "kubernetes.io/" domain')
+    if value.startswith("requests."):
+        found.append('must not have "requests." prefix')
+    return (*found, *label_key(f"requests.{value}", release))
+
+
 def _label(value: str, unit: str) -> Messages:
     if _is_label(value):
         return _too_long(value, _LABEL_MAX, unit)

@@ -67,8 +67,7 @@ class Known(NamedTuple):
 _ALWAYS: Final = (0, NEWEST)
 
 _BUILT_IN: Final = """
- v1 n: Binding ConfigMap Endpoints Event LimitRange PersistentVolumeClaim Pod PodTemplate ReplicationController
- v1 n: ResourceQuota Secret Service ServiceAccount
+ v1 n: Binding ConfigMap Endpoints Event LimitRange PersistentVolumeClaim ResourceQuota Secret Service ServiceAccount
  v1 c: ComponentStatus Namespace Node PersistentVolume
 admissionregistration.k8s.io v1 c: MutatingWebhookConfiguration ValidatingWebhookConfiguration
 admissionregistration.k8s.io v1:30,v1beta1:28-33,v1alpha1:26-31 c: ValidatingAdmissionPolicy
@@ -76,13 +75,12 @@ admissionregistration.k8s.io v1:30,v1beta1:28-33,v1alpha1:26-31 c: ValidatingAdm
 admissionregistration.k8s.io v1:36,v1beta1:34,v1alpha1:32 c: MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
 apiextensions.k8s.io v1 c: CustomResourceDefinition
 apiregistration.k8s.io v1 c: APIService
-apps v1 n: ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet
+apps v1 n: ControllerRevision
 authentication.k8s.io v1 c: TokenReview
 authentication.k8s.io v1:28,v1beta1:27-32,v1alpha1:26-31 c: SelfSubjectReview
 authorization.k8s.io v1 c: SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview
 authorization.k8s.io v1 n: LocalSubjectAccessReview
 autoscaling v2,v1 n: HorizontalPodAutoscaler
-batch v1 n: CronJob Job
 certificates.k8s.io v1 c: CertificateSigningRequest
 certificates.k8s.io v1beta1:33,v1alpha1:26 c: ClusterTrustBundle
 certificates.k8s.io v1beta1:35,v1alpha1:34-34 n: PodCertificateRequest

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST
+from webhook.policy.kinds import Kind, Kinds
 from webhook.policy.types import (
     DefaultingParamRef,
     MutatingAdmissionPolicy,
@@ -22,27 +23,18 @@ from webhook.schema.decoding import UNKNOWN_FIELD
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from webhook.schema import Struct
     from webhook.schema.decoding import Misfit
 
 GROUP: Final = "admissionregistration.k8s.io"
-KINDS: Final = {
-    "ValidatingAdmissionPolicy": ValidatingAdmissionPolicy,
-    "ValidatingAdmissionPolicyBinding": ValidatingAdmissionPolicyBinding,
-    "MutatingAdmissionPolicy": MutatingAdmissionPolicy,
-    "MutatingAdmissionPolicyBinding": MutatingAdmissionPolicyBinding,
-}
-
-
-class Served(NamedTuple):
-    """The first and the last Kubernetes 1.x release that serve an API version of a kind."""
-
-    since: int
-    until: int = NEWEST
-
-
-_SERVED: Final[Mapping[str, Mapping[str, Served]]] = {
-    "Validating": {"v1alpha1": Served(26, 31), "v1beta1": Served(28, 33), "v1": Served(30)},
-    "Mutating": {"v1alpha1": Served(32), "v1beta1": Served(34), "v1": Served(36)},
+KINDS: Final[Mapping[str, type[Struct]]] = {
+    each.__name__: each
+    for each in (
+        ValidatingAdmissionPolicy,
+        ValidatingAdmissionPolicyBinding,
+        MutatingAdmissionPolicy,
+        MutatingAdmissionPolicyBinding,
+    )
 }
 
 
@@ -56,10 +48,10 @@ def is_policy(obj: object) -> bool:
     return api_version.partition("/")[0] == GROUP and kind in KINDS
 
 
+@cache
 def served(kind: str, release: int) -> list[str]:
     """List the API versions in which a release serves a kind of policy or binding, the oldest first."""
-    versions = _SERVED[kind.partition("Admission")[0]]
-    return [f"{GROUP}/{name}" for name, each in versions.items() if each.since <= release <= each.until]
+    return [f"{GROUP}/{name}" for name in reversed(Kinds(release).versions(Kind(GROUP, "", kind)))]
 
 
 def judge(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import base64
 from typing import Any, Final
 
+from webhook.budget import work
 from webhook.cel import EvaluationError
 from webhook.cel.temporal import format_duration, format_timestamp
 from webhook.cel.values import BoolKey, Duration, Optional, Struct, Timestamp
 
 _MAX_EXACT: Final = 2**53
 """Whole numbers beyond this are texts in JSON, as protobuf writes them."""
+_PLAIN: Final = 1e21
+"""Go writes a double below this without a point or an exponent if it is whole."""
 
 
 class MismatchError(Exception):
@@ -41,6 +44,7 @@ def _check_names(value: Any, expected: str) -> None:
         for name, each in value.items():
             _check_names(each, f"{expected}.{name}")
     elif isinstance(value, list):
+        work(1 + len(value))
         for each in value:
             _check_names(each, expected)
     elif isinstance(value, dict):
@@ -58,14 +62,14 @@ def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a ret
     Raises:
         EvaluationError: There is no such JSON.
     """
-    if value is None or isinstance(value, bool | str | float):
+    if value is None or isinstance(value, bool | str):
         return value
+    if isinstance(value, float):
+        return int(value) if not exact and value.is_integer() and abs(value) < _PLAIN else value
     if isinstance(value, int):
         return int(value) if exact or abs(value) <= _MAX_EXACT else str(int(value))
-    if isinstance(value, list):
-        return [to_json(each, exact=exact) for each in value]
-    if isinstance(value, dict):
-        return {_key(key): to_json(each, exact=exact) for key, each in value.items()}
+    if isinstance(value, list | dict):
+        return _container(value, exact=exact)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Timestamp):
@@ -76,6 +80,13 @@ def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a ret
         return to_json(value.value, exact=exact)
     msg = f"unsupported conversion to JSON: {type(value).__name__}"
     raise EvaluationError(msg)
+
+
+def _container(value: list[Any] | dict[Any, Any], *, exact: bool) -> Any:
+    work(1 + len(value))  # a value that holds others twice, again and again, would come to JSON without end
+    if isinstance(value, list):
+        return [to_json(each, exact=exact) for each in value]
+    return {_key(key): to_json(each, exact=exact) for key, each in value.items()}
 
 
 def _key(key: Any) -> str:

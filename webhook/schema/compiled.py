@@ -35,7 +35,10 @@ class CompiledStruct:
     def __init__(self, type_: type[Struct], target: Target) -> None:
         self.type, self.target = type_, target
         self._names = owner, package = type_.go_name or type_.__name__, type_.package or target.version
-        known = {name: field for name, field in type_.fields.items() if target.has(field.since, field.until)}
+        known = {
+            name: field.stated(target) for name, field in type_.fields.items() if target.has(field.since, field.until)
+        }
+        self.stated = known
         self.fields: dict[str, Compiled] = {
             name: field.compile(target, owner, package) for name, field in known.items()
         }
@@ -186,7 +189,7 @@ class CompiledStruct:
         for order, (name, field) in enumerate(self.fields.items()):
             if field.check is None or name in self.inline or not self.checks(name):
                 continue
-            if self.type.fields[name].sees_absent(self.target):
+            if self.stated[name].sees_absent(self.target):
                 absent.append((order, name, field.check))
             else:
                 given[name] = order, field.check
@@ -259,7 +262,7 @@ class CompiledStruct:
         when, check = self._recheck(name), field.check
         if not when or check is None:
             return field.change
-        stored = self.type.fields[name].compile(self.target.of_stored, *self._names).check if when == STORED else None
+        stored = self.stated[name].compile(self.target.of_stored, *self._names).check if when == STORED else None
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
             found = list(field.change(new, old)) if field.change else []

@@ -55,7 +55,7 @@ class Struct:
     replaces it as a whole (``+structType=atomic``); ``box`` the field that holds what
     sits on the struct itself in the newest version: rules find it in either place; ``moved`` says what sits in
     another place than in the newest version; ``plain`` names the field whose value older versions hold in the
-    struct's place.
+    struct's place; ``tagged`` the rules of several fields that declarative validation has, too.
     """
 
     package: ClassVar[str] = ""
@@ -65,6 +65,7 @@ class Struct:
     box: ClassVar[str] = ""
     moved: ClassVar[str] = ""
     plain: ClassVar[str] = ""
+    tagged: ClassVar[frozenset[str]] = frozenset()
     fields: ClassVar[dict[str, Field]] = {}
     checks: ClassVar[list[Declared]] = []
     unions: ClassVar[list[Declared]] = []

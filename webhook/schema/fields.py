@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import copy
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from webhook.problem import Path, Problem, invalid
 from webhook.schema.target import OLDEST, Target
@@ -100,6 +101,8 @@ class Field:
         immutable: Whether an update may not change it.
         declarative: Whether its rules are declarative upstream: of a change they do not show the value, of a repeated
             item they show all.
+        declared: What declarative validation has instead of the handwritten rules, where it decides: attributes of
+            the field, by the release whose tags (``+k8s:``) say so; an empty mapping if only the form differs.
         since: The first Kubernetes 1.x release that has the field.
         until: The last release that has it.
         subresource: The requests that validate it: ``MAIN``, ``STATUS``, or both where it is None.
@@ -122,6 +125,7 @@ class Field:
         pointer: bool = False,
         immutable: bool = False,
         declarative: bool = False,
+        declared: Mapping[int, Mapping[str, Any]] | None = None,
         since: int = OLDEST,
         until: int | None = None,
         subresource: str | None = None,
@@ -132,7 +136,7 @@ class Field:
         rechecked: Mapping[int, str] | None = None,
     ) -> None:
         self.doc, self.required, self.pointer, self.immutable = doc, required, pointer, immutable
-        self.declarative = declarative
+        self.declarative, self.declared = declarative, declared
         self.since, self.until, self.subresource, self.spelled = since, until, subresource, spelled
         self.gate, self.empty, self.written, self.rechecked = gate, empty, written, rechecked
 
@@ -149,6 +153,15 @@ class Field:
             package: That struct's Go package.
         """
         raise NotImplementedError
+
+    def stated(self, target: Target) -> Self:
+        """Return the field as the target validates it: by its declared rules, if declarative validation decides."""
+        declared = target.pick(self.declared) if target.declarative and self.declared else None
+        if declared is None:
+            return self
+        stated = copy.copy(self)
+        vars(stated).update(declared, declarative=True)
+        return stated
 
     def limits(self) -> list[str]:
         """Say what is declared about the field, for ``draguard explain``."""

@@ -85,7 +85,7 @@ def _fields(struct: CompiledStruct) -> _Fields:
     for name, field in struct.fields.items():
         checked = struct.checks(name)
         check = field.check if checked else None
-        if check is not None and struct.type.fields[name].sees_absent(struct.target):
+        if check is not None and struct.stated[name].sees_absent(struct.target):
             fields.wanted.append((name, check))
         else:
             fields.nullable.add(name)

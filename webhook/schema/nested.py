@@ -130,7 +130,7 @@ class Inlined(Nested):
         struct = compile_struct(self.type, target)
 
         def part(value: Any) -> Any:
-            return value if value and present(value, release) else None
+            return value if value is not None and present(value, release) else None
 
         def check(value: Any) -> Sequence[Problem]:
             return compiled.check(part(value)) if compiled.check else NO_PROBLEMS

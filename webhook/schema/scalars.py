@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from webhook.problem import Path, Problem, invalid, not_supported, null, required, too_long
+from webhook.problem import Path, Problem, invalid, not_supported, null, required, too_long, too_many_characters
 from webhook.schema.decoding import Misfit, unparsable, wrong_type
 from webhook.schema.fields import EMPTY, NO_MISFITS, NO_PROBLEMS, Compiled, Default, Field, most, name_of
 
@@ -111,6 +111,7 @@ class Text(Scalar):
         one_of: The values it may have, in the order in which the API server lists them.
         max_length: The most bytes it may have, reported as ``field.TooLongMaxLength``.
         max_bytes: The most bytes it may have, reported as ``field.TooLong``.
+        max_characters: The most characters it may have.
         always: Whether an absent or empty text is checked like any other.
         required_if_given: Whether an empty text is missing; an absent one is not.
         **common: As for :class:`Scalar`.
@@ -128,6 +129,7 @@ class Text(Scalar):
         one_of: Sequence[str] | Mapping[int, Sequence[str]] = (),
         max_length: int | Mapping[int, int] | None = None,
         max_bytes: int | None = None,
+        max_characters: int | None = None,
         always: bool | Mapping[int, bool] = False,
         required_if_given: bool = False,
         go: str = "string",
@@ -136,7 +138,8 @@ class Text(Scalar):
         super().__init__(doc, go=go, **common)
         self.formats = (format,) if callable(format) else tuple(format)
         self.checked_by, self.one_of, self.always = checked_by, one_of, always
-        self.max_length, self.max_bytes, self.required_if_given = max_length, max_bytes, required_if_given
+        self.max_length, self.max_bytes, self.max_characters = max_length, max_bytes, max_characters
+        self.required_if_given = required_if_given
 
     def limits(self) -> list[str]:
         """Say what is declared about the text."""
@@ -195,6 +198,8 @@ class Text(Scalar):
         release, one_of = target.release, target.pick(self.one_of)
         if limit := target.pick(self.max_length) or self.max_bytes:
             yield _length_test(limit, release, in_bytes=self.max_bytes is not None)
+        if limit := self.max_characters:
+            yield _character_test(limit)
         for test in self.formats:
             yield _format_test(test, release)
         if self.checked_by:
@@ -226,6 +231,10 @@ def _length_test(limit: int, release: int, *, in_bytes: bool) -> Callable[[str],
         return (too_long(Path(), limit, release, in_bytes=in_bytes),)
 
     return test
+
+
+def _character_test(limit: int) -> Callable[[str], Sequence[Problem]]:
+    return lambda text: (too_many_characters(Path(), limit),) if len(text) > limit else NO_PROBLEMS
 
 
 def _format_test(format_: Format, release: int) -> Callable[[str], Sequence[Problem]]:

@@ -33,6 +33,7 @@ class Target:
         admin_namespace: Whether the object's namespace is labelled for admin access; None if nobody knows.
         replaced: The types that look different in this version: those of the newest version, and what replaces them.
         stored: Whether what is validated is in the cluster already, for which some rules are milder.
+        declarative: Whether declarative validation decides where handwritten rules say the same in other words.
         enough: How many findings about one list, map or rule are enough: no more are looked for.
     """
 
@@ -43,6 +44,7 @@ class Target:
     admin_namespace: bool | None = None
     replaced: Mapping[Any, Any] = field(default_factory=dict)
     stored: bool = False
+    declarative: bool = False
     enough: int = sys.maxsize
     compiled: dict[type, Any] = field(default_factory=dict, repr=False)
     """The types compiled so far."""

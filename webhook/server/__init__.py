@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from webhook.server.errors import ServerError
 from webhook.server.http.adapter import BODY_LIMIT, Adapter
+from webhook.server.http.connection import Limits
 from webhook.server.http.heavy import Heavy
 from webhook.server.http.probes import make_pages
 from webhook.server.process.forks import Forks
@@ -35,6 +36,7 @@ __all__ = [
     "Clients",
     "Forks",
     "Heavy",
+    "Limits",
     "Plain",
     "Reloaded",
     "ServerError",

@@ -6,8 +6,12 @@
 - --shutdown-delay={{ .Values.serve.shutdownDelay }}
 {{- include "draguard.arguments.certificate" . }}
 {{- include "draguard.arguments.monitoring" . }}
+{{- if include "draguard.asksVersion" . }}
+- --kubernetes-version-file=/etc/draguard/tls/kubernetes.version
+{{- else }}
 {{- with include "draguard.kubernetesVersion" . }}
 - --kubernetes-version={{ . }}
+{{- end }}
 {{- end }}
 {{- with .Values.featureGates }}
 {{- $gates := list }}
@@ -35,7 +39,7 @@
 {{- end -}}
 
 {{- define "draguard.arguments.certificate" }}
-{{- if eq .Values.certificates.source "self-managed" }}
+{{- if eq (include "draguard.manager" .) "embedded" }}
 - --manage-certificate
 - --manage-namespace={{ .Release.Namespace }}
 - --manage-secret={{ include "draguard.managed" . }}

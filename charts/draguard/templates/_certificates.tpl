@@ -1,3 +1,29 @@
+{{- /* Who manages a self-managed certificate: "separate", "embedded", or nobody here. */ -}}
+{{- define "draguard.manager" -}}
+{{- if eq .Values.certificates.source "self-managed" -}}{{ .Values.certificates.manager }}{{- end -}}
+{{- end -}}
+
+{{- /* The account that may read and write the Secret, the Lease and the webhook configurations. */ -}}
+{{- define "draguard.managerAccount" -}}
+{{- if eq (include "draguard.manager" .) "embedded" -}}
+{{ include "draguard.serviceAccountName" . }}
+{{- else -}}
+{{ default (include "draguard.managed" .) .Values.certificates.serviceAccountName }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The manager's pods are none of the Service's, so they have a name of their own. */ -}}
+{{- define "draguard.managerSelector" -}}
+app.kubernetes.io/name: {{ include "draguard.name" . | trunc 50 | trimSuffix "-" }}-certificates
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "draguard.managerLabels" -}}
+{{ include "draguard.selector" . }}
+app.kubernetes.io/component: certificate-manager
+{{ include "draguard.commonLabels" . }}
+{{- end -}}
+
 {{- /* The Secret that is mounted, if the certificate is not self-managed. */ -}}
 {{- define "draguard.secretName" -}}
 {{- if eq .Values.certificates.source "secret" -}}
@@ -23,11 +49,30 @@ source changes, and is of a type that cannot be changed.
 
 {{- /* The volume with certificate and key: kubelet's, or draguard's own, in memory and never on a disk. */ -}}
 {{- define "draguard.tlsVolume" -}}
-{{- if eq .Values.certificates.source "self-managed" -}}
+{{- if eq (include "draguard.manager" .) "embedded" -}}
 name: tls
 emptyDir:
   medium: Memory
   sizeLimit: 1Mi
+{{- else if eq (include "draguard.manager" .) "separate" -}}
+# Without the authority's key. A pod waits until the manager has filled the Secret.
+name: tls
+projected:
+  defaultMode: 0440
+  sources:
+  - secret:
+      name: {{ include "draguard.managed" . }}
+      items:
+      - key: tls.crt
+        path: tls.crt
+      - key: tls.key
+        path: tls.key
+  - secret:
+      name: {{ include "draguard.managed" . }}
+      optional: true
+      items:
+      - key: kubernetes.version
+        path: kubernetes.version
 {{- else -}}
 name: tls
 secret:

@@ -17,6 +17,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "draguard.labels" -}}
 {{ include "draguard.selector" . }}
 app.kubernetes.io/component: admission-webhook
+{{ include "draguard.commonLabels" . }}
+{{- end -}}
+
+{{- define "draguard.commonLabels" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
@@ -43,6 +47,11 @@ httpGet:
 
 {{- /* The newest Kubernetes 1.x release that draguard knows; it refuses to start with a later one. */ -}}
 {{- define "draguard.newest" -}}36{{- end -}}
+
+{{- /* Whether the certificate manager, which may ask the API server, tells pods the cluster's version. */ -}}
+{{- define "draguard.asksVersion" -}}
+{{- if and (not .Values.kubernetesVersion) (eq (include "draguard.manager" .) "separate") -}}true{{- end -}}
+{{- end -}}
 
 {{- /* The value of --kubernetes-version; empty for the newest. */ -}}
 {{- define "draguard.kubernetesVersion" -}}

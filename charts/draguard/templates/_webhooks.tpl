@@ -12,6 +12,12 @@ annotations:
 {{- end }}
 {{- end -}}
 
+{{- /* A webhook's failurePolicy. While nothing is to be refused, nothing is refused for want of an answer. Takes: root, name. */ -}}
+{{- define "draguard.failurePolicy" -}}
+{{- $values := (first .).Values -}}
+{{- default (ternary "Fail" "Ignore" (eq $values.enforce.mode "deny")) (get $values.webhooks (last .)).failurePolicy -}}
+{{- end -}}
+
 {{- /*
 What every webhook has. Its name is fully qualified; the audit log's annotations begin with it.
 Its path lets draguard answer by the webhook's own failurePolicy if answering fails.
@@ -20,6 +26,7 @@ Takes: root, name (below `webhooks` in the values), path, conditions (a list, be
 {{- define "draguard.webhook" -}}
 {{- $webhooks := .root.Values.webhooks -}}
 {{- $own := get $webhooks .name -}}
+{{- $failurePolicy := include "draguard.failurePolicy" (list .root .name) -}}
 name: {{ .name }}.draguard.github.io
 admissionReviewVersions: [v1]
 sideEffects: None
@@ -28,11 +35,11 @@ clientConfig:
     name: {{ include "draguard.fullname" .root }}
     namespace: {{ .root.Release.Namespace }}
     port: {{ .root.Values.service.port }}
-    path: {{ .path }}/{{ lower $own.failurePolicy }}
+    path: {{ .path }}/{{ lower $failurePolicy }}
   {{- with include "draguard.caBundle" .root }}
   caBundle: {{ . }}
   {{- end }}
-failurePolicy: {{ $own.failurePolicy }}
+failurePolicy: {{ $failurePolicy }}
 timeoutSeconds: {{ $webhooks.timeoutSeconds }}
 matchPolicy: {{ $webhooks.matchPolicy }}
 namespaceSelector:

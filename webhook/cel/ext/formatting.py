@@ -7,14 +7,16 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from webhook.budget import work
 from webhook.cel import ast, conversions, temporal, types
 from webhook.cel.declarations import Validator
 from webhook.cel.errors import EvaluationError
+from webhook.cel.operators import must_fit
 from webhook.cel.types import DYN, Kind, list_of
 from webhook.cel.values import Duration, Timestamp, UInt, Value, from_key, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from webhook.cel.ast import Expression
     from webhook.cel.errors import Issues
@@ -125,8 +127,17 @@ class Formatter:
             self.check(letter, kind, type_of(value).name, None)
             return self._apply(letter, precision, value)
 
+        size = 0
+
+        def limited(letter: str, precision: int | None, index: int) -> str:
+            nonlocal size
+            shown = clause(letter, precision, index)
+            size += len(shown)
+            must_fit(size)
+            return shown
+
         try:
-            return _interpolate(text, len(arguments), clause)[0]
+            return _interpolate(text, len(arguments), limited)[0]
         except _FormatError as error:
             raise EvaluationError(str(error)) from None
 
@@ -169,6 +180,18 @@ def _hexadecimal(value: Value) -> str:
     return value.hex() if type(value) is bytes else format(int(value), "x")
 
 
+def _joined(parts: Iterable[str]) -> str:
+    """Parts with commas; values that hold others twice, again and again, would come to texts without end."""
+    found = list(parts)
+    work(1 + len(found))
+    must_fit(sum(map(len, found)))
+    return ", ".join(found)
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return f"[{_joined(parts)}]"
+
+
 def _not_printable(value: Value) -> _FormatError:
     return _FormatError(f"{_STRING_CLAUSE}{type_of(value).name}")
 
@@ -182,10 +205,10 @@ class _Plain(Formatter):
 
     def _string(self, value: Value) -> str:
         if type(value) is list:
-            return f"[{', '.join(map(self._string, value))}]"
+            return _listed(map(self._string, value))
         if isinstance(value, dict):
             entries = sorted((self._string(from_key(key)), self._string(each)) for key, each in value.items())
-            return f"{{{', '.join(f'{key}: {each}' for key, each in entries)}}}"
+            return f"{{{_joined(f'{key}: {each}' for key, each in entries)}}}"
         if type(value) is float:
             return _infinite(value) or _positional(value)
         return _scalar(value)
@@ -235,10 +258,10 @@ class _WithLocale(Formatter):
 
     def _string(self, value: Value) -> str:
         if type(value) is list:
-            return f"[{', '.join(map(self._nested, value))}]"
+            return _listed(map(self._nested, value))
         if isinstance(value, dict):
             entries = sorted((self._key(from_key(key)), self._nested(each)) for key, each in value.items())
-            return f"{{{', '.join(f'{key}:{each}' for key, each in entries)}}}"
+            return f"{{{_joined(f'{key}:{each}' for key, each in entries)}}}"
         return _scalar(value)
 
     def _key(self, key: Value) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from webhook.budget import work
 from webhook.cel.ast import Literal
 from webhook.cel.cost import LIST_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST, traversal
 from webhook.cel.declarations import Library
@@ -32,6 +33,8 @@ _REQUIREMENT_COST: Final = LIST_COST + STRUCT_COST
 _REQUIREMENTS_PER_CHARACTER: Final = 0.5
 _MAX_FORMAT_REGEX: Final = 128
 _MAX_FORMAT_NAME: Final = 64
+_SCANNED: Final = 8
+"""How many elements are gone through for a unit of work."""
 _ADDRESS_SIZE: Final = Bounds(4, 16)
 _ITEMS: Final = "@items"
 _TEXTS: Final = frozenset({Kind.STRING, Kind.BYTES})
@@ -72,6 +75,7 @@ def _scan_cost(_: str, arguments: Sequence[Value], __: Value) -> int:
 def _scan(value: Value) -> int:
     cls = type(value)
     if cls is list:
+        work(1 + len(value) // _SCANNED)
         return sum(map(_scan, value))
     if cls is str:
         return int(len(value.encode(errors="surrogatepass")) * STRING_FACTOR)

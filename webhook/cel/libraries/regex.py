@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from webhook.budget import work
 from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
 from webhook.cel.regex import Pattern, compile_pattern
 from webhook.cel.types import INT, STRING, list_of
+
+_WORK_OF_MATCH: Final = 8
 
 
 def _compiled(pattern: str) -> Pattern:
@@ -29,6 +32,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     for match in _compiled(pattern).find_all(text):
         if len(found) == limit:
             break
+        work(_WORK_OF_MATCH)
         # Go takes no empty match right behind the match before.
         if match.end() > match.start() or match.start() != end:
             found.append(match.group())

@@ -136,6 +136,14 @@ def serve(parser: argparse.ArgumentParser) -> None:
 def _process(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the process")
     group.add_argument(
+        "--connections-per-address",
+        type=int,
+        default=500,
+        metavar="N",
+        help="how many connections one address may keep open; of more, those that were idle for longest are closed, as "
+        "of more than 1000 in all (default: %(default)s)",
+    )
+    group.add_argument(
         "--shutdown-delay",
         type=float,
         metavar="SECONDS",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from webhook.admission import Call, MalformedReviewError
 from webhook.admission.requests import parse_head
+from webhook.budget import BudgetExceededError
 from webhook.server.http.heavy import FullError, Job, Weights
 from webhook.server.http.inline import ExceededError, Inline
 from webhook.server.http.pages import CLOSE, Incoming, Page, Pages, RefusedError, refusal
@@ -127,8 +128,8 @@ class Adapter(Pages):
             if (waited := time.monotonic() - arrived) > PATIENCE * timeout:
                 raise RefusedError(self._overloaded(f"the review has waited for {waited:.1f} s"))
             try:
-                answer = self.inline.answer(body, call, key)
-            except ExceededError:
+                answer = self.inline.answer(body, call._replace(is_inline=self.heavy is not None), key)
+            except (BudgetExceededError, ExceededError):
                 answer = await self._beside(body, call, deadline, key, is_long=True)
         if answer.record is not None:
             self._observe(answer.record, time.monotonic() - arrived)

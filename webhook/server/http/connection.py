@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from webhook.server.bounded import BoundedLog
+from webhook.server.http.gate import address_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from uvicorn import Config
     from uvicorn.server import ServerState
 
+    from webhook.server.http.crowd import Crowd
     from webhook.server.http.pages import Pages
     from webhook.server.tls.clients import Clients
 
-_crowds, _malformed = (BoundedLog(logging.getLogger(__name__)) for _ in range(2))
+_malformed = BoundedLog(logging.getLogger(__name__))
 _errors = logging.getLogger(f"{__name__}.uvicorn")
 _errors.setLevel(logging.ERROR)  # it would warn of each bad request, without end and without saying whose it was
 _NOWHERE: Any = deque(maxlen=0)
@@ -45,7 +47,9 @@ class Limits:
         grace_seconds: For the requests in flight when the server stops.
         header_bytes: Of a header.
         requests: Sent over a connection before the first of them is answered.
-        connections: Open at a time, below the 1024 files that many systems let a process open.
+        connections: Open at a time, as far as the process may open files.
+        connections_per_address: Open at a time from one address.
+        unread_bytes: Of answers that wait for clients to read them, over all connections.
     """
 
     handshake_seconds: float = 10.0
@@ -58,6 +62,8 @@ class Limits:
     header_bytes: int = 1 << 16
     requests: int = 100
     connections: int = 1000
+    connections_per_address: int = 500
+    unread_bytes: int = 1 << 26
 
 
 class Outgoing:
@@ -72,6 +78,8 @@ class Outgoing:
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._held: list[bytes] | None = None
+        self.written = 0
+        """How many bytes were written at last."""
         self.is_closing = transport.is_closing  # the one that is asked most
 
     def __getattr__(self, name: str) -> Any:
@@ -81,6 +89,7 @@ class Outgoing:
     def write(self, data: bytes) -> None:
         """Write, unless that is held back."""
         if self._held is None:
+            self.written = len(data)
             self._transport.write(data)
         else:
             self._held.append(data)
@@ -93,7 +102,7 @@ class Outgoing:
         """Write what was held back."""
         held, self._held = self._held, None
         if held:
-            self._transport.write(b"".join(held))
+            self.write(b"".join(held))
 
     def close(self) -> None:
         """Close the connection once everything is written."""
@@ -117,6 +126,7 @@ class Connection(HttpToolsProtocol):
         config: uvicorn's.
         server_state: uvicorn's.
         limits: What it may take.
+        crowd: All connections of the port.
         request_bytes: The longest request, as sent: its header, body, and the framing of its chunks.
         clients: Who may ask; None lets everybody ask.
     """
@@ -126,12 +136,16 @@ class Connection(HttpToolsProtocol):
         config: Config,
         server_state: ServerState,
         limits: Limits,
+        crowd: Crowd,
         request_bytes: int,
+        *,
         clients: Clients | None = None,
     ) -> None:
         super().__init__(config=config, server_state=server_state, app_state={})
         self.logger = _errors
         self._limits = limits
+        self._crowd = crowd
+        self.address = ""
         self._request_bytes = request_bytes
         self._clients = clients
         self._refusal = ""
@@ -146,9 +160,12 @@ class Connection(HttpToolsProtocol):
         """Begin to wait for a request."""
         outgoing = self.app_state["outgoing"] = Outgoing(transport)
         super().connection_made(cast("asyncio.Transport", outgoing))
-        if len(self.connections) > self._limits.connections:
-            _crowds.warning("refused a connection of %s: %d are open", self.client, self._limits.connections)
-            transport.abort()
+        self._outgoing = outgoing
+        self.address = address_of(transport)
+        if (gate := transport.get_extra_info("uvloop.sslproto")) is not None:
+            self._crowd.leave(gate)  # whose place this takes
+        self._crowd.enter(self)
+        if transport.is_closing():
             return
         if self._clients is not None:
             self._refusal = self._clients.refusal(transport.get_extra_info("peercert"), self.client)
@@ -160,11 +177,13 @@ class Connection(HttpToolsProtocol):
         for timer in (self._deadline, self._stalled):
             if timer is not None:
                 timer.cancel()
+        self._crowd.leave(self)
         super().connection_lost(exc)
         self._unset_keepalive_if_required()  # of one that ends with an error uvicorn would keep everything till then
 
     def data_received(self, data: bytes) -> None:
         """Take some of a request in."""
+        self._crowd.stir(self)
         if self._refusal:  # told once a request comes: before that, nobody would listen
             self._refuse(403, self._refusal)
             return
@@ -218,11 +237,13 @@ class Connection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Wait for the client to read, but not for ever."""
         super().pause_writing()
+        self._crowd.leaves_unread(self, self._outgoing.written)
         self._stalled = self.loop.call_later(self._limits.stalled_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         """Go on, since the client has read."""
         super().resume_writing()
+        self._crowd.has_read(self)
         if self._stalled is not None:
             self._stalled.cancel()
 
@@ -242,7 +263,16 @@ class Connection(HttpToolsProtocol):
     def _name(self, transport: asyncio.Transport) -> str:
         """Return what tells clients apart: the name that a certificate vouches for, or the address."""
         certificate = transport.get_extra_info("peercert") if self._clients is not None else None
-        return f"certificate {certificate['subject']}" if certificate else self.client[0] if self.client else ""
+        return f"certificate {certificate['subject']}" if certificate else self.address
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request that has come in whole is being answered."""
+        return self._stage is _IDLE and self.cycle is not None and not self.cycle.response_complete
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self.transport.abort()
 
     def _watch(self) -> None:
         """Set the deadline of what is waited for now; a request that came in one piece needs none."""

@@ -6,19 +6,23 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
 import threading
 import time
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import uvicorn
 from uvicorn.server import ServerState
 
 from webhook.server.errors import ServerError
 from webhook.server.http.connection import Connection, Limits
+from webhook.server.http.crowd import Crowd
+from webhook.server.http.gate import Gate
 from webhook.server.http.pages import Pages
 
 if TYPE_CHECKING:
@@ -33,7 +37,15 @@ if TYPE_CHECKING:
 SHUTDOWN_DELAY = 5.0
 """Seconds of accepting connections after SIGTERM: about what it takes until no API server is told of this pod."""
 
+BACKLOG: Final = 4096
+"""How many connections the kernel may keep that are not accepted yet, as far as it allows."""
+
 _TICKS_A_SECOND = 10  # of uvicorn's main loop
+_PROBES = 200
+"""Connections to the plain port: of kubelet, of whoever collects metrics, and of strangers."""
+_PROBE_SECONDS = 5.0
+_OTHER_FILES = 100
+"""Files that are none of connections."""
 _log = logging.getLogger(__name__)
 
 
@@ -55,7 +67,7 @@ def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, (address, *_) = found[0][0], found[0][4]
         both = address == "::" and socket.has_dualstack_ipv6()
-        return socket.create_server((str(address), port), family=family, backlog=1024, dualstack_ipv6=both)
+        return socket.create_server((str(address), port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except (OSError, UnicodeError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or error
         message = f"cannot listen on {host} port {port}: {reason}: give another {prefix}host or {prefix}port"
@@ -83,6 +95,7 @@ def serve(
     certificate: Certificate,
     shutdown_delay: float = SHUTDOWN_DELAY,
     *,
+    limits: Limits = Limits(),  # noqa: B008 - immutable
     plain: Plain | None = None,
     chores: Sequence[Callable[[], None]] = (),
     tick: Callable[[int], None] = lambda _connections: None,
@@ -97,6 +110,7 @@ def serve(
         certificate: What to serve with; followed each second if it is of files.
         shutdown_delay: Seconds of accepting connections after SIGTERM, not ready any more, each answer the last of its
             connection; SIGINT comes from a person and waits for nobody.
+        limits: What connections may take.
         plain: A second port.
         chores: Called each second, in a thread beside the event loop.
         tick: Called each second on the event loop, with the number of open connections.
@@ -105,6 +119,7 @@ def serve(
     Raises:
         ServerError: An address cannot be listened on.
     """
+    _open_many_files()
     with ExitStack() as stack:
         listener = stack.enter_context(listen(host, port))
         beside = (
@@ -126,6 +141,7 @@ def serve(
             listener,
             certificate,
             shutdown_delay=shutdown_delay,
+            limits=limits,
             beside=beside,
             chores=chores,
             tick=tick,
@@ -184,6 +200,7 @@ class Server(uvicorn.Server):
         self._certificate = certificate
         self._shutdown_delay = shutdown_delay
         self._limits = limits
+        self.crowd = _crowd(limits)
         self._beside = beside
         self._beside_state = ServerState()
         """Of its own, so that whoever fills up one port leaves the other open."""
@@ -216,22 +233,17 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - they are known
         """Accept connections, as uvicorn does but with deadlines for the beginning and the end of TLS."""
-        request_bytes = 2 * self._app.body_limit + self._limits.header_bytes  # chunks of some bytes double a body
+        limits, clients = self._limits, self._certificate.clients
+        request_bytes = 2 * self._app.body_limit + limits.header_bytes  # chunks of some bytes double a body
 
         def connection() -> Connection:
-            return Connection(self.config, self.server_state, self._limits, request_bytes, self._certificate.clients)
+            return Connection(self.config, self.server_state, limits, self.crowd, request_bytes, clients=clients)
+
+        def gate() -> Gate:
+            return Gate(self.crowd, self._certificate.context, limits, connection)
 
         loop = asyncio.get_running_loop()
-        self.servers = [
-            await loop.create_server(
-                connection,
-                sock=self._listener,
-                ssl=self._certificate.context,
-                backlog=self.config.backlog,
-                ssl_handshake_timeout=self._limits.handshake_seconds,
-                ssl_shutdown_timeout=self._limits.closing_seconds,
-            )
-        ]
+        self.servers = [await loop.create_server(gate, sock=self._listener, backlog=BACKLOG)]
         if self._beside:
             await self._startup_beside(*self._beside)
         # Beside a thread that reads policies the loop has its turn after 1 ms, not 5.
@@ -245,14 +257,21 @@ class Server(uvicorn.Server):
         self._ready(self.url)
 
     async def _startup_beside(self, pages: Pages, listener: socket.socket) -> None:
-        config = _config(pages, self._limits)
+        limits = replace(
+            self._limits,
+            header_seconds=min(self._limits.header_seconds, _PROBE_SECONDS),
+            connections=min(self._limits.connections, _PROBES),
+            connections_per_address=_PROBES,
+        )
+        config = _config(pages, limits)
         config.load()
+        crowd = _crowd(limits)
 
         def connection() -> Connection:
-            return Connection(config, self._beside_state, self._limits, pages.body_limit + self._limits.header_bytes)
+            return Connection(config, self._beside_state, limits, crowd, pages.body_limit + limits.header_bytes)
 
         loop = asyncio.get_running_loop()
-        self.servers.append(await loop.create_server(connection, sock=listener, backlog=config.backlog))
+        self.servers.append(await loop.create_server(connection, sock=listener, backlog=BACKLOG))
 
     def _do_chores(self) -> None:
         while not self._ended.wait(1):
@@ -290,6 +309,20 @@ class Server(uvicorn.Server):
         delay = 0.0 if sig == signal.SIGINT else self._shutdown_delay
         _log.info("told to stop by %s: not ready, accepting connections for %g s", signal.Signals(sig).name, delay)
         self.stop(delay)
+
+
+def _crowd(limits: Limits) -> Crowd:
+    """Make room for connections, as far as the process may open files."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = limits.connections if files == resource.RLIM_INFINITY else min(limits.connections, files - _OTHER_FILES)
+    return Crowd(max(1, most), limits.connections_per_address, limits.unread_bytes)
+
+
+def _open_many_files() -> None:
+    """Let the process open as many files as it may."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _config(app: Pages, limits: Limits) -> uvicorn.Config:

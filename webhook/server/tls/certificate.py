@@ -7,8 +7,7 @@ import os
 import ssl
 import tempfile
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, cast
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, cast
 
 from webhook.server.bounded import BoundedLog
 from webhook.server.errors import ServerError
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webhook.server.tls.clients import Clients
-
-HANDSHAKES_LIMIT: Final = 1000
-"""How many handshakes may be under way: each takes 50 KB, and anybody can begin one and say nothing more."""
 
 _MEND = "`draguard certs` makes a certificate and a key"
 _log = logging.getLogger(__name__)
@@ -36,7 +32,6 @@ class Certificate:
         key: Its private key in PEM, not encrypted.
         source: The files the two are read from, to follow.
         clients: Who may ask; None lets everybody ask.
-        handshakes_limit: How many handshakes may be under way; a further connection is closed at once.
 
     Raises:
         ServerError: The two cannot be used or do not belong together, or the clients' authorities cannot be used.
@@ -49,7 +44,6 @@ class Certificate:
         source: tuple[Path, Path] | None = None,
         *,
         clients: Clients | None = None,
-        handshakes_limit: int = HANDSHAKES_LIMIT,
     ) -> None:
         self.clients = clients
         self.renewals = 0
@@ -64,8 +58,6 @@ class Certificate:
         self.context = _Latest(ssl.PROTOCOL_TLS_SERVER)
         self.context.settings = self._settings()
         self.context.failed = self._failed
-        self.context.under_way = WeakSet()
-        self.context.under_way_limit = handshakes_limit
 
     @classmethod
     def of_files(cls, certificate: Path, key: Path, *, clients: Clients | None = None) -> Certificate:
@@ -171,19 +163,11 @@ class _Latest(ssl.SSLContext):
 
     settings: ssl.SSLContext
     failed: Callable[[ssl.SSLError], None]
-    under_way: WeakSet[_Handshake]
-    under_way_limit: int
 
     def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *more: Any, **options: Any) -> ssl.SSLObject:
-        if len(self.under_way) >= self.under_way_limit:
-            error = ssl.SSLError(ssl.SSL_ERROR_SSL, f"{self.under_way_limit} handshakes are under way")
-            self.failed(error)
-            raise error  # the loop closes the connection
         handshake = cast("_Handshake", self.settings.wrap_bio(incoming, outgoing, *more, **options))
         handshake.failed = self.failed
         handshake.outgoing = outgoing
-        handshake.under_way = self.under_way
-        self.under_way.add(handshake)
         return handshake
 
 
@@ -192,7 +176,6 @@ class _Handshake(ssl.SSLObject):
 
     failed: Callable[[ssl.SSLError], None]
     outgoing: ssl.MemoryBIO
-    under_way: WeakSet[_Handshake]
     _has_failed = False
 
     def do_handshake(self) -> None:
@@ -209,7 +192,6 @@ class _Handshake(ssl.SSLObject):
             if self.outgoing.pending:  # an alert: the loop would drop it, but sends it if the handshake goes on
                 raise ssl.SSLWantReadError from error
             raise
-        self.under_way.discard(self)
 
 
 @contextmanager

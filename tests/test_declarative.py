@@ -1,0 +1,96 @@
+"""Declarative validation: where it decides, its findings come last, in its words, on the paths of the version.
+
+The recordings of 1.35 hold it, as ``AllBeta`` switches ``DeclarativeValidationTakeover`` on; 1.37 has it by default.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.structured import REQUEST, allocated, changed, claim, resource_slice
+from webhook import validate
+
+if TYPE_CHECKING:
+    from webhook import Problem
+
+TAKEOVER = {"DeclarativeValidationTakeover": True}
+FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
+OPAQUE = {"opaque": {"driver": "a b", "parameters": {}}}
+
+
+def said(problems: list[Problem]) -> list[str]:
+    return [str(problem)[:90] for problem in problems if problem.level == "error"]
+
+
+def test_handwritten_rules_decide_unless_declarative_ones_take_over() -> None:
+    obj = claim(config=[OPAQUE])
+    (handwritten,) = validate(obj, kubernetes="1.35")
+    assert "a lowercase RFC 1123 subdomain" in handwritten.message
+    (declarative,) = validate(obj, kubernetes="1.35", feature_gates=TAKEOVER)
+    assert "an RFC 1123 subdomain" in declarative.message
+    assert validate(obj, kubernetes="1.36", feature_gates={"AllBeta": True}) == validate(obj, kubernetes="1.36")
+
+
+def test_what_is_declarative_comes_last() -> None:
+    obj = claim(REQUEST, REQUEST, config=[OPAQUE, {}], constraints=[{"requests": ["none"], "matchAttribute": "a"}])
+    fields = [problem.field for problem in validate(obj, kubernetes="1.35", feature_gates=TAKEOVER)]
+    assert fields == [
+        "spec.devices.config[1].opaque",
+        "spec.devices.constraints[0].requests[0]",
+        "spec.devices.requests[1]",
+        "spec.devices.constraints[0].matchAttribute",
+        "spec.devices.config[0].opaque.driver",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gates", "field"),
+    [({}, "spec.devices.requests[0].exactly.allocationMode"), (TAKEOVER, "spec.devices.requests[0].allocationMode")],
+)
+def test_its_paths_are_those_of_the_version(gates: dict[str, bool], field: str) -> None:
+    obj = claim({**FLAT, "allocationMode": "Some"}, version="v1beta1")
+    errors = [each for each in validate(obj, kubernetes="1.35", feature_gates=gates) if each.level == "error"]
+    assert [each.field for each in errors] == [field]
+
+
+def test_repeated_items_are_shown_as_go_writes_them() -> None:
+    request = {"count": 2, "deviceClassName": "a", "selectors": [{"cel": {"expression": "1 > 0 && true"}}]}
+    obj = claim({"name": "first", "firstAvailable": [{**request, "name": "x"}, {**request, "name": "x"}]})
+    (problem,) = validate(obj, kubernetes="1.35", feature_gates=TAKEOVER)
+    assert problem.message == (
+        'Duplicate value: {"name":"x","deviceClassName":"a","selectors":[{"cel":{"expression":'
+        '"1 \\u003e 0 \\u0026\\u0026 true"}}],"allocationMode":"ExactCount","count":2}'
+    )
+
+
+def test_what_an_update_leaves_as_it_is_is_not_looked_at() -> None:
+    device = {"name": "a", "attributes": {"a": {}}}
+    old = resource_slice(device)
+    new = changed(old, metadata__labels={"a": "b"})
+    assert said(validate(new, old, kubernetes="1.35")) != []
+    assert said(validate(new, old, kubernetes="1.35", feature_gates=TAKEOVER)) == []
+    other = changed(new, spec__devices=[{"name": "a", "attributes": {"b": {}}}])
+    assert said(validate(other, old, kubernetes="1.35", feature_gates=TAKEOVER)) == [
+        'spec.devices[0].attributes[b]: Invalid value: "": must specify one of: `int`, `bool`, `str'
+    ]
+
+
+def test_kinds_that_are_not_under_it_keep_their_words() -> None:
+    spec: dict[str, Any] = {"spec": {"devices": {"requests": [REQUEST], "config": [OPAQUE]}}}
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "template"},
+        "spec": spec,
+    }
+    (problem,) = validate(template, kubernetes="1.35", feature_gates=TAKEOVER)
+    assert "a lowercase RFC 1123 subdomain" in problem.message
+
+
+def test_an_allocation_cannot_be_modified() -> None:
+    old = allocated()
+    new = changed(old, status__allocation={"devices": {"results": []}})
+    (problem,) = validate(new, old, kubernetes="1.35", subresource="status", feature_gates=TAKEOVER)
+    assert str(problem) == "status.allocation: Invalid value: null: field cannot be modified once set"

@@ -1,0 +1,117 @@
+"""Whoever comes anew is served: of too many connections the one goes that has been idle for longest."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
+from webhook.admission import Answer
+from webhook.server import create_app
+from webhook.server.http.connection import Limits
+from webhook.server.http.crowd import Crowd
+
+if TYPE_CHECKING:
+    from webhook.admission import Call
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+class Member:
+    """A connection that notes when it is closed."""
+
+    def __init__(self, address: str = "a", *, is_busy: bool = False) -> None:
+        self.address = address
+        self.is_busy = is_busy
+        self.closed = False
+
+    def abort(self) -> None:
+        self.closed = True
+
+
+class TestCrowd:
+    def test_the_longest_idle_goes(self) -> None:
+        crowd, members = Crowd(3, 3, 100), [Member() for _ in range(5)]
+        for member in members[:3]:
+            crowd.enter(member)
+        crowd.stir(members[0])
+        for member in members[3:]:
+            crowd.enter(member)
+        assert [member.closed for member in members] == [False, True, True, False, False]
+        assert len(crowd) == 3
+
+    def test_those_that_wait_for_an_answer_stay(self) -> None:
+        crowd, busy, idle, new = Crowd(2, 2, 100), Member(is_busy=True), Member(), Member()
+        for member in (busy, idle, new):
+            crowd.enter(member)
+        assert [busy.closed, idle.closed, new.closed] == [False, True, False]
+
+    def test_an_address_that_has_too_many_loses_its_own(self) -> None:
+        crowd, other, members = Crowd(10, 2, 100), Member("b"), [Member() for _ in range(3)]
+        for member in (other, *members):
+            crowd.enter(member)
+        assert [other.closed, *(member.closed for member in members)] == [False, True, False, False]
+        for member in (other, *members):
+            crowd.leave(member)
+        assert len(crowd) == 0
+
+    def test_whoever_leaves_answers_unread_for_longest_goes_when_there_are_too_many(self) -> None:
+        crowd, members = Crowd(10, 10, 100), [Member() for _ in range(4)]
+        for member in members:
+            crowd.enter(member)
+            crowd.leaves_unread(member, 40)
+            if member is members[0]:
+                crowd.has_read(member)
+        assert [member.closed for member in members] == [False, True, False, False]
+
+
+class TestServer:
+    @pytest.mark.parametrize("limits", [Limits(connections=4), Limits(connections_per_address=4)])
+    def test_silent_clients_go_first(self, limits: Limits) -> None:
+        with serving(create_app(echo), limits) as served, ExitStack() as stack:
+            silent = [stack.enter_context(socket.create_connection((served.host, served.port), SOON)) for _ in range(3)]
+            assert eventually(lambda: len(served.server.crowd) == 3)
+            for number in range(4):
+                stack.enter_context(served.socket())
+                kept = asked(served, stack)
+                if number < 3:
+                    assert silent[number].recv(1) == b"" or number
+            kept.sendall(GET)
+            assert statuses(answered(kept)) == [200]
+            assert len(served.server.crowd) <= 4
+
+    def test_handshakes_that_fail_leave_nothing_behind(self) -> None:
+        with serving(create_app(echo)) as served:
+            for _ in range(3):
+                with socket.create_connection((served.host, served.port), SOON) as plain:
+                    plain.sendall(b"no TLS at all")
+                    while plain.recv(100):
+                        pass
+            assert served.get("/healthz")[0] == 200
+            assert eventually(lambda: len(served.server.crowd) == 0)
+
+    def test_answers_that_nobody_reads_are_bounded_together(self) -> None:
+        def talk(_body: bytes, _call: Call) -> Answer:
+            return Answer(200, b"x" * 2**20, "application/json")
+
+        with serving(create_app(talk), Limits(unread_bytes=5 << 20)) as served, ExitStack() as stack:
+            for _ in range(8):
+                connection = stack.enter_context(served.socket())
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                connection.sendall(post("Content-Length: 0\r\n") * 20)
+                time.sleep(0.05)
+            assert eventually(lambda: served.server.crowd.closed["unread"] > 0)
+            assert served.connections <= 6
+            assert served.post("/validate", b"{}")[0] == 200
+
+
+def asked(served: Served, stack: ExitStack) -> socket.socket:
+    """Return a connection over which a request was answered."""
+    connection = stack.enter_context(served.socket())
+    connection.sendall(GET)
+    assert statuses(answered(connection)) == [200]
+    return connection

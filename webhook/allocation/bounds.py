@@ -1,0 +1,173 @@
+"""What cannot succeed, seen before it is tried.
+
+Counting is enough in most cases: requests want more devices than are left, no value of an attribute has as many devices
+as must share it, or there are fewer values than requests that must differ. What is cut holds no solution and would end
+in no error, so that the first solution found stays the same. Sets of devices are bit sets of their places.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.allocation.constraints import Match
+from webhook.allocation.selecting import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webhook.allocation.constraints import Value
+    from webhook.allocation.demand import Ask, Demand
+    from webhook.allocation.memory import Place
+    from webhook.allocation.state import State
+    from webhook.allocation.view import NodeView
+
+
+class _Need(NamedTuple):
+    """How many devices are still needed for a request, and those that could be had."""
+
+    ask: Ask
+    number: int
+    devices: int
+
+
+class Bounds:
+    """What is left for the requests to come.
+
+    Args:
+        demand: What is asked for.
+        view: The node.
+        every: The devices of each request for all devices, by place.
+        state: What the search has allocated so far.
+    """
+
+    __slots__ = ("_demand", "_eligible", "_every", "_shared", "_state", "_values", "_view")
+
+    def __init__(self, demand: Demand, view: NodeView, every: Mapping[Ask, Sequence[int]], state: State) -> None:
+        self._demand = demand
+        self._view = view
+        self._every = every
+        self._state = state
+        self._eligible: dict[Ask, int] = {}
+        self._values: dict[tuple[int, int], dict[Value, int]] = {}
+        """The devices that have a value, by the constraint's claim and place."""
+        self._shared = 0
+        for index, device in enumerate(view.devices):
+            self._shared |= (device.content.is_shared and view.variant.features.ConsumableCapacity) << index
+
+    def is_hopeless(self, place: Place) -> bool:
+        """Tell whether there is no solution from a state."""
+        request = self._demand.order[place.position]
+        if request is None:
+            return False
+        ask = request.asks[place.alternative]
+        needs = [_Need(ask, self._wanted(ask) - place.number, self._free(ask) >> place.start << place.start)]
+        needs += self._later(place.position + 1)
+        if any(need.devices.bit_count() < need.number for need in needs):
+            return True
+        alone = [need for need in needs if not need.ask.is_admin]
+        together = 0
+        for need in alone:
+            together |= need.devices
+        if not together & self._shared and together.bit_count() < sum(need.number for need in alone):
+            return True
+        return any(self._is_unmatched(ask.claim, number, needs) for number in range(self._constraints(ask.claim)))
+
+    def _constraints(self, claim: int) -> int:
+        return len(self._state.constraints[claim])
+
+    def _later(self, position: int) -> Iterator[_Need]:
+        """Return what requests from a position on need; of those with alternatives nothing is said."""
+        for request in self._demand.order[position:]:
+            if request is not None and not request.has_alternatives:
+                ask = request.asks[0]
+                yield _Need(ask, self._wanted(ask), self._free(ask))
+
+    def _wanted(self, ask: Ask) -> int:
+        return len(self._every[ask]) if ask.is_all else ask.count
+
+    def _free(self, ask: Ask) -> int:
+        eligible = self._eligible.get(ask)
+        if eligible is None:
+            eligible = self._eligible[ask] = self._find_eligible(ask)
+        return eligible & ~self._state.blocked(ask)
+
+    def _find_eligible(self, ask: Ask) -> int:
+        view, state = self._view, self._state
+        features = view.variant.features
+        found = 0
+        for index in self._every[ask] if ask.is_all else range(len(view.devices)):
+            content = view.devices[index].content
+            if (
+                ask.chooser.choose(content) is True
+                and (view.matches is None or view.matches[index] is True)
+                and (not features.DeviceTaints or ask.tolerates(content))
+                and (features.PartitionableDevices or not content.consumes)
+                and (not features.ConsumableCapacity or (ask.takes(content) or _NOTHING).is_allowed)
+                and all(state.constraints[ask.claim][n].attribute.of(content) is not None for n in ask.constraints)
+            ):
+                found |= 1 << index
+        return found
+
+    def _is_unmatched(self, claim: int, number: int, needs: Sequence[_Need]) -> bool:
+        """Tell whether a constraint of a claim cannot be satisfied."""
+        under = [need for need in needs if need.ask.claim == claim and number in need.ask.constraints and need.number]
+        if not under:
+            return False
+        constraint = self._state.constraints[claim][number]
+        values = self._by_value(claim, number)
+        if isinstance(constraint, Match):
+            if constraint.number:
+                return constraint.value is None or not self._is_enough(under, values.get(constraint.value, 0))
+            return not any(self._is_enough(under, devices) for devices in values.values())
+        taken = set(constraint.values.values())
+        together = 0
+        for need in under:
+            together |= need.devices
+        left = sum(1 for value, devices in values.items() if devices & together and value not in taken)
+        return left < sum(need.number for need in under)
+
+    def _is_enough(self, needs: Sequence[_Need], devices: int) -> bool:
+        together = 0
+        for need in needs:
+            here = need.devices & devices
+            if here.bit_count() < need.number:
+                return False
+            if not need.ask.is_admin:
+                together |= here
+        alone = sum(need.number for need in needs if not need.ask.is_admin)
+        return bool(together & self._shared) or together.bit_count() >= alone
+
+    def _by_value(self, claim: int, number: int) -> Mapping[Value, int]:
+        found = self._values.get((claim, number))
+        if found is None:
+            attribute = self._state.constraints[claim][number].attribute
+            found = defaultdict(int)
+            for index, device in enumerate(self._view.devices):
+                value = attribute.of(device.content)
+                if value is not None:
+                    found[value] |= 1 << index
+            self._values[claim, number] = found
+        return found
+
+
+class _Nothing(NamedTuple):
+    is_allowed: bool = False
+
+
+_NOTHING = _Nothing()
+
+
+def can_be_cut(demand: Demand, view: NodeView) -> bool:
+    """Tell whether nothing but a solution can come of a search: no error that upstream may come to on the way."""
+    if view.matches is not None and any(isinstance(each, str) for each in view.matches):
+        return False
+    if not view.variant.is_sorted and any(device.content.is_shared for device in view.devices):
+        return False  # a request may use a device several times
+    for request in demand.order:
+        for ask in () if request is None else request.asks:
+            if ask.is_all and ask.constraints:
+                return False
+            if any(isinstance(ask.chooser.choose(device.content), Fault) for device in view.devices):
+                return False
+    return True

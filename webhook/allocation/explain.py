@@ -1,0 +1,236 @@
+"""Why claims get no devices: what is left of a node's devices after each thing that a request asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.allocation.constraints import Match
+from webhook.allocation.devices import quantity_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from webhook.allocation.allocator import Attempt
+    from webhook.allocation.demand import Ask
+    from webhook.allocation.devices import Content
+    from webhook.allocation.usage import Available
+    from webhook.allocation.view import NodeView
+
+CLASS: Final = "class"
+SELECTOR: Final = "selector"
+NODE: Final = "node"
+IN_USE: Final = "in use"
+TAINT: Final = "taint"
+CAPACITY: Final = "capacity"
+COUNTERS: Final = "counters"
+CONSTRAINT: Final = "constraint"
+
+
+class DeviceReason(NamedTuple):
+    """Why a request cannot have a device.
+
+    Args:
+        driver: The device's driver.
+        pool: Its pool.
+        device: Its name.
+        stage: What rules it out: ``class``, ``selector``, ``node``, ``in use``, ``taint``, ``capacity``,
+            ``counters`` or ``constraint``; empty if nothing does.
+        text: The reason, such as ``taint broken=yes:NoSchedule is not tolerated``.
+        holders: The claims that use it, as namespace/name, if it is in use.
+    """
+
+    driver: str
+    pool: str
+    device: str
+    stage: str
+    text: str
+    holders: tuple[str, ...] = ()
+
+
+class Funnel:
+    """How many of a node's devices are left for a request, stage by stage; each stage is a part of the one before.
+
+    Args:
+        attempt: What was asked for.
+        ask: The request, or the subrequest of ``firstAvailable``.
+        view: The node.
+        left: Returns what is left of the counters of a pool, by its place.
+    """
+
+    __slots__ = ("_ask", "_attempt", "_left", "_stages", "_view")
+
+    def __init__(self, attempt: Attempt, ask: Ask, view: NodeView, left: Callable[[int], Available]) -> None:
+        self._attempt = attempt
+        self._ask = ask
+        self._view = view
+        self._left = left
+        tests = (self._is_of_class, self._is_selected, self._is_free, self._is_tolerated, self._is_enough)
+        stage = (1 << len(view.devices)) - 1
+        self._stages = [stage]
+        for test in tests:
+            stage = sum(1 << index for index in _places(stage) if test(index))
+            self._stages.append(stage)
+
+    @property
+    def claim(self) -> str:
+        """The claim, as namespace/name."""
+        return self._attempt.names[self._ask.claim]
+
+    @property
+    def request(self) -> str:
+        """The request; of an alternative, ``request/subrequest``."""
+        return self._ask.full_name
+
+    @property
+    def wanted(self) -> int | None:
+        """How many devices it wants; None for all."""
+        return None if self._ask.is_all else self._ask.count
+
+    @property
+    def seen(self) -> int:
+        """How many devices the node can use, of complete and valid pools."""
+        return self._stages[0].bit_count()
+
+    @property
+    def of_class(self) -> int:
+        """How many of them are of the class."""
+        return self._stages[1].bit_count()
+
+    @property
+    def selected(self) -> int:
+        """How many of those the request selects; node selection of single devices counts as a selector."""
+        return self._stages[2].bit_count()
+
+    @property
+    def free(self) -> int:
+        """How many of those are not in use."""
+        return self._stages[3].bit_count()
+
+    @property
+    def tolerated(self) -> int:
+        """How many of those have no taint, or none that the request does not tolerate."""
+        return self._stages[4].bit_count()
+
+    @property
+    def enough(self) -> int:
+        """How many of those have enough capacity and counters left, each alone."""
+        return self._stages[5].bit_count()
+
+    @property
+    def constrained(self) -> int | None:
+        """How many of those can be had together under the claim's constraints; None without constraints.
+
+        Each constraint is looked at alone, and other requests are not.
+        """
+        counts = [self._most(number) for number in self._ask.constraints]
+        return min(counts, default=None)
+
+    @property
+    def key(self) -> Hashable:
+        """What nodes that look alike have in common."""
+        return self._ask, tuple(stage.bit_count() for stage in self._stages), self.constrained
+
+    def reasons(self) -> list[DeviceReason]:
+        """Return why each device is ruled out, in the order in which they are tried."""
+        found = []
+        for index, device in enumerate(self._view.devices):
+            stage, text = self._reason(index)
+            driver, pool = device.slice.driver, device.slice.pool
+            holders: tuple[str, ...] = ()
+            if stage == IN_USE:
+                holders = tuple(self._view.usage_of(index).holders.get(device.name, ()))
+            found.append(DeviceReason(driver, pool, device.name, stage, text, holders))
+        return found
+
+    # -- the stages
+
+    def _content(self, index: int) -> Content:
+        return self._view.devices[index].content
+
+    def _is_of_class(self, index: int) -> bool:
+        return self._ask.chooser.is_of_class(self._content(index)) is True
+
+    def _is_selected(self, index: int) -> bool:
+        matches = self._view.matches
+        chosen = self._ask.chooser.choose(self._content(index)) is True
+        return chosen and (matches is None or matches[index] is True)
+
+    def _is_free(self, index: int) -> bool:
+        return self._ask.is_admin or not self._view.taken >> index & 1
+
+    def _is_tolerated(self, index: int) -> bool:
+        return not self._view.variant.features.DeviceTaints or self._ask.tolerates(self._content(index))
+
+    def _is_enough(self, index: int) -> bool:
+        return not self._lacks_capacity(index) and not self._lacks_counters(index)
+
+    def _lacks_capacity(self, index: int) -> str:
+        content, view = self._content(index), self._view
+        if not view.variant.features.ConsumableCapacity:
+            return ""
+        take = self._ask.takes(content)
+        if take is None:
+            missing = next(name for name in self._ask.requests or () if name not in content.capacity)
+            return f"there is no capacity {missing}"
+        used = view.capacity_used(index) or {}
+        for name, amount in take.amounts.items():
+            free = take.limits[name] - used.get(name, 0)
+            if amount > free:
+                return f"capacity {name}: {quantity_text(free)} is left, {take.texts[name]} is wanted"
+        return "" if take.is_allowed else "the device's policy does not allow such a share of its capacity"
+
+    def _lacks_counters(self, index: int) -> str:
+        content, view = self._content(index), self._view
+        if not content.consumes:
+            return ""
+        if not view.variant.features.PartitionableDevices:
+            return "it consumes counters, and the DRAPartitionableDevices feature is disabled"
+        if content.is_shared and view.capacity_used(index) is not None:
+            return ""
+        left = self._left(view.pool_of[index])
+        for (counter_set, name), amount in content.consumes.items():
+            free = left.counters.get((counter_set, name), amount)
+            if amount > free:
+                wanted = quantity_text(amount)
+                return f"counter {name} of {counter_set}: {quantity_text(free)} is left, {wanted} is consumed"
+        return "the pool's counters are overdrawn" if left.is_overdrawn else ""
+
+    def _most(self, number: int) -> int:
+        kind, attribute = self._attempt.demand.claims[self._ask.claim].constraints[number]
+        groups: dict[Hashable, int] = {}
+        for index in _places(self._stages[5]):
+            value = attribute.of(self._content(index))
+            if value is not None:
+                groups[value] = groups.get(value, 0) + 1
+        return max(groups.values(), default=0) if issubclass(kind, Match) else len(groups)
+
+    def _reason(self, index: int) -> tuple[str, str]:
+        content = self._content(index)
+        choice = self._ask.chooser.first_false(content)
+        if choice is not None:
+            stage = CLASS if choice.of_class else SELECTOR
+            whose = f"class {self._ask.class_['metadata']['name']}" if choice.of_class else "the request"
+            return stage, f"selector #{choice.place} of {whose}: {choice.detail or 'false'}"
+        if not self._is_selected(index):
+            return NODE, "it is not for this node, or must be bound, and the feature for that is disabled"
+        if not self._is_free(index):
+            return IN_USE, "it is in use"
+        if not self._is_tolerated(index):
+            taints = [f"{each['key']}={each.get('value', '')}:{each['effect']}" for each in content.taints]
+            return TAINT, f"a taint is not tolerated: {', '.join(taints)}"
+        lacks = {CAPACITY: self._lacks_capacity, COUNTERS: self._lacks_counters, CONSTRAINT: self._lacks_attribute}
+        return next(((stage, text) for stage, test in lacks.items() if (text := test(index))), ("", ""))
+
+    def _lacks_attribute(self, index: int) -> str:
+        for number in self._ask.constraints:
+            attribute = self._attempt.demand.claims[self._ask.claim].constraints[number][1]
+            if attribute.of(self._content(index)) is None:
+                return f"there is no attribute {attribute.name}, which a constraint is about"
+        return ""
+
+
+def _places(devices: int) -> Iterator[int]:
+    while devices:
+        lowest = devices & -devices
+        yield lowest.bit_length() - 1
+        devices ^= lowest

@@ -1,0 +1,143 @@
+"""Where declarative validation decides: its findings come last, on the paths of the requested version.
+
+Follows apiserver ``pkg/registry/rest/validate.go``: handwritten rules that declarative ones cover are left out, and the
+findings of the declarative ones are appended. They are found with the others, by :meth:`Field.stated`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from webhook.formats import decode_quantity
+from webhook.problem import ERROR, Key, Path, duplicate
+from webhook.schema import Array, Inlined, Map, Nested, Parsed, Text
+from webhook.schema.derive.defaults import Defaults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import CompiledStruct, Field, Struct, Target
+
+_OF_LISTS = {"FieldValueTooMany", "FieldValueTooLong"}
+_DUPLICATE = "FieldValueDuplicate"
+
+
+def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+    """Put the findings of declarative rules last, with repeated items as JSON.
+
+    Args:
+        found: The findings.
+        struct: The object's type.
+        obj: The object.
+    """
+    handwritten, declarative = [], []
+    for problem in found:
+        if problem.level != ERROR or not is_declarative(problem, struct):
+            handwritten.append(problem)
+        else:
+            declarative.append(_worded(problem, struct, obj))
+    return handwritten + declarative
+
+
+def unchanged(
+    found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]
+) -> list[Problem]:
+    """Return the findings of declarative rules about what an update leaves as it is: upstream they do not look there.
+
+    Args:
+        found: The findings.
+        struct: The object's type.
+        obj: The object.
+        old: The stored object.
+    """
+    declarative = (each for each in found if each.level == ERROR and is_declarative(each, struct))
+    return [each for each in declarative if _is_unchanged(each, obj, old)]
+
+
+def _is_unchanged(problem: Problem, obj: Any, old: Any) -> bool:
+    path = problem.path[:-1] if problem.reason == _DUPLICATE else problem.path
+    for step in path:
+        try:
+            obj, old = obj[step], old[step]
+        except (KeyError, IndexError, TypeError):
+            # Absent in both is unchanged if what holds it is; it is not if a list had fewer items.
+            return isinstance(obj, dict) and isinstance(old, dict) and obj.get(step) is None and old.get(step) is None
+    return bool(obj == old)
+
+
+def is_declarative(problem: Problem, struct: CompiledStruct) -> bool:
+    """Tell whether a finding is one of a declarative rule."""
+    holder, field = _declaration(problem.path, struct)
+    if problem.path and isinstance(problem.path[-1], int | Key):
+        return _repeats(problem, holder, field) or (holder is not None and problem.rule in holder.type.tagged)
+    if field is None or not field.declarative:
+        return False
+    if isinstance(field, Array):
+        return problem.reason in _OF_LISTS
+    return isinstance(field, Text) or (isinstance(field, Nested) and problem.reason == "FieldValueInvalid")
+
+
+def _declaration(path: Path, struct: CompiledStruct) -> tuple[CompiledStruct | None, Field | None]:
+    """Return the struct that a path leads to, if it is one, and the field that the path goes through last."""
+    holder: CompiledStruct | None = struct
+    field: Field | None = None
+    for step in path:
+        if isinstance(step, int | Key):
+            continue
+        holder, field = _member(holder, step) if holder else (None, None)
+    return holder, field
+
+
+def _member(struct: CompiledStruct, name: str) -> tuple[CompiledStruct | None, Field | None]:
+    for inline in struct.inline:
+        inner = struct.fields[inline].struct
+        if inner and name in inner.stated:
+            return _member(inner, name)
+    compiled = struct.fields.get(name)
+    return (compiled.struct if compiled else None), struct.stated.get(name)
+
+
+def _repeats(problem: Problem, holder: CompiledStruct | None, field: Field | None) -> bool:
+    if problem.reason != _DUPLICATE or not isinstance(field, Array) or not field.declarative:
+        return False
+    return holder is not None or field.unique is not None
+
+
+def _worded(problem: Problem, struct: CompiledStruct, obj: dict[str, Any]) -> Problem:
+    """Show a repeated item as a whole; the path is that of the requested version."""
+    problem = replace(problem, spelled=None)
+    holder, _ = _declaration(problem.path, struct)
+    if problem.reason != _DUPLICATE or holder is None:
+        return problem
+    value: Any = obj
+    for step in problem.path:
+        value = value[step]
+    shown = _ordered(Defaults(struct.target).of(holder.type)(value or {}), holder.type, struct.target)
+    return duplicate(problem.path, shown).named(problem.rule)
+
+
+def _ordered(value: dict[str, Any], type_: type[Struct], target: Target) -> dict[str, Any]:
+    """Write a struct as Go does: fields in the order of their declaration, keys of maps in order."""
+    return {name: _written(value[name], field, target) for name, field in _wire(type_, target) if name in value}
+
+
+def _wire(type_: type[Struct], target: Target) -> Iterator[tuple[str, Field]]:
+    for name, field in type_.fields.items():
+        if isinstance(field, Inlined):
+            yield from _wire(target.replaced.get(field.type, field.type), target)
+        else:
+            yield name, field
+
+
+def _written(value: Any, field: Field, target: Target) -> Any:
+    if value is None:
+        return None
+    if isinstance(field, Nested):
+        return _ordered(value, target.replaced.get(field.type, field.type), target)
+    if isinstance(field, Array):
+        return [_written(each, field.item, target) for each in value]
+    if isinstance(field, Map):
+        return {key: _written(value[key], field.item, target) for key in sorted(value)}
+    return str(decode_quantity(value)) if isinstance(field, Parsed) and field.rule == "quantity" else value

@@ -1,0 +1,31 @@
+"""Unions: structs of which one field must be given, and only one, as declarative validation words it.
+
+Follows apimachinery ``pkg/api/validate/union.go``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.problem import invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.problem import Path, Problem
+
+
+def one_member(path: Path, members: Sequence[str], given: Sequence[str]) -> Iterator[Problem]:
+    """Report a union of which not exactly one member is given.
+
+    Args:
+        path: The union.
+        members: The names of its members, in the order of their declaration.
+        given: Those that are given.
+    """
+    one_of = ", ".join(f"`{name}`" for name in members)
+    if not given:
+        yield invalid(path, "", f"must specify one of: {one_of}")
+    elif len(given) > 1:
+        shown = ", ".join(name for name in members if name in given)
+        yield invalid(path, f"{{{shown}}}", f"must specify exactly one of: {one_of}")

@@ -1,0 +1,49 @@
+"""Types with what is not judged of them as fields like any other, so that all of it is decoded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.schema.collections import Array, Map
+from webhook.schema.nested import Nested
+from webhook.schema.scalars import Anything
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.schema.declarations import Struct
+    from webhook.schema.fields import Field
+
+    Replaced = Mapping[type[Struct], type[Struct]]
+
+
+def whole(type_: type[Struct], replaced: Replaced) -> Replaced:
+    """Return what replaces a type and its parts so that nothing of them is left out of decoding.
+
+    Args:
+        type_: The type, as the newest version has it.
+        replaced: The types that look different in the version.
+    """
+    found = dict(replaced)
+    _add(type_, found)
+    return found
+
+
+def _add(type_: type[Struct], found: dict[type[Struct], type[Struct]]) -> None:
+    wanted = found.get(type_, type_)
+    fields = {name: _declared(field) for name, field in {**wanted.opaque, **wanted.fields}.items()}
+    changed = {name: field for name, field in fields.items() if field is not wanted.fields.get(name)}
+    if changed:
+        attributes = {f"{name}_": field for name, field in changed.items()}  # no field takes the place of a method
+        found[type_] = type(wanted.__name__, (wanted,), {"go_name": wanted.go_name or wanted.__name__, **attributes})
+    for field in fields.values():
+        part = field
+        while isinstance(part, Array | Map):
+            part = part.item
+        if isinstance(part, Nested):
+            _add(part.type, found)
+
+
+def _declared(field: Field) -> Field:
+    """Return what a field is that is known but not judged."""
+    return field.shape if isinstance(field, Anything) and field.shape else field

@@ -1,0 +1,107 @@
+"""All connections of a port: how many there may be, and which of them goes when there are more."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, OrderedDict
+from typing import TYPE_CHECKING, Protocol
+
+from webhook.server.bounded import BoundedLog
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_log = BoundedLog(logging.getLogger(__name__))
+
+
+class Member(Protocol):
+    """A connection, in its handshake or after it."""
+
+    @property
+    def address(self) -> str:
+        """Where its client is."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being answered, so that it is not idle."""
+
+    def abort(self) -> None:
+        """Close it at once; it leaves the crowd then."""
+
+
+class Crowd:
+    """The connections of a port, those first that have been idle for longest.
+
+    A new connection is not refused: if there are too many, or too many of its address, the one goes that has been idle
+    for longest, be it in its handshake or between two requests. And if clients leave too many bytes of answers unread,
+    the one goes that has left them for longest.
+
+    Args:
+        limit: How many there may be.
+        limit_per_address: How many of one address.
+        unread_limit: How many bytes of answers may wait for clients to read them.
+    """
+
+    def __init__(self, limit: int, limit_per_address: int, unread_limit: int) -> None:
+        self._limit = limit
+        self._limit_per_address = limit_per_address
+        self._unread_limit = unread_limit
+        self._members: OrderedDict[Member, None] = OrderedDict()
+        self._by_address: dict[str, OrderedDict[Member, None]] = {}
+        self._unread: OrderedDict[Member, int] = OrderedDict()
+        self._unread_bytes = 0
+        self.closed = Counter[str]()
+        """How many were closed to make room, by why."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._members)
+
+    def enter(self, member: Member) -> None:
+        """Take a connection in; another may have to go."""
+        self._members[member] = None
+        beside = self._by_address.setdefault(member.address, OrderedDict())
+        beside[member] = None
+        if len(beside) > self._limit_per_address:
+            self._close_idlest(beside, member, "of its address")
+        elif len(self._members) > self._limit:
+            self._close_idlest(self._members, member, "in all")
+
+    def leave(self, member: Member) -> None:
+        """Forget a connection."""
+        self._members.pop(member, None)
+        if beside := self._by_address.get(member.address):
+            beside.pop(member, None)
+            if not beside:
+                del self._by_address[member.address]
+        self.has_read(member)
+
+    def stir(self, member: Member) -> None:
+        """Note that something has come in."""
+        if member in self._members:
+            self._members.move_to_end(member)
+            self._by_address[member.address].move_to_end(member)
+
+    def leaves_unread(self, member: Member, size: int) -> None:
+        """Note that a client does not read what is written."""
+        self._unread[member] = self._unread.get(member, 0) + size
+        self._unread_bytes += size
+        while self._unread_bytes > self._unread_limit:
+            slowest = next(iter(self._unread))
+            self._tell("unread", slowest, f"{self._unread_bytes} bytes of answers are unread")
+            self.has_read(slowest)
+            slowest.abort()
+
+    def has_read(self, member: Member) -> None:
+        """Note that a client has read what was written."""
+        self._unread_bytes -= self._unread.pop(member, 0)
+
+    def _close_idlest(self, members: Mapping[Member, None], newcomer: Member, which: str) -> None:
+        goes = next((member for member in members if not member.is_busy and member is not newcomer), newcomer)
+        self._tell("idle", goes, f"{len(members)} are open {which}")
+        self.leave(goes)
+        goes.abort()
+
+    def _tell(self, why: str, member: Member, reason: str) -> None:
+        self.closed[why] += 1
+        _log.warning("closed a connection of %s to make room: %s", member.address, reason)

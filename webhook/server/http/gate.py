@@ -1,0 +1,68 @@
+"""What a connection is until its TLS handshake is over: counted, and the first to go when there are too many."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]  # what uvloop's create_server(ssl=…) makes
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+
+    from webhook.server.http.connection import Limits
+    from webhook.server.http.crowd import Crowd
+
+
+class Gate(SSLProtocol):  # type: ignore[misc]
+    """Speaks TLS for a connection; until the handshake is over, it stands for it among all others.
+
+    The event loop alone tells nobody of a connection before its handshake is over, so that those who never end it could
+    not be told to go.
+
+    Args:
+        crowd: All connections of the port.
+        context: The TLS settings.
+        limits: What a handshake may take.
+        make: Makes the protocol of the connection, told once the handshake is over.
+    """
+
+    is_busy = False
+
+    def __init__(
+        self, crowd: Crowd, context: ssl.SSLContext, limits: Limits, make: Callable[[], asyncio.Protocol]
+    ) -> None:
+        super().__init__(
+            asyncio.get_running_loop(),
+            make(),
+            context,
+            None,
+            server_side=True,
+            ssl_handshake_timeout=limits.handshake_seconds,
+            ssl_shutdown_timeout=limits.closing_seconds,
+        )
+        self._crowd = crowd
+        self.address = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin the handshake."""
+        self._raw = transport
+        self.address = address_of(transport)
+        self._crowd.enter(self)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._crowd.leave(self)
+        super().connection_lost(exc)
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._raw.abort()
+
+
+def address_of(transport: asyncio.BaseTransport) -> str:
+    """Return the address at the other end."""
+    peer = transport.get_extra_info("peername")
+    return str(peer[0]) if peer else ""
