@@ -25,6 +25,8 @@ from webhook.budget import (
 from webhook.cel import Environment
 from webhook.cel.devices import compile_selector, refusal_of
 from webhook.cel.ext import OPTIONALS
+from webhook.policy.load import load
+from webhook.policy.offline import judge as judge_policies
 
 SECONDS_PER_UNIT = 20e-6
 """Twenty times what a unit takes on an idle machine; tests run beside others."""
@@ -242,3 +244,56 @@ def test_a_review_that_a_cache_knows_costs_nothing() -> None:
         left = budget.left
         judge(obj, decoded=True)
         assert budget.left == left
+
+
+# -- policies, whose expressions are the operator's, but come from a pull request offline
+
+DOUBLED = "[{[]: []}].all(n0, " + "".join(f"[{{n{n}: n{n}}}].all(n{n + 1}, " for n in range(60)) + "true" + ")" * 61
+
+
+def policy(expression: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "a"},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"]}
+                ]
+            },
+            "validations": [{"expression": expression}],
+        },
+    }
+
+
+BINDING = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingAdmissionPolicyBinding",
+    "metadata": {"name": "a"},
+    "spec": {"policyName": "a", "validationActions": ["Deny"]},
+}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a"},
+    "spec": {"containers": [{"name": "a", "image": "b"}]},
+}
+
+
+def test_a_policy_that_takes_too_much_work_is_refused() -> None:
+    found = load([policy(DOUBLED), BINDING], 36)
+    assert ["more work than draguard allows" in str(finding.problem) for finding in found.errors] == [True]
+
+
+def test_an_evaluation_that_takes_too_much_work_offline_is_an_error_of_the_policy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("webhook.policy.offline.DOCUMENT", 100)
+    policies = load(
+        [policy("object.spec.containers.all(c, [1, 2, 3].all(x, [1, 2, 3].all(y, x + y > 0)))"), BINDING], 36
+    )
+    pod = POD | {"spec": {"containers": [{"name": f"c{number}", "image": "b"} for number in range(500)]}}
+    verdict = judge_policies(pod, policies=policies)
+    assert not verdict.allowed
+    assert "more work than draguard allows" in verdict.message

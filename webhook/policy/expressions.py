@@ -9,7 +9,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import Checked, CompileError, Environment, Program, ProgramError, types
+from webhook.cel.cache import Cache
 from webhook.cel.kubernetes import admission_environment, variable_type, with_variables
 from webhook.problem import ERROR, Path, Problem, invalid
 
@@ -80,15 +82,37 @@ def environment_of(scope: Scope) -> Environment:
     return environment if scope.variables is None else with_variables(environment, dict(scope.variables))
 
 
-@lru_cache(maxsize=4096)
+_MOST_KEPT: Final = 32 << 20
+_ENTRY: Final = 1000
+_BYTES_PER_UNIT: Final = 32
+"""How many bytes a program takes for each unit of work that it took to compile, as was measured."""
+_kept: Final[Cache[Compiled | Failure]] = Cache(_MOST_KEPT)
+
+
 def compile_expression(text: str, scope: Scope, *wanted: Type) -> Compiled | Failure:
-    """Compile an expression.
+    """Compile an expression, unless that was done of late.
 
     Args:
         text: The expression.
         scope: What it may use.
         *wanted: The types that it may evaluate to; any if there is none.
     """
+    key = text, scope, wanted
+    found = _kept.get(key)
+    if found is None:
+        budget = current()
+        before = budget.left
+        try:
+            found = _compile(text, scope, wanted)
+        except BudgetExceededError:
+            return Failure(
+                "the expressions of this policy take more work than draguard allows; this one was not compiled"
+            )
+        _kept.put(key, found, _ENTRY + len(text) + (before - budget.left) * _BYTES_PER_UNIT)
+    return found
+
+
+def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> Compiled | Failure:
     environment = environment_of(scope)
     try:
         checked = environment.check(text)
@@ -120,7 +144,7 @@ def _go_name(type_: Type) -> str:
 
 
 class Compiler:
-    """Compiles the expressions of one policy in their order, and says what is wrong with them.
+    """Compiles the expressions of one policy in their order, within one budget, and says what is wrong with them.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
@@ -130,18 +154,23 @@ class Compiler:
     """
 
     def __init__(self, release: int, *, params: bool, composed: bool = False, patches: bool = False) -> None:
+        self._budget = Budget(DOCUMENT, is_offline=True)
         self._plain = Scope(release, params)
         self._scope = Scope(release, params, patches=patches, variables=() if composed else None)
 
+    def _compile(self, text: str, scope: Scope, *wanted: Type) -> Compiled | Failure:
+        with limited(self._budget):
+            return compile_expression(text, scope, *wanted)
+
     def condition(self, text: str) -> Compiled | Failure:
         """Compile a match condition."""
-        return compile_expression(text, self._plain, types.BOOL)
+        return self._compile(text, self._plain, types.BOOL)
 
     def variable(self, name: str, text: str) -> Compiled | Failure:
         """Compile a variable; those that follow may use it."""
         # The API server lets no variable make objects or patches.
         scope = self._scope._replace(variables=self._scope.variables or ())
-        compiled = compile_expression(text, scope._replace(patches=False))
+        compiled = self._compile(text, scope._replace(patches=False))
         type_ = variable_type(compiled.type if isinstance(compiled, Compiled) else None)
         declared = dict(scope.variables or ()) | {name: type_}
         self._scope = scope._replace(variables=tuple(declared.items()))
@@ -149,19 +178,19 @@ class Compiler:
 
     def validation(self, text: str) -> Compiled | Failure:
         """Compile what is asked of objects."""
-        return compile_expression(text, self._scope, types.BOOL)
+        return self._compile(text, self._scope, types.BOOL)
 
     def message(self, text: str) -> Compiled | Failure:
         """Compile what makes a message; it cannot ask what the user may do."""
-        return compile_expression(text, self._scope._replace(authorizer=False), types.STRING)
+        return self._compile(text, self._scope._replace(authorizer=False), types.STRING)
 
     def annotation(self, text: str) -> Compiled | Failure:
         """Compile the value of an audit annotation."""
-        return compile_expression(text, self._scope, types.STRING, types.NULL)
+        return self._compile(text, self._scope, types.STRING, types.NULL)
 
     def mutation(self, patch_type: str, text: str) -> Compiled | Failure:
         """Compile a change: an ApplyConfiguration or a JSONPatch."""
-        return compile_expression(text, self._scope, PATCH_RESULTS[patch_type])
+        return self._compile(text, self._scope, PATCH_RESULTS[patch_type])
 
 
 def complaints(result: Compiled | Failure, path: Path, text: str) -> Iterator[Problem]:

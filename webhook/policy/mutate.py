@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.shapes import schema_of
+from webhook.budget import BudgetExceededError, current
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes import POLICY_LIMIT
 from webhook.policy.activation import Evaluation, OutOfBudgetError
@@ -313,6 +314,10 @@ def _changed(obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySe
                 msg = f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
                 raise MutationError(msg)
             changed = _merged(obj, value, schema)
+    except BudgetExceededError as error:
+        if not current().is_offline:
+            raise
+        raise MutationError(str(error)) from None
     except (MismatchError, EvaluationError) as error:
         msg = f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)
         raise MutationError(msg) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from webhook.budget import DOCUMENT, Budget, limited
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.defaults import completed
 from webhook.policy.mutate import admit
@@ -56,5 +57,6 @@ def judge(
         dry_run=dry_run,
         namespace=namespace,
     )
-    verdict = admit(completed(in_namespace(request)), policies, authorizer)
+    with limited(Budget(DOCUMENT, is_offline=True)):
+        verdict = admit(completed(in_namespace(request)), policies, authorizer)
     return verdict._replace(object=as_stated(verdict.object, request.object))

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.shapes import schema_of
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel import CompileError, Environment, Library, StructType, types
 from webhook.cel.kubernetes import admission_environment, variable_type, with_variables
 from webhook.policy.hints import hint_of
@@ -65,12 +66,13 @@ def type_warnings(policy: Policy, kinds: Kinds, release: int) -> Iterator[TypeWa
     checked = [kind for kind in kinds_to_check(policy, kinds) if schema_of(kind.api_version, kind.kind)]
     found: dict[Path, list[str]] = {}
     hints: dict[Path, str] = {}
-    for kind in checked:
-        environment = _environment(kind, policy, release)
-        for path, text in _expressions(policy):
-            if error := _error(environment, text):
-                found.setdefault(path, []).append(f"{kind}: {error}\n")
-                hints.setdefault(path, hint_of(error, environment))
+    with limited(Budget(DOCUMENT, is_offline=True)):
+        for kind in checked:
+            environment = _environment(kind, policy, release)
+            for path, text in _expressions(policy):
+                if error := _error(environment, text):
+                    found.setdefault(path, []).append(f"{kind}: {error}\n")
+                    hints.setdefault(path, hint_of(error, environment))
     for path, texts in found.items():
         yield TypeWarning(path, "\n".join(texts), hints[path])
 
@@ -103,6 +105,8 @@ def _error(environment: Environment, text: str) -> CompileError | None:
         environment.check(text)
     except CompileError as error:
         return error
+    except BudgetExceededError:
+        return None  # compiling the policy says so
     return None
 
 
@@ -123,7 +127,7 @@ def _environment(kind: Kind, policy: Policy, release: int) -> Environment:
     for variable in policy.variables:
         try:
             type_ = with_variables(environment, dict(known)).check(variable.expression).type
-        except CompileError:
+        except (CompileError, BudgetExceededError):
             type_ = types.DYN
         known[variable.name] = variable_type(type_)
     return with_variables(environment, known)
