@@ -157,10 +157,12 @@ def _asks(demand: Demand, position: int) -> Iterable[Ask]:
 
 
 def _leaves_traces(demand: Demand, view: NodeView) -> bool:
-    """Tell whether taking a device back may leave something behind, so that it matters what was tried before."""
+    """Tell whether taking a device back may leave something behind, so that it matters which one was tried before."""
     features = view.variant.features
     asks = list(_asks(demand, 0))
     for ask in asks:
+        if ask.is_all and ask.constraints:
+            return True  # which device of them is in use decides whether a constraint is come to before it
         for number in ask.constraints:
             kind, _ = demand.claims[ask.claim].constraints[number]
             if issubclass(kind, MatchLists) or (issubclass(kind, Distinct) and (ask.is_all or ask.count > 1)):

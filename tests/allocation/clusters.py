@@ -1,0 +1,127 @@
+"""Random clusters and claims, small enough to be searched in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook.allocation import Features
+
+if TYPE_CHECKING:
+    from random import Random
+
+Json = dict[str, Any]
+
+DRIVER = "gpu.example.com"
+ALL = Features(
+    AdminAccess=True,
+    ConsumableCapacity=True,
+    DeviceBindingAndStatus=True,
+    DeviceTaints=True,
+    PartitionableDevices=True,
+    PrioritizedList=True,
+)
+CLASSES: list[Json] = [
+    {"metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]}},
+    {"metadata": {"name": "any"}, "spec": {}},
+]
+SELECTORS = (
+    f'device.attributes["{DRIVER}"].?model.orValue("") == "a100"',
+    f'device.attributes["{DRIVER}"].?rack.orValue(0) < 2',
+    f'"memory" in device.capacity["{DRIVER}"]',
+)
+FAULTY = f'device.attributes["{DRIVER}"].model == "a100"'
+TAINT = {"key": "broken", "effect": "NoSchedule"}
+
+
+class Cluster:
+    """A random cluster and claims to allocate.
+
+    Args:
+        random: Where chance comes from.
+        tame: Leave out what upstream's quirks come from: claims then fit or not, whatever the order they come in.
+    """
+
+    def __init__(self, random: Random, *, tame: bool = False) -> None:
+        self.random = random
+        self.tame = tame
+        self.kind = random.choice(("plain", "plain", "partitions", "shares"))
+        self.nodes = [self._node(number) for number in range(random.randint(1, 3))]
+        self.slices = [each for node in self.nodes for each in self._pool(node["metadata"]["name"])]
+        if random.random() < 0.3:
+            self.slices += self._pool(None)
+        self.claims = [self._claim(number) for number in range(random.randint(1, 3))]
+
+    def _node(self, number: int) -> Json:
+        return {"metadata": {"name": f"n{number}", "labels": {"zone": self.random.choice("ab")}}}
+
+    def _pool(self, node: str | None) -> list[Json]:
+        random = self.random
+        where: Json = {"nodeName": node} if node else {"allNodes": True}
+        name = node or "fabric"
+        count = random.randint(1, 2)
+        specs: list[Json] = [
+            {**where, "devices": [self._device(place, number) for number in range(random.randint(0, 4))]}
+            for place in range(count)
+        ]
+        if self.kind == "partitions":
+            counters = {"memory": {"value": f"{random.randint(1, 6)}Gi"}}
+            specs.append({**where, "sharedCounters": [{"name": "set", "counters": counters}]})
+        pool = {"name": name, "generation": 1, "resourceSliceCount": len(specs)}
+        return [
+            {"metadata": {"name": f"{name}-{place}"}, "spec": {"driver": DRIVER, "pool": pool, **spec}}
+            for place, spec in enumerate(specs)
+        ]
+
+    def _device(self, place: int, number: int) -> Json:
+        random = self.random
+        device: Json = {"name": f"d{place}{number}", "attributes": {"rack": {"int": random.randint(0, 2)}}}
+        if random.random() < 0.8:
+            device["attributes"]["model"] = {"string": random.choice(("a100", "l4"))}
+        if random.random() < 0.15:
+            device["taints"] = [TAINT]
+        if self.kind == "partitions" and random.random() < 0.8:
+            consumed = {"memory": {"value": f"{random.randint(1, 3)}Gi"}}
+            device["consumesCounters"] = [{"counterSet": "set", "counters": consumed}]
+        if self.kind == "shares":
+            device["capacity"] = {"memory": {"value": f"{random.randint(2, 8)}Gi"}}
+            device["allowMultipleAllocations"] = random.random() < 0.6
+        return device
+
+    def _claim(self, number: int) -> Json:
+        random = self.random
+        requests = [self._request(f"r{place}") for place in range(random.randint(1, 3))]
+        devices: Json = {"requests": requests}
+        if random.random() < 0.4 and not (self.tame and self.kind == "partitions"):
+            kind = "matchAttribute" if self.tame else random.choice(("matchAttribute", "distinctAttribute"))
+            some = [each["name"] for each in requests if random.random() < 0.7]
+            devices["constraints"] = [{kind: f"{DRIVER}/rack", "requests": some}]
+        return {"metadata": {"name": f"c{number}", "namespace": "default"}, "spec": {"devices": devices}}
+
+    def _request(self, name: str) -> Json:
+        random = self.random
+        if random.random() < 0.2:
+            return {"name": name, "firstAvailable": [{"name": f"s{place}", **self._ask()} for place in range(2)]}
+        ask = self._ask()
+        if random.random() < 0.1 and not self.tame:
+            ask["adminAccess"] = True
+        return {"name": name, "exactly": ask}
+
+    def _ask(self) -> Json:
+        random = self.random
+        ask: Json = {
+            "deviceClassName": random.choice(("gpu", "any")),
+            "allocationMode": "ExactCount",
+            "count": random.choice((1, 1, 1, 2, 3)),
+        }
+        if random.random() < 0.4:
+            ask["selectors"] = [{"cel": {"expression": random.choice(SELECTORS)}}]
+        if not self.tame and random.random() < 0.1:
+            ask["selectors"] = [{"cel": {"expression": FAULTY}}]
+        if not self.tame and random.random() < 0.15:
+            ask["allocationMode"] = "All"
+            del ask["count"]
+        if random.random() < 0.2:
+            ask["tolerations"] = [{"key": "broken", "operator": "Exists"}]
+        if self.kind == "shares" and random.random() < 0.6:
+            ask["capacity"] = {"requests": {"memory": f"{random.randint(1, 4)}Gi"}}
+        return ask

@@ -1,0 +1,149 @@
+"""What holds of every cluster, tried on thousands of random ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.allocation.clusters import ALL, CLASSES, Cluster
+from webhook.allocation import Allocator, Failure, Result, search
+from webhook.formats import decode_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
+Json = dict[str, Any]
+
+EXAMPLES = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+randoms = st.randoms(use_true_random=True)
+
+
+def answers(cluster: Cluster, slices: Sequence[Json] | None = None, claims: Sequence[Json] | None = None) -> list[Any]:
+    allocator = Allocator(CLASSES, cluster.slices if slices is None else slices, features=ALL)
+    attempt = allocator.attempt(cluster.claims if claims is None else claims)
+    return [attempt.on(node) for node in cluster.nodes]
+
+
+def shown(answer: Result | Failure) -> Any:
+    return answer.allocations if isinstance(answer, Result) else (answer.error, answer.scope)
+
+
+def tried_in_full(cluster: Cluster) -> list[Any]:
+    """Answer as upstream does, which neither remembers nor looks ahead."""
+    with (
+        mock.patch.object(search, "_REMEMBERED_AFTER", 10**9),
+        mock.patch.object(search, "can_be_cut", return_value=False),
+    ):
+        found = answers(cluster)
+        return [(shown(each), each.steps) for each in found]
+
+
+def check_short_cuts(random: Random) -> None:
+    cluster = Cluster(random)
+    full = tried_in_full(cluster)
+    with mock.patch.object(search, "_REMEMBERED_AFTER", 0):
+        found = answers(cluster)
+        assert [shown(each) for each in found] == [answer for answer, _ in full]
+
+
+@EXAMPLES
+@given(randoms)
+def test_no_short_cut_changes_an_answer(random: Random) -> None:
+    check_short_cuts(random)
+
+
+@pytest.mark.slow
+@MANY
+@given(randoms)
+def test_no_short_cut_changes_an_answer_of_many(random: Random) -> None:
+    check_short_cuts(random)
+
+
+@EXAMPLES
+@given(randoms)
+def test_the_order_of_slices_matters_only_where_it_is_said(random: Random) -> None:
+    cluster = Cluster(random)
+    shuffled = random.sample(cluster.slices, len(cluster.slices))
+    for one, other in zip(answers(cluster), answers(cluster, shuffled), strict=True):
+        assert one.depends_on_order or shown(one) == shown(other)
+
+
+@EXAMPLES
+@given(randoms)
+def test_whether_claims_fit_does_not_depend_on_their_order(random: Random) -> None:
+    cluster = Cluster(random, tame=True)
+    shuffled = random.sample(cluster.claims, len(cluster.claims))
+    for one, other in zip(answers(cluster), answers(cluster, claims=shuffled), strict=True):
+        assert isinstance(one, Result) == isinstance(other, Result)
+
+
+def check_use(random: Random) -> None:
+    """Allocate one pod after the other until nothing fits, and take all of it back."""
+    cluster = Cluster(random)
+    allocator = Allocator(CLASSES, cluster.slices, features=ALL)
+    before = [shown(allocator.allocate(node, cluster.claims)) for node in cluster.nodes]
+    allocated: list[Json] = []
+    for number in range(8):
+        node = random.choice(cluster.nodes)
+        answer = allocator.allocate(node, cluster.claims)
+        if isinstance(answer, Failure):
+            continue
+        for claim, allocation in zip(cluster.claims, answer.allocations, strict=True):
+            metadata = {**claim["metadata"], "name": f"{claim['metadata']['name']}-{number}"}
+            allocated.append({"metadata": metadata, "status": {"allocation": allocation}})
+            allocator.add(allocated[-1])
+        check_limits(cluster, allocated)
+    for claim in random.sample(allocated, len(allocated)):
+        allocator.remove(claim)
+    assert [shown(allocator.allocate(node, cluster.claims)) for node in cluster.nodes] == before
+
+
+def check_limits(cluster: Cluster, allocated: Sequence[Json]) -> None:
+    devices = {
+        (each["spec"]["pool"]["name"], device["name"]): device
+        for each in cluster.slices
+        for device in each["spec"].get("devices", ())
+    }
+    used: Counter[tuple[str, str]] = Counter()
+    consumed: Counter[tuple[str, str]] = Counter()
+    for claim in allocated:
+        for result in claim["status"]["allocation"]["devices"].get("results", ()):
+            if result.get("adminAccess"):
+                continue
+            key = result["pool"], result["device"]
+            if "shareID" in result:
+                consumed[key] += decode_quantity(result["consumedCapacity"]["memory"]).value()
+            else:
+                used[key] += 1
+    assert all(count == 1 for count in used.values())
+    assert not used.keys() & consumed.keys()
+    for key, amount in consumed.items():
+        assert amount <= decode_quantity(devices[key]["capacity"]["memory"]["value"]).value()
+    drawn: Counter[str] = Counter()
+    for pool, name in {*used, *consumed}:
+        for each in devices[pool, name].get("consumesCounters", ()):
+            drawn[pool] += decode_quantity(each["counters"]["memory"]["value"]).value()
+    for each in cluster.slices:
+        for counters in each["spec"].get("sharedCounters", ()):
+            limit = decode_quantity(counters["counters"]["memory"]["value"]).value()
+            assert drawn[each["spec"]["pool"]["name"]] <= limit
+
+
+@EXAMPLES
+@given(randoms)
+def test_nothing_is_handed_out_twice_or_overdrawn_and_all_can_be_taken_back(random: Random) -> None:
+    check_use(random)
+
+
+@pytest.mark.slow
+@MANY
+@given(randoms)
+def test_nothing_is_handed_out_twice_or_overdrawn_in_many_clusters(random: Random) -> None:
+    check_use(random)
