@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.allocation.clusters import ALL, CLASSES, Cluster
@@ -48,6 +48,7 @@ def tried_in_full(cluster: Cluster) -> list[Any]:
 def check_short_cuts(random: Random) -> None:
     cluster = Cluster(random)
     full = tried_in_full(cluster)
+    assume(not any("timed out" in str(answer) for answer, _ in full))
     with mock.patch.object(search, "_REMEMBERED_AFTER", 0):
         found = answers(cluster)
         assert [shown(each) for each in found] == [answer for answer, _ in full]
