@@ -150,3 +150,15 @@ class TestCerts:
         done = draguard("certs", "--dir", tmp_path, *option)
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith("draguard certs: error: ")
+
+
+def test_a_key_that_everybody_can_read_is_warned_of(tmp_path: Path) -> None:
+    key = tmp_path / "certs" / "tls.key"
+    certs.issue(key.parent, ["localhost"])
+    key.chmod(0o644)
+    command = [str(SCRIPT), "serve", "--port=0", f"--tls-cert={key.with_suffix('.crt')}", f"--tls-key={key}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
+        assert started.stderr
+        told = started.stderr.readline()
+        started.kill()
+    assert f"every user of this machine can read {key}" in told

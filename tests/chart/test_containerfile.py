@@ -8,6 +8,7 @@ import tomllib
 from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -91,3 +92,26 @@ class TestWhoRunsInIt:
 
     def test_nothing_is_compiled_when_it_runs(self) -> None:
         assert containerfile.environment()["PYTHONDONTWRITEBYTECODE"] == "1"
+
+
+class TestRelease:
+    """The workflow that makes a release; it cannot be run here."""
+
+    WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+
+    def test_what_it_uses_is_pinned_and_no_job_may_do_more_than_it_says(self) -> None:
+        jobs = self.WORKFLOW["jobs"].values()
+        used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
+        assert used
+        assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name) for name in used)
+        assert self.WORKFLOW["permissions"] == {}
+        assert all("permissions" in job and "timeout-minutes" in job for job in jobs)
+
+    def test_its_chart_names_the_image_by_its_digest(self) -> None:
+        (step,) = (step for step in self.WORKFLOW["jobs"]["release"]["steps"] if "digest" in step.get("run", ""))
+        (pattern,) = re.findall(r"s/\^(.+?)\$/", step["run"])
+        lines = (ROOT / "charts/draguard/values.yaml").read_text(encoding="utf-8").splitlines()
+        assert lines.count(pattern.replace("\\", "")) == 1
+
+    def test_the_image_is_built_by_no_frontend_that_a_tag_names(self) -> None:
+        assert "syntax=docker" not in (ROOT / "Containerfile").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from webhook import certs
 from webhook.cli.arguments import UsageError
+from webhook.exposure import exposures
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,6 +32,11 @@ def run(arguments: Namespace) -> int:
         raise UsageError(str(error)) from error
     for path in issued.written:
         print(path)
+    keys = {certs.CA_KEY, certs.KEY}
+    files = [directory / name for name in (certs.CA_CERTIFICATE, certs.CA_KEY, certs.CERTIFICATE, certs.KEY)]
+    told = dict.fromkeys(text for file in files for text in exposures(file, secret=file.name in keys))
+    for text in told:
+        print(f"draguard certs: warning: {text}", file=sys.stderr)
     print(f"valid until {issued.expires:%Y-%m-%d} for {', '.join(issued.names)}", file=sys.stderr)
     if issued.new_ca:
         print(

@@ -14,6 +14,7 @@ from webhook import admission, server
 from webhook.cli.arguments import UsageError
 from webhook.cli.following import faults, followed
 from webhook.cli.managed import managed
+from webhook.exposure import exposures
 from webhook.server.http.probes import make_monitoring_pages
 from webhook.server.monitoring.logs import SHARE, DecisionLog, configure
 from webhook.server.monitoring.observing import Metered, Monitoring
@@ -166,7 +167,10 @@ def _given(arguments: Namespace, clients: server.Clients | None) -> server.Certi
     certificate, key = Path(arguments.tls_cert or _CERTIFICATE), Path(arguments.tls_key or _KEY)
     if arguments.manage_certificate:
         certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))
-    return server.Certificate.of_files(certificate, key, clients=clients)
+    found = server.Certificate.of_files(certificate, key, clients=clients)
+    for text in exposures(key, secret=True):
+        _log.warning("%s", text)
+    return found
 
 
 def _made_on_the_fly(host: str, clients: server.Clients | None) -> server.Certificate:

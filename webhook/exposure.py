@@ -1,0 +1,48 @@
+"""Who else can get at a file of one's own, by its mode and those of the directories above it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_OTHERS_READ = stat.S_IROTH
+_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def exposures(path: Path, *, secret: bool) -> Iterator[str]:
+    """Say how others than its owner can read or replace a file.
+
+    A group may read a key: kubelet gives those of mounted Secrets to the pod's ``fsGroup``.
+
+    Args:
+        path: The file; what it leads to counts if it is a link.
+        secret: Whether nobody else may read it.
+
+    Yields:
+        What others can do and how to mend it. Nothing about what cannot be looked at.
+    """
+    real = os.path.realpath(path)
+    mode = _mode(real)
+    if mode is None:
+        return
+    if secret and mode & _OTHERS_READ:
+        yield f"every user of this machine can read {path} (mode {mode:04o}): chmod o-rwx {path}"
+    if mode & _WRITE:
+        yield f"others than its owner can change {path} (mode {mode:04o}): chmod go-w {path}"
+    directory = os.path.dirname(real)  # noqa: PTH120 - of what the link leads to
+    above = _mode(directory)
+    # In a directory such as /tmp, where the sticky bit is set, nobody can replace what is not theirs.
+    if above is not None and above & _WRITE and not above & stat.S_ISVTX:
+        yield f"others than its owner can replace files in {directory} (mode {above:04o}): chmod go-w {directory}"
+
+
+def _mode(path: str) -> int | None:
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)  # noqa: PTH116 - as above
+    except OSError:
+        return None
