@@ -1,4 +1,4 @@
-"""Types of the core group that DRA objects contain: node selectors.
+"""Types of the core group that DRA objects and pods contain: node selectors.
 
 Rules follow ``pkg/apis/core/validation/validation.go`` (ValidateNodeSelector).
 """
@@ -18,49 +18,64 @@ if TYPE_CHECKING:
     from webhook.schema import View
 
 
-class NodeSelectorRequirement(Struct):
-    """A condition on a node's labels."""
+class Requirement(Struct):
+    """A condition on a node's labels or fields; not judged, as in pods."""
 
     package = "v1"
     go_name = "NodeSelectorRequirement"
 
-    key = Text("The label's key.", format=formats.label_key, always=True)
-    operator = Text("In, NotIn, Exists, DoesNotExist, Gt or Lt.", go="NodeSelectorOperator")
+    key = Text("The label's key.", written=True)
+    operator = Text("In, NotIn, Exists, DoesNotExist, Gt or Lt.", go="NodeSelectorOperator", written=True)
     values = Array(Text(), "What the operator compares the label with.")
 
 
-class NodeFieldRequirement(Struct):
+class Term(Struct):
+    """Conditions that a node must all meet; an empty term matches no node; not judged, as in pods."""
+
+    package = "v1"
+    go_name = "NodeSelectorTerm"
+    atomic = True
+
+    matchExpressions = Array(Nested(Requirement), "Conditions on labels.")
+    matchFields = Array(Nested(Requirement), "Conditions on fields.")
+
+
+class Selector(Struct):
+    """Terms of which a node must meet one; not judged, as in pods."""
+
+    package = "v1"
+    go_name = "NodeSelector"
+    atomic = True
+
+    nodeSelectorTerms = Array(Nested(Term), "The terms, one of which must match.", written=True)
+
+
+class NodeSelectorRequirement(Requirement):
+    """A condition on a node's labels."""
+
+    key = Requirement.key.but(formats=(formats.label_key,), always=True)
+
+
+class NodeFieldRequirement(Requirement):
     """A condition on a node's fields, of which only the name can be matched."""
 
-    package = "v1"
-    go_name = "NodeSelectorRequirement"
-
-    key = Text("The field: metadata.name.")
-    operator = Text("In or NotIn.", go="NodeSelectorOperator")
-    values = Array(Text(), "One node name.")
+    key = Requirement.key.but(doc="The field: metadata.name.")
+    operator = Requirement.operator.but(doc="In or NotIn.")
+    values = Requirement.values.but(doc="One node name.")
 
 
-class NodeSelectorTerm(Struct):
+class NodeSelectorTerm(Term):
     """Conditions that a node must all meet; an empty term matches no node."""
 
-    package = "v1"
-    atomic = True
-
-    matchExpressions = Array(Nested(NodeSelectorRequirement), "Conditions on labels.")
-    matchFields = Array(Nested(NodeFieldRequirement), "Conditions on fields.")
+    matchExpressions = Term.matchExpressions.but(item=Nested(NodeSelectorRequirement))
+    matchFields = Term.matchFields.but(item=Nested(NodeFieldRequirement))
 
 
-class NodeSelector(Struct):
+class NodeSelector(Selector):
     """Terms of which a node must meet one."""
 
-    package = "v1"
-    atomic = True
-
-    nodeSelectorTerms = Array(
-        Nested(NodeSelectorTerm),
-        "The terms, one of which must match.",
-        required=True,
-        required_detail="must have at least one node selector term",
+    nodeSelectorTerms = Selector.nodeSelectorTerms.but(
+        item=Nested(NodeSelectorTerm), required=True, required_detail="must have at least one node selector term"
     )
 
 

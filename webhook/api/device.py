@@ -294,10 +294,4 @@ class QuantityDevice(BasicDevice):
 
     go_name = "BasicDevice"
 
-    capacity = Map(
-        Quantity(),
-        "How much it has of what.",
-        key=Text(checked_by=qualified_name, always=True),
-        key_go="QualifiedName",
-        key_bytes=QUALIFIED_NAME_MAX_BYTES,
-    )
+    capacity = BasicDevice.capacity.but(item=Quantity())

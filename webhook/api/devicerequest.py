@@ -23,13 +23,6 @@ FIRST_AVAILABLE_MAX_ITEMS = 8
 
 ALL, EXACT_COUNT = "All", "ExactCount"
 
-_CLASS_NAME = "The DeviceClass that the devices belong to."
-_SELECTORS = "What the devices must meet besides their class."
-_MODE = "Whether a number of devices is wanted or all that match."
-_COUNT = "How many devices are wanted."
-_TOLERATIONS = "Taints of devices that do not matter."
-_CAPACITY = "How much of a device's capacity is wanted."
-
 
 class CapacityRequirements(Struct):
     """How much of a device is wanted."""
@@ -37,33 +30,47 @@ class CapacityRequirements(Struct):
     requests = Map(Quantity(), "Quantities by the name of the capacity.", key_go="QualifiedName")
 
 
-class DeviceSubRequest(Struct):
+class Wanted(Struct):
+    """What requests and alternatives have in common: which devices are wanted, and how many."""
+
+    deviceClassName = Text("The DeviceClass that the devices belong to.", format=formats.dns_subdomain, required=True)
+    selectors = selectors("What the devices must meet besides their class.")
+    allocationMode = Text(
+        "Whether a number of devices is wanted or all that match.",
+        go="DeviceAllocationMode",
+        default=EXACT_COUNT,
+        declared=TAGGED,
+    )
+    count = Int("How many devices are wanted.", default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
+    tolerations = tolerations("Taints of devices that do not matter.")
+    capacity = Nested(
+        CapacityRequirements,
+        "How much of a device's capacity is wanted.",
+        pointer=True,
+        since=34,
+        gate="DRAConsumableCapacity",
+    )
+
+
+class Named(Struct):
+    """What requests and alternatives are called."""
+
+    name = dns_label("What constraints, configuration and pods call it.", always=True)
+
+
+class DeviceSubRequest(Wanted, Named):
     """One of several alternatives."""
 
-    name = dns_label("What constraints and configuration call it.", always=True)
-    deviceClassName = Text(
-        _CLASS_NAME, format=formats.dns_subdomain, required=True, declared={35: {"formats": (formats.long_name,)}}
-    )
-    selectors = selectors(_SELECTORS)
-    allocationMode = Text(_MODE, go="DeviceAllocationMode", default=EXACT_COUNT, declared=TAGGED)
-    count = Int(_COUNT, default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
-    tolerations = tolerations(_TOLERATIONS)
-    capacity = Nested(CapacityRequirements, _CAPACITY, pointer=True, since=34, gate="DRAConsumableCapacity")
+    deviceClassName = Wanted.deviceClassName.but(declared={35: {"formats": (formats.long_name,)}})
 
 
-class ExactDeviceRequest(Struct):
+class ExactDeviceRequest(Wanted):
     """A request for devices of one class."""
 
-    deviceClassName = Text(_CLASS_NAME, format=formats.dns_subdomain, required=True)
-    selectors = selectors(_SELECTORS)
-    allocationMode = Text(_MODE, go="DeviceAllocationMode", default=EXACT_COUNT, declared=TAGGED)
-    count = Int(_COUNT, default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
     adminAccess = Bool("Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"})
-    tolerations = tolerations(_TOLERATIONS)
-    capacity = Nested(CapacityRequirements, _CAPACITY, pointer=True, since=34, gate="DRAConsumableCapacity")
 
 
-@check(DeviceSubRequest, ExactDeviceRequest)
+@check(Wanted)
 def count_for_mode(request: View) -> Iterator[Problem]:
     """A number of devices is wanted, or all of them; with All there is no number."""
     mode, count = request.allocationMode, request.count
@@ -80,12 +87,11 @@ def count_for_mode(request: View) -> Iterator[Problem]:
 _EXACT_FIELDS = ", ".join(ExactDeviceRequest.fields)
 
 
-class DeviceRequest(Struct):
+class DeviceRequest(Named):
     """A request for devices: exactly these, or the first of several alternatives that can be had."""
 
     moved = f"{_EXACT_FIELDS} sit under `exactly` of the request"
 
-    name = dns_label("What constraints, configuration and pods call it.", always=True)
     exactly = Nested(ExactDeviceRequest, "The devices that are wanted.", pointer=True)
     firstAvailable = Array(
         Nested(DeviceSubRequest),
@@ -121,12 +127,9 @@ class FlatExactDeviceRequest(ExactDeviceRequest):
 
     go_name = "DeviceRequest"
 
-    deviceClassName = Text(_CLASS_NAME, format=formats.dns_subdomain, required=True, written=True)
-    allocationMode = Text(
-        _MODE,
-        go="DeviceAllocationMode",
-        default={31: EXACT_COUNT, _CONVERTED: Default(EXACT_COUNT, {"deviceClassName": ANY})},
-        declared=TAGGED,
+    deviceClassName = Wanted.deviceClassName.but(written=True)
+    allocationMode = Wanted.allocationMode.but(
+        default={31: EXACT_COUNT, _CONVERTED: Default(EXACT_COUNT, {"deviceClassName": ANY})}
     )
 
 
@@ -135,13 +138,12 @@ def _wants_exactly(request: dict[str, Any], release: int) -> bool:
     return release < _CONVERTED or has_any(FlatExactDeviceRequest, request)
 
 
-class FlatDeviceRequest(Struct):
+class FlatDeviceRequest(Named):
     """A request for devices, whose fields sit on the request itself, unless it has alternatives."""
 
     go_name = "DeviceRequest"
     moved = f"{_EXACT_FIELDS} sit on the request itself"
 
-    name = dns_label("What constraints, configuration and pods call it.", always=True)
     exactly = Inlined(
         FlatExactDeviceRequest, "The devices that are wanted.", present=_wants_exactly, spelled={_CONVERTED: "exactly"}
     )

@@ -22,8 +22,8 @@ from webhook.api.compact import (
     one,
     struct,
 )
+from webhook.api.core import Term
 from webhook.api.labelselector import LabelSelector
-from webhook.api.podspec import NodeSelectorTerm
 from webhook.api.values import IntOrString, alike
 from webhook.api.volumes import ObjectFieldSelector, ResourceFieldSelector
 from webhook.schema import Array, Int, Nested, Text
@@ -155,7 +155,7 @@ TopologySpreadConstraint = struct(
     **alike(OPTIONAL_STRING, "nodeAffinityPolicy nodeTaintsPolicy"),
 )
 PreferredSchedulingTerm = struct(
-    "PreferredSchedulingTerm", weight=Int(go="int32", written=True), preference=Nested(NodeSelectorTerm)
+    "PreferredSchedulingTerm", weight=Int(go="int32", written=True), preference=Nested(Term)
 )
 PodAffinityTerm = struct(
     "PodAffinityTerm",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
 from webhook.api.container import Container, EphemeralContainer, ResourceList, ResourceRequirements
+from webhook.api.core import Selector
 from webhook.api.values import unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
 from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Struct, Text, check, exactly_one
@@ -85,31 +86,12 @@ class PodSchedulingGate(Struct):
     name = Text("Who will remove the gate.")
 
 
-class NodeSelectorTerm(Struct):
-    """Conditions that a node must all meet."""
-
-    package = "v1"
-    atomic = True
-
-    matchExpressions = Array(Anything(), "Conditions on labels.")
-    matchFields = Array(Anything(), "Conditions on fields.")
-
-
-class NodeSelector(Struct):
-    """Terms of which a node must meet one; not judged, other than those of DRA's own kinds."""
-
-    package = "v1"
-    atomic = True
-
-    nodeSelectorTerms = Array(Nested(NodeSelectorTerm), "The terms.")
-
-
 class NodeAffinity(Struct):
     """Nodes that the pod must or should run on."""
 
     package = "v1"
 
-    requiredDuringSchedulingIgnoredDuringExecution = Nested(NodeSelector, "The nodes it must run on.", pointer=True)
+    requiredDuringSchedulingIgnoredDuringExecution = Nested(Selector, "The nodes it must run on.", pointer=True)
     preferredDuringSchedulingIgnoredDuringExecution = Anything(
         "The nodes it should run on.", shape=Array(unjudged("podparts:PreferredSchedulingTerm"))
     )

@@ -83,13 +83,8 @@ class PlainResourceSliceSpec(ResourceSliceSpec):
 
     go_name = "ResourceSliceSpec"
 
-    nodeName = Text(
-        "The node that has the devices.",
-        format=formats.dns_subdomain,
-        immutable=True,
-        converted={OLDEST: False, _FOUR_WAYS: True},
-    )
-    allNodes = Bool("Whether all nodes can use the devices.")
+    nodeName = ResourceSliceSpec.nodeName.but(pointer=False, empty="", converted={OLDEST: False, _FOUR_WAYS: True})
+    allNodes = ResourceSliceSpec.allNodes.but(pointer=False, empty="")
 
 
 # Node selection

@@ -47,14 +47,7 @@ class DeviceTaintOfRule(DeviceTaint):
 
     go_name = "DeviceTaint"
 
-    effect = Text(
-        "What happens to pods that do not tolerate it.",
-        go="DeviceTaintEffect",
-        required=True,
-        one_of=EFFECTS,
-        rechecked={35: CHANGED},
-        declared=TAGGED,
-    )
+    effect = DeviceTaint.effect.but(rechecked={35: CHANGED})
 
 
 class AllocatedToleration(Struct):
@@ -79,10 +72,8 @@ class DeviceToleration(AllocatedToleration):
 
     go_name = "DeviceToleration"
 
-    key = Text("The taint's key; empty for all.", format=formats.label_key, declared=TAGGED)
-    effect = Text(
-        "The effect to tolerate; empty for all.", go="DeviceTaintEffect", one_of=EFFECTS, declared=_TAGGED_EFFECT
-    )
+    key = AllocatedToleration.key.but(formats=(formats.label_key,), declared=TAGGED)
+    effect = AllocatedToleration.effect.but(one_of=EFFECTS)
 
 
 def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, **common: Any) -> Array:

@@ -150,7 +150,8 @@ def _versions(text: str) -> dict[str, tuple[int, int]]:
     return versions
 
 
-def _built_in() -> Iterator[Known]:
+def built_in() -> Iterator[Known]:
+    """List the kinds that draguard does not judge itself."""
     for line in _BUILT_IN.strip("\n").splitlines():
         head, _, kinds = line.partition(": ")
         group, versions, scope = head.split(" ")
@@ -271,5 +272,5 @@ def _judged() -> Iterator[Known]:
         yield Known(group, kind, guess_resource(kind), namespaced[group, kind], found)
 
 
-_BUILT_IN_KINDS: Final = (*_judged(), *_built_in())
+_BUILT_IN_KINDS: Final = (*_judged(), *built_in())
 _BUILT_IN_GROUPS: Final = frozenset(each.group for each in _BUILT_IN_KINDS)

@@ -359,9 +359,7 @@ class DefaultingParamRef(ParamRef):
 
     go_name = "ParamRef"
 
-    parameterNotFoundAction = Text(
-        "What it means if there is no such object: Allow, or Deny.", pointer=True, default="Deny", since=28
-    )
+    parameterNotFoundAction = ParamRef.parameterNotFoundAction.but(default="Deny")
 
 
 class BindingSpec(Struct):

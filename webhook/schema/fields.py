@@ -154,14 +154,18 @@ class Field:
         """
         raise NotImplementedError
 
+    def but(self, **changed: Any) -> Self:
+        """Return the same field with other attributes, for a type that differs from another in them only."""
+        other = copy.copy(self)
+        vars(other).update(changed)
+        return other
+
     def stated(self, target: Target) -> Self:
         """Return the field as the target validates it: by its declared rules, if declarative validation decides."""
         declared = target.pick(self.declared) if target.declarative and self.declared else None
         if declared is None:
             return self
-        stated = copy.copy(self)
-        vars(stated).update(declared, declarative=True)
-        return stated
+        return self.but(**declared, declarative=True)
 
     def limits(self) -> list[str]:
         """Say what is declared about the field, for ``draguard explain``."""

@@ -1,0 +1,121 @@
+"""Each type, table and list of kinds stands in one place; everything else follows from it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from webhook.api.others import KINDS
+from webhook.api.templates import TEMPLATES
+from webhook.api.versions import VERSIONS
+from webhook.api.workloads import PodTemplateSpec
+from webhook.policy import manifests
+from webhook.policy.kinds import built_in
+from webhook.schema import Anything, Array, Field, Map, Nested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.schema import Struct
+
+    Replaced = Mapping[type[Struct], type[Struct]]
+
+
+def held(field: Field) -> type[Struct] | None:
+    """Return the struct that a field holds, be it one or many, judged or not."""
+    while isinstance(field, Array | Map | Anything):
+        if isinstance(field, Anything):
+            if field.shape is None:
+                return None
+            field = field.shape
+        else:
+            field = field.item
+    return field.type if isinstance(field, Nested) else None
+
+
+def parts(type_: type[Struct], replaced: Replaced, seen: set[type[Struct]]) -> Iterator[type[Struct]]:
+    """Walk through a type and all that it is made of."""
+    wanted = replaced.get(type_, type_)
+    if wanted in seen:
+        return
+    seen.add(wanted)
+    yield wanted
+    for field in {**wanted.opaque, **wanted.fields}.values():
+        if field.inline and (inner := held(field)):  # it is a part of the same Go type
+            for part in replaced.get(inner, inner).fields.values():
+                if deeper := held(part):
+                    yield from parts(deeper, replaced, seen)
+        elif inner := held(field):
+            yield from parts(inner, replaced, seen)
+
+
+def types(api_version: str) -> list[type[Struct]]:
+    """List all types of a version."""
+    seen: set[type[Struct]] = set()
+    version = VERSIONS[api_version]
+    roots = [served.type for served in version.kinds.values()] + (list(KINDS.values()) if api_version == "v1" else [])
+    return [part for root in roots for part in parts(root, version.replaced, seen)]
+
+
+def name_of(type_: type[Struct]) -> str:
+    return type_.go_name or type_.__name__
+
+
+def test_no_type_is_described_twice() -> None:
+    by_name: defaultdict[tuple[str, str], list[type[Struct]]] = defaultdict(list)
+    for api_version in VERSIONS:
+        for each in types(api_version):
+            by_name[each.package or api_version, name_of(each)].append(each)
+    twice = {
+        name: (one.__qualname__, other.__qualname__)
+        for name, found in by_name.items()
+        for one, other in combinations(found, 2)
+        if not issubclass(one, other) and not issubclass(other, one) and not shared(one, other)
+    }
+    assert twice == {}
+
+
+def shared(one: type[Struct], other: type[Struct]) -> bool:
+    """Tell whether two types have all their fields of a common one."""
+    common = [base for base in one.__mro__ if base in other.__mro__ and getattr(base, "fields", None)]
+    return bool(common) and set(vars(common[0])["fields"]) == set(one.fields) == set(other.fields)
+
+
+def test_no_field_is_declared_again_without_a_difference() -> None:
+    again = []
+    for api_version in VERSIONS:
+        for type_ in types(api_version):
+            for name, field in vars(type_).items():
+                inherited = [vars(base)[name] for base in type_.__mro__[1:] if isinstance(vars(base).get(name), Field)]
+                if inherited and vars(inherited[0]) == vars(field):
+                    again.append(f"{type_.__qualname__}.{name}")
+    assert again == []
+
+
+def test_the_two_kinds_of_request_share_their_fields() -> None:
+    (claim,) = [each for each in types("resource.k8s.io/v1") if each.__name__ == "ExactDeviceRequest"]
+    (alternative,) = [each for each in types("resource.k8s.io/v1") if each.__name__ == "DeviceSubRequest"]
+    for name in claim.fields.keys() & alternative.fields.keys():
+        ours, theirs = vars(claim.fields[name]), vars(alternative.fields[name])
+        assert {key for key in ours if ours[key] != theirs[key]} <= {"declared"}
+
+
+def test_pod_templates_are_where_the_types_have_them() -> None:
+    for api_version, kinds in TEMPLATES.items():
+        assert set(kinds) == set(VERSIONS[api_version].kinds)
+        for kind, steps in kinds.items():
+            type_: type[Struct] | None = VERSIONS[api_version].kinds[kind].type
+            for step in steps:
+                assert type_
+                type_ = held(type_.fields[step])
+            assert not steps or type_ is PodTemplateSpec
+
+
+def test_no_kind_is_listed_twice() -> None:
+    listed = [(each.group, each.kind) for each in built_in()]
+    judged = {(name.rpartition("/")[0], kind) for name, version in VERSIONS.items() for kind in version.kinds}
+    assert len(set(listed)) == len(listed)
+    assert not judged & set(listed)
+    assert {("", kind) for kind in KINDS} <= set(listed)
+    assert {(manifests.GROUP, kind) for kind in manifests.KINDS} <= set(listed)
