@@ -109,8 +109,9 @@ class Budget:
             self._share, self._reserve = _STRIDE, left - _STRIDE
 
 
-_NONE: Final = Budget(is_offline=True)
-_in_force: ContextVar[Budget] = ContextVar("budget", default=_NONE)
+NONE: Final = Budget(is_offline=True)
+"""What is in force where no budget is: it limits nothing."""
+_in_force: ContextVar[Budget] = ContextVar("budget", default=NONE)
 
 current = _in_force.get
 """Returns the budget in force."""

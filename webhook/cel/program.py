@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from webhook.budget import BudgetExceededError, current
+from webhook.budget import NONE, BudgetExceededError, current
 from webhook.cel.cost import UNLIMITED
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.frame import BINDINGS, BUDGET, BYTES, DEADLINE, FIRST_SLOT, RESERVE, UNSET, WORK, draw, new_frame
@@ -74,7 +75,8 @@ class Program:
             frame[BYTES] = meter.bytes
             if meter.deadline is not None:
                 frame[DEADLINE] = meter.deadline
-                draw(frame)
+        if budget is not NONE or frame[DEADLINE] is not math.inf:
+            draw(frame)
         try:
             value = self._run(frame)
         except CostLimitExceededError:
