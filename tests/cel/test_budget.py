@@ -136,23 +136,23 @@ KINDS = pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate
 def test_compiling_takes_no_longer_than_what_it_spends(expression: str) -> None:
     assert len(expression) <= MAX_CHARACTERS
     budget = Budget(REVIEW)
-    began = time.monotonic()
+    began = time.process_time()
     with limited(budget):
         try:
             compile_selector(expression, 36)
         except BudgetExceededError:
             assert budget.left < 0
     spent = REVIEW - max(budget.left, 0)
-    assert time.monotonic() - began < 0.1 + spent * SECONDS_PER_UNIT
+    assert time.process_time() - began < 0.1 + spent * SECONDS_PER_UNIT
 
 
 @SELECTORS
 def test_an_expression_beyond_the_budget_is_left_at_once(expression: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with limited(Budget(200)) as budget, pytest.raises(BudgetExceededError):
         compile_selector(f"{expression} && {expression}", 31)
     assert budget.left < 0
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
 
 
 @SELECTORS
@@ -215,10 +215,10 @@ def test_a_review_beyond_its_budget_is_decided_by_the_failure_policy(kind: str) 
     request = {"uid": "1", "operation": "CREATE", "object": obj, "resource": {}, "kind": {}, "userInfo": {}}
     for fail_open in (False, True):
         record = Record("validate")
-        began = time.monotonic()
+        began = time.process_time()
         with limited(Budget(INLINE)):
             response = decide(request, Call("validate", fail_open=fail_open), Options(), record)
-        assert time.monotonic() - began < 1
+        assert time.process_time() - began < 1
         assert response["allowed"] is fail_open
         assert "take more work than a review may" in record.message
 

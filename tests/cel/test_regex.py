@@ -169,19 +169,19 @@ def test_limits_are_those_of_go(pattern: str, expected: str) -> None:
 
 @PATTERNS
 def test_a_pattern_is_read_in_time_that_grows_with_its_length(pattern: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with contextlib.suppress(PatternError):
         read_pattern(pattern)
-    assert time.monotonic() - began < 0.1 + len(pattern) * 30e-6
+    assert time.process_time() - began < 0.1 + len(pattern) * 30e-6
 
 
 @PATTERNS
 def test_a_pattern_is_compiled_within_its_budget(pattern: str) -> None:
     budget = Budget(REVIEW)
-    began = time.monotonic()
+    began = time.process_time()
     with limited(budget), contextlib.suppress(EvaluationError, BudgetExceededError):
         compile_pattern(pattern)
-    assert time.monotonic() - began < 0.3 + (REVIEW - budget.left) * 20e-6
+    assert time.process_time() - began < 0.3 + (REVIEW - budget.left) * 20e-6
 
 
 @PATTERNS

@@ -78,7 +78,7 @@ def parse(
         issues.raise_if_any()
     budget.spend(len(text) // _COST_OF_CHARACTERS)
     tokens = tokenize(text, issues)
-    budget.spend(len(tokens.kinds) * _COST_OF_TOKEN)
+    budget.spend(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
     root = _Parser(TokenStream(tokens, issues), issues, macros, budget, optional_syntax=optional_syntax).start()
     issues.raise_if_any()
     return root
