@@ -16,6 +16,7 @@ from webhook.schema import (
     Anything,
     Array,
     Bool,
+    CompiledStruct,
     Int,
     Map,
     Nested,
@@ -28,9 +29,11 @@ from webhook.schema import (
     compile_struct,
     transition,
 )
+from webhook.schema.decoding import Misfit, apart
+from webhook.schema.fields import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 def lower_case(text: str, _release: int) -> tuple[str, ...]:
@@ -121,18 +124,25 @@ def target(operation: str = CREATE, release: int = 30, **replaced: Any) -> Targe
 
 def decoded(spec: Any, release: int = 30) -> list[tuple[str, str]]:
     struct = compile_struct(Bicycle, target(release=release))
-    problems = [misfit.problem() for misfit in struct.decode({"spec": spec})]
-    return [(problem.field, problem.message) for problem in problems]
+    found = [misfit.problem() for misfit in misfits(struct, {"spec": spec})]
+    return [(problem.field, problem.message) for problem in found]
 
 
 def checked(
     release: int = 30, operation: str = CREATE, type_: type[Struct] = BicycleSpec, **spec: Any
 ) -> list[Problem]:
     struct = compile_struct(type_, target(operation, release))
-    assert struct.check is not None
     value = {**GOOD, **spec}
-    assert not struct.decode(value)
-    return list(struct.check(value))
+    assert not misfits(struct, value)
+    return list(problems(struct, value))
+
+
+def misfits(struct: CompiledStruct, value: dict[str, Any]) -> Sequence[Misfit]:
+    return apart(struct.walk(value))[0]
+
+
+def problems(struct: CompiledStruct, value: dict[str, Any]) -> Sequence[Problem]:
+    return apart(struct.walk(value))[1]
 
 
 def said(problems: list[Problem]) -> list[str]:
@@ -181,6 +191,36 @@ def test_a_wrong_type_is_told_in_the_decoders_words(spec: Any, says: tuple[str, 
     assert decoded(spec) == [(says[0], f"json: cannot unmarshal {says[1]}")]
 
 
+def test_what_is_well_formed_is_judged_beside_what_is_not() -> None:
+    wheels = [{"name": "A", "inches": "large"}, {"name": "a", "inches": 0}, {"name": "a", "inches": 20}]
+    struct = compile_struct(BicycleSpec, target(release=31))
+    value = GOOD | {"colour": "Green", "wheels": wheels, "saddle": 1}
+    assert [str(misfit.path) for misfit in misfits(struct, value)] == ["wheels[0].inches", "saddle"]
+    # Nothing is said of what several fields have in common where one of them is malformed.
+    assert [problem.field for problem in problems(struct, value)] == [
+        "colour",
+        "wheels",
+        "wheels[0].name",
+        "wheels[1].inches",
+    ]
+
+
+def test_a_value_is_only_decoded_if_that_is_all_that_is_asked() -> None:
+    struct = compile_struct(Bicycle, target(release=31)).decoding
+    assert struct.walk({"spec": {"colour": "Green", "wheels": []}}) == ()
+    assert [str(misfit.path) for misfit in misfits(struct, {"spec": {"colour": 1}})] == ["spec.colour"]
+    assert struct.decoding is struct
+
+
+def test_a_field_that_there_is_not_may_be_ignored() -> None:
+    struct = compile_struct(Bicycle, Target("v2", 30, CREATE, strict=False))
+    assert not struct.walk({"spec": GOOD | {"saddle": 1}})
+
+
+def test_of_a_good_object_nothing_is_made() -> None:
+    assert compile_struct(Bicycle, target()).walk({"spec": GOOD}) is NOTHING
+
+
 def test_null_is_go_s_zero_value_everywhere() -> None:
     spec = {name: None for name in BicycleSpec.fields if name != "dynamo"}
     assert decoded(spec) == []
@@ -193,8 +233,8 @@ def test_a_value_that_cannot_be_parsed_says_so() -> None:
 
 def test_an_unknown_field_is_told_with_the_one_that_was_meant() -> None:
     struct = compile_struct(Bicycle, target())
-    problems = [misfit.problem() for misfit in struct.decode({"spec": {"color": "Red", "zzz": 1, "frame": {"x": 1}}})]
-    assert [(problem.message, problem.hint) for problem in problems] == [
+    found = [misfit.problem() for misfit in misfits(struct, {"spec": {"color": "Red", "zzz": 1, "frame": {"x": 1}}})]
+    assert [(problem.message, problem.hint) for problem in found] == [
         ('strict decoding error: unknown field "spec.color"', 'did you mean "colour"?'),
         ('strict decoding error: unknown field "spec.zzz"', ""),
     ]
@@ -261,16 +301,13 @@ def test_a_rule_holds_in_its_releases_and_operations_only() -> None:
     bicycle = {"spec": GOOD, "status": {"flat": "front"}}
     for operation, found in {CREATE: [], UPDATE: [], UPDATE_STATUS: ["status.flat"]}.items():
         struct = compile_struct(Bicycle, target(operation))
-        assert struct.check is not None
-        assert [problem.field for problem in struct.check(bicycle)] == found
+        assert [problem.field for problem in problems(struct, bicycle)] == found
 
 
 def test_a_subresource_is_checked_by_its_own_updates() -> None:
     main, status = (compile_struct(Bicycle, target(operation)) for operation in (CREATE, UPDATE_STATUS))
-    assert main.check is not None
-    assert status.check is not None
-    assert [problem.field for problem in main.check({})] == ["spec.bells", "spec.lock"]
-    assert [problem.field for problem in status.check({"status": {"flat": "x"}})] == ["status.flat"]
+    assert [problem.field for problem in problems(main, {})] == ["spec.bells", "spec.lock"]
+    assert [problem.field for problem in problems(status, {"status": {"flat": "x"}})] == ["status.flat"]
 
 
 def test_a_subclass_has_the_fields_and_rules_of_its_base() -> None:
@@ -281,8 +318,8 @@ def test_a_subclass_has_the_fields_and_rules_of_its_base() -> None:
 
 def test_a_version_replaces_a_type() -> None:
     other = target(replaced={BicycleSpec: Tandem})
-    assert compile_struct(Bicycle, other).decode({"spec": {"seats": 2}}) == []
-    assert compile_struct(Bicycle, target()).decode({"spec": {"seats": 2}}) != []
+    assert not misfits(compile_struct(Bicycle, other), {"spec": {"seats": 2}})
+    assert misfits(compile_struct(Bicycle, target()), {"spec": {"seats": 2}})
 
 
 def test_a_change_of_what_is_immutable_is_refused() -> None:
@@ -352,8 +389,7 @@ def test_a_field_may_be_spelled_differently_by_the_server() -> None:
         dynamo = Nested(Plate, "What drives it.", spelled="generator")
 
     struct = compile_struct(Lamp, target())
-    assert struct.check is not None
-    (problem,) = struct.check({})
+    (problem,) = problems(struct, {})
     assert (str(struct.spell(problem.path)), str(problem.path)) == ("generator.text", "dynamo.text")
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
     from webhook.schema import Target, View
+    from webhook.schema.decoding import Finding
+    from webhook.schema.fields import Compiled
 
 
 _SHORT = 20
@@ -41,20 +43,20 @@ class ResourceList(Map):
         """Name the Go type."""
         return f"{package}.ResourceList"
 
-    def compile(self, target: Target, owner: str, package: str) -> Any:
+    def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target; quantities of the common forms are only looked at."""
         compiled = super().compile(target, owner, package)
 
-        def decode(value: object) -> Sequence[Any]:
+        def walk(value: object) -> Sequence[Finding]:
             if type(value) is dict:
                 for each in value.values():
                     if type(each) is not str or len(each) > _SHORT or not _is_quantity(each):
                         break
                 else:
                     return ()
-            return compiled.decode(value)
+            return compiled.walk(value)
 
-        return compiled._replace(decode=decode, fine=None)
+        return compiled._replace(walk=walk)
 
 
 class ResourceClaim(Struct):

@@ -38,7 +38,7 @@ from webhook.schema import (
     CompiledStruct,
     compile_struct,
 )
-from webhook.schema.decoding import nearest_name
+from webhook.schema.decoding import apart, nearest_name, refuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -124,18 +124,17 @@ def _judge(obj: object, old: object, given: _Given) -> list[Problem]:
     struct = compile_struct(
         kind.type, target(obj["apiVersion"], release, operation, on, admin, enough=enough, declarative=declared)
     )
-    fine = struct.fine(obj)
-    misfits = () if fine else struct.decode(obj)
+    walked = struct if old is None else struct.decoding
+    misfits, problems = apart(walked.walk(obj))
     if decoded and misfits:
-        struct, misfits = _as_decoded(
-            struct, misfits, obj, range(release - 1, kind.since - 1, -1) if not stated else ()
-        )
-    dropped: Sequence[Misfit] = ()
-    if misfits:
-        dropped = [misfit for misfit in misfits if misfit.rule == GATE_OFF]
-        if len(dropped) < len(misfits):
-            return _undecodable([misfit for misfit in misfits if misfit.rule != GATE_OFF], struct, obj)
-    found = _judged(struct, obj, old, dropped, fine=fine)
+        older = range(release - 1, kind.since - 1, -1) if not stated else ()
+        struct = _as_decoded(struct, misfits, obj, older)
+        walked = struct if old is None else struct.decoding
+        misfits, problems = apart(walked.walk(obj))
+    dropped = [misfit for misfit in misfits if misfit.rule == GATE_OFF] if misfits else ()
+    if len(dropped) < len(misfits):
+        return _undecodable([misfit for misfit in misfits if misfit.rule != GATE_OFF], struct, obj)
+    found = _new(struct, obj, dropped, problems) if old is None else _updated(struct, obj, old, dropped)
     if decoded:  # the API server itself warns of the kind
         return found
     if old is None:
@@ -158,28 +157,35 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
     return problems
 
 
-def _judged(
-    struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit], *, fine: bool
+def _new(
+    struct: CompiledStruct, obj: dict[str, Any], dropped: Sequence[Misfit], problems: Sequence[Problem]
 ) -> list[Problem]:
-    """Judge what could be decoded."""
-    if old is None:
-        found = _homeless(struct, obj)
-        if not fine:
-            found = [*warned.gates_off(dropped, struct.target), *found, *_checked(struct, _without(obj, dropped))]
-    else:
-        before = old if isinstance(old, dict) else _EMPTY
-        # The stored object may have fields of a later release; what cannot be decoded cannot have been stored.
-        stored = struct.decode(before)
-        if old is not before or any(misfit.rule not in {UNKNOWN_FIELD, GATE_OFF} for misfit in stored):
-            return [refused(BAD_REQUEST, Path(), "the old object is no stored object of this kind").named("old-object")]
-        in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
-        dropped = [misfit for misfit in dropped if misfit.gates not in in_use]
+    """Judge an object that is created and could be decoded."""
+    found = _homeless(struct, obj)
+    if dropped:
+        found = [*warned.gates_off(dropped, struct.target), *found]
         obj = _without(obj, dropped)
-        found = [*warned.gates_off(dropped, struct.target), *_compared(struct, obj, before)]
-        if struct.target.declarative:
-            found = _ratcheted(struct, found, obj, before)
-    found = [_spelled(problem, struct) for problem in found]
-    return declarative.arranged(found, struct, obj) if struct.target.declarative else found
+        problems = _validated(struct, obj)
+    return _arranged([*found, *problems], struct, obj)
+
+
+def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:
+    """Judge an update that could be decoded."""
+    # The stored object may have fields of a later release; what cannot be decoded cannot have been stored.
+    stored = apart(struct.decoding.walk(old))[0] if isinstance(old, dict) else ()
+    if not isinstance(old, dict) or refuses(stored):
+        return [refused(BAD_REQUEST, Path(), "the old object is no stored object of this kind").named("old-object")]
+    in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
+    dropped = [misfit for misfit in dropped if misfit.gates not in in_use]
+    obj = _without(obj, dropped)
+    found = [*warned.gates_off(dropped, struct.target), *_compared(struct, obj, old)]
+    return _arranged(_ratcheted(struct, found, obj, old) if struct.target.declarative else found, struct, obj)
+
+
+def _arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+    """Spell the fields of findings as the API server does, and put those of declarative rules last."""
+    spelled = [_spelled(problem, struct) for problem in found]
+    return declarative.arranged(spelled, struct, obj) if struct.target.declarative else spelled
 
 
 def _ratcheted(
@@ -213,29 +219,24 @@ def _spelled(problem: Problem, struct: CompiledStruct) -> Problem:
 
 def _as_decoded(
     struct: CompiledStruct, misfits: Sequence[Misfit], obj: dict[str, Any], older: Iterable[int]
-) -> tuple[CompiledStruct, Sequence[Misfit]]:
+) -> CompiledStruct:
     """Judge what an API server has decoded by a release that knows its fields; if none does, without those fields."""
     from webhook.schema.meant import has  # noqa: PLC0415 - only an unknown field pays for it
 
-    newest, known = struct, struct.target
+    found, known = struct, struct.target
     for release in older:
         unknown = next((misfit for misfit in misfits if misfit.rule == UNKNOWN_FIELD), None)
         if unknown is None:
-            return struct, misfits
+            return found
         older_target = target(
-            obj["apiVersion"],
-            release,
-            known.operation,
-            known.gates,
-            known.admin_namespace,
-            enough=known.enough,
+            obj["apiVersion"], release, known.operation, known.gates, known.admin_namespace, enough=known.enough
         )
         candidate = compile_struct(struct.type, older_target)
         if has(candidate, unknown.path):
-            struct, misfits = candidate, candidate.decode(obj)
-    if any(misfit.rule == UNKNOWN_FIELD for misfit in misfits):
-        struct = newest
-    return struct, [misfit for misfit in struct.decode(obj) if misfit.rule != UNKNOWN_FIELD]
+            found, misfits = candidate, apart(candidate.decoding.walk(obj))[0]
+    if all(misfit.rule != UNKNOWN_FIELD for misfit in misfits):
+        return found
+    return compile_struct(struct.type, known.lenient)
 
 
 def _without(obj: dict[str, Any], dropped: Iterable[Misfit]) -> dict[str, Any]:
@@ -263,15 +264,15 @@ def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any
     refusals += warned.not_touched(struct, obj, before)
     obj = _prepared(struct, obj, before)
     changes = struct.change(obj, before) if struct.change else ()
-    return [*refusals, *_checked(struct, obj), *changes]
+    return [*refusals, *_validated(struct, obj), *changes]
 
 
 def _kind(struct: CompiledStruct) -> type[Object]:
     return cast("type[Object]", struct.type)
 
 
-def _checked(struct: CompiledStruct, obj: dict[str, Any]) -> Sequence[Problem]:
-    return struct.check(obj) if struct.check else ()
+def _validated(struct: CompiledStruct, obj: dict[str, Any]) -> Sequence[Problem]:
+    return apart(struct.walk(obj))[1]
 
 
 def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,8 @@ class RawObject(Anything):
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
         compiled = super().compile(target, owner, package)
-        return compiled._replace(check=self._checker(target), canonical=_canonical)
+        walk = self._checker(target) if target.validates else compiled.walk
+        return compiled._replace(walk=walk, canonical=_canonical)
 
     def limits(self) -> list[str]:
         """Say what is declared about the object."""

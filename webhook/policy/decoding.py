@@ -14,7 +14,8 @@ from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS, find, target
 from webhook.policy.kinds import kind_of
 from webhook.policy.request import text_of
-from webhook.schema import CREATE, GATE_OFF, UNKNOWN_FIELD, Target, compile_struct
+from webhook.schema import CREATE, Target, compile_struct
+from webhook.schema.decoding import apart
 from webhook.schema.derive.whole import whole
 
 if TYPE_CHECKING:
@@ -57,15 +58,15 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
     known, type_, release = find(api_version, kind), type_of(api_version, kind), policies.release
     if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()
-    everything = compile_struct(type_ or Object, _target(api_version, kind, release))
+    everything = compile_struct(type_ or Object, _target(api_version, kind, release)).decoding
 
     def decode(value: JSONObject) -> Sequence[Misfit]:
-        return [misfit for misfit in everything.decode(value) if misfit.rule not in {UNKNOWN_FIELD, GATE_OFF}]
+        return [misfit for misfit in apart(everything.walk(value))[0] if misfit.refuses]
 
     if known is None or not known.since <= release <= known.until:
         return decode
-    judged = compile_struct(known.type, target(api_version, release, CREATE))
-    return lambda value: judged.decode(value) or decode(value)
+    judged = compile_struct(known.type, target(api_version, release, CREATE)).decoding
+    return lambda value: apart(judged.walk(value))[0] or decode(value)
 
 
 @lru_cache(maxsize=64)

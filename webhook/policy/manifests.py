@@ -18,7 +18,7 @@ from webhook.policy.types import (
 )
 from webhook.problem import Path, Problem, refused
 from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
-from webhook.schema.decoding import UNKNOWN_FIELD
+from webhook.schema.decoding import UNKNOWN_FIELD, apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,9 +69,8 @@ def judge(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:
         hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(versions) or 'no version'}"
         return [Problem(problem.level, "not-served", problem.reason, problem.path, message, hint)]
     struct = _struct(kind, obj["apiVersion"], release)
-    if misfits := struct.decode(obj):
-        return _undecodable(misfits, struct)
-    return list(struct.check(obj)) if struct.check else []
+    misfits, problems = apart(struct.walk(obj))
+    return _undecodable(misfits, struct) if misfits else list(problems)
 
 
 def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Problem]:

@@ -39,7 +39,7 @@ from webhook.policy.patch import PatchError, apply_patch
 from webhook.policy.request import OPERATIONS, text_of
 from webhook.problem import Path
 from webhook.schema import CREATE, compile_struct
-from webhook.schema.decoding import WRONG_TYPE, nearest_name
+from webhook.schema.decoding import WRONG_TYPE, apart, nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -255,7 +255,7 @@ def _expect_decodable(obj: JSONObject | None, where: Path, release: int) -> None
     if known is None or not known.since <= release <= known.until:
         return
     struct = compile_struct(known.type, target(obj["apiVersion"], release, CREATE))
-    for misfit in struct.decode(obj):
+    for misfit in apart(struct.decoding.walk(obj))[0]:
         if misfit.rule == WRONG_TYPE:
             problem = misfit.problem()
             hint = f"; {problem.hint}" if problem.hint else ""

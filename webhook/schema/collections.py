@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Key, Path, Problem, duplicate, invalid, required, too_many
-from webhook.schema.decoding import Misfit, not_enough, refuses, wrong_type
-from webhook.schema.fields import EMPTY, NO_PROBLEMS, Compiled, Field, most
-from webhook.schema.fine import fine_of
+from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, refuses, under, wrong_type
+from webhook.schema.fields import EMPTY, NOTHING, Compiled, Field, most
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-    from webhook.schema.fields import Change, Check, Fine
+    from webhook.schema.decoding import Finding
+    from webhook.schema.fields import Change, Walk
     from webhook.schema.target import Target
     from webhook.schema.view import Place
 
@@ -25,6 +26,9 @@ BAD_KEY_HAS_KEY = {31: False, 32: True, 36: False}
 """Whether a key that is wrong is reported at ``map[key]``, not at ``map``."""
 LONG_KEY_IS_CUT = 32
 """From Kubernetes 1.32 a long key is shortened in paths."""
+
+
+_EMPTY: Mapping[str, Any] = {}
 
 
 class Array(Field):
@@ -74,83 +78,75 @@ class Array(Field):
 
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
-        item, go_type = self.item.compile(target, owner, package), self.type_name(package)
-        decode_item, plain, as_is, enough = item.decode, item.plain, _seen_as_is(item), target.enough
-
-        def decode(value: object) -> Sequence[Misfit]:
-            if type(value) is not list:
-                return wrong_type(value, owner, go_type)
-            found: list[Misfit] = []
-            for index, each in enumerate(value):
-                if type(each) is not plain and each is not None and (misfits := decode_item(each)):
-                    if len(found) >= enough:
-                        misfits = not_enough(misfits)
-                    found += [misfit.under(index) for misfit in misfits]
-                    if len(found) > enough and refuses(misfits):
-                        break
-            return found
+        item = self.item.compile(target, owner, package)
 
         def canonical(value: Any) -> Any:
             return [item.canonical(each) for each in value] if value else None
 
         def view(value: Any, place: Place) -> Any:
-            if as_is and (not value or None not in value):
+            if item.seen_as_is and (not value or None not in value):
                 return value or []
             return [item.view(each, (place, index)) for index, each in enumerate(value or ())]
 
-        change, check = self._frozen(canonical) or self._changer(item), self._checker(target, item.check)
-        fine = self._tester(target, item, check)
-        return Compiled(decode, check, change, canonical, view, struct=item.struct, fine=fine)
+        change = self._frozen(canonical) or self._changer(item)
+        return Compiled(self._walk(item, target, owner, package), change, canonical, view, struct=item.struct)
 
-    def _tester(self, target: Target, item: Compiled, check: Check | None) -> Fine:
-        limit, unique = target.pick(self.max_items), self.unique
-        item_type, item_fine = item.plain if item.check is None else None, fine_of(item)
+    def _walk(self, item: Compiled, target: Target, owner: str, package: str) -> Walk:
+        go_type, release, enough = self.type_name(package), target.release, target.enough
+        passes, walk_item, decode_item = item.passes, item.walk, decoding(self.item, target, owner, package)
+        absent, empty = self._without_items() if target.validates else (NOTHING, NOTHING)
+        limit = (target.pick(self.max_items) if target.validates else None) or sys.maxsize
+        size_ends_list, repeated = self.size_ends_list and release >= SIZE_ENDS_LIST, self._repeated(target)
 
-        def fine(value: object) -> bool:
+        def walk(value: Any) -> Sequence[Finding]:
             if type(value) is not list:
-                return False
+                return absent if value is None else wrong_type(value, owner, go_type)
             if not value:
-                return check is None or not check(value)
-            if limit is not None and len(value) > limit:
-                return False
-            for each in value:
-                if type(each) is not item_type and (each is None or not item_fine(each)):
-                    return False
-            if unique is None or len(value) == 1:
-                return True
-            keys = {each.get(unique) or "" for each in value} if unique else set(value)
-            return len(keys) == len(value)
+                return empty
+            is_long = len(value) > limit
+            found: list[Finding] = [too_many(Path(), len(value), limit, release)] if is_long else []
+            ends, items = is_long and size_ends_list, enumerate(value)
+            walk_each = decode_item() if ends else walk_item
+            for index, each in items:
+                if type(each) is not passes and (findings := walk_each(each)):
+                    found += under(findings, index)
+                    if len(found) >= enough:
+                        found += _misfits(items, decode_item())
+                        break
+            return found if repeated is None or ends or len(value) == 1 else repeated(value, found)
 
-        return fine
+        return walk
 
-    def _checker(self, target: Target, check_item: Check | None) -> Check | None:
-        release, limit, unique = target.release, target.pick(self.max_items), self.unique
-        if check_item is None and limit is None and unique is None and not self.required and not self.empty:
+    def _without_items(self) -> tuple[Sequence[Problem], Sequence[Problem]]:
+        """Return what is wrong with a list that is absent, and with an empty one."""
+        absent = (required(Path(), self.required_detail),) if self.required else NOTHING
+        return absent, (invalid(Path(), [], self.empty).named(EMPTY),) if self.empty else absent
+
+    def _repeated(self, target: Target) -> Callable[[list[Any], list[Finding]], list[Finding]] | None:
+        """Make what adds the items whose key repeats an earlier one's to what was found so far."""
+        if (unique := self.unique) is None or not target.validates:
             return None
-        at_item = release >= DUPLICATES_PATH_IS_ITEM if self.at_item is None else self.at_item
-        needed, detail, empty = self.required, self.required_detail, self.empty
-        skips, shows_item = target.pick(self.skips_repeated), self.declarative
-        size_ends_list, enough = self.size_ends_list and release >= SIZE_ENDS_LIST, target.enough
+        at_item = target.release >= DUPLICATES_PATH_IS_ITEM if self.at_item is None else self.at_item
+        shows_item, enough, skips = self.declarative, target.enough, target.pick(self.skips_repeated)
 
-        def check(value: list[Any] | None) -> Sequence[Problem]:
-            if not value:
-                if empty and value is not None:
-                    return (invalid(Path(), value, empty).named(EMPTY),)
-                return (required(Path(), detail),) if needed else NO_PROBLEMS
-            found: list[Problem] = []
-            if limit is not None and len(value) > limit:
-                found.append(too_many(Path(), len(value), limit, release))
-                if size_ends_list:
-                    return found
-            repeated = {}
-            if unique is not None:
-                repeated = _repeated(value, unique, at_item=at_item, shows_item=shows_item, enough=enough)
-            if check_item is not None:
-                found += _of_items(value, check_item, repeated if skips else (), enough)
-            found += repeated.values()
-            return found
+        def repeated(value: list[Any], found: list[Finding]) -> list[Finding]:
+            if found and refuses(found):
+                return found
+            keys = [(each or _EMPTY).get(unique) or "" for each in value] if unique else [each or "" for each in value]
+            if len(set(keys)) == len(keys):
+                return found
+            seen: set[Any] = set()
+            others: dict[int, Problem] = {}
+            for index, key in enumerate(keys):
+                if key in seen:
+                    path = Path((index,)) if at_item or not unique else Path((index, unique))
+                    others[index] = duplicate(path, value[index] if shows_item else key)
+                    if len(others) >= enough:
+                        break
+                seen.add(key)
+            return [*(_of_others(found, others) if skips else found), *others.values()]
 
-        return check
+        return repeated
 
     def _changer(self, item: Compiled) -> Change | None:
         """Validate what an update validates only if it has changed; items are matched by their key."""
@@ -169,35 +165,23 @@ class Array(Field):
         return change
 
 
-def _seen_as_is(item: Compiled) -> bool:
-    """Tell whether rules see the values of a list or map, nulls aside, as they were submitted."""
-    return item.plain is not None and item.view(item.plain(), ()) == item.plain()
+def _of_others(found: Iterable[Finding], repeated: Container[object]) -> list[Finding]:
+    """Leave out the problems of items that are repeated."""
+    return [each for each in found if isinstance(each, Misfit) or each.path[0] not in repeated]
 
 
-def _of_items(value: list[Any], check_item: Check, skipped: Container[int], enough: int) -> list[Problem]:
-    """Find what is wrong with the items of a list, until that is enough."""
-    found: list[Problem] = []
-    for index, each in enumerate(value):
-        if (problems := check_item(each)) and index not in skipped:
-            found += [problem.under(index) for problem in problems]
-            if len(found) >= enough:
-                break
-    return found
+def decoding(item: Field, target: Target, owner: str, package: str) -> Callable[[], Walk]:
+    """Return what makes the walk that only decodes an item; few values need it."""
+    return lambda: item.compile(target.decoding, owner, package).walk
 
 
-def _repeated(value: list[Any], unique: str, *, at_item: bool, shows_item: bool, enough: int) -> dict[int, Problem]:
-    """Find the items whose key repeats an earlier one's."""
-    seen: set[Any] = set()
-    repeated = {}
-    for index, each in enumerate(value):
-        key = (each or {}).get(unique) or "" if unique else each or ""
-        if key in seen:
-            path = Path() / index
-            repeated[index] = duplicate(path if at_item or not unique else path / unique, each if shows_item else key)
-            if len(repeated) >= enough:
-                break
-        seen.add(key)
-    return repeated
+def _misfits(items: Iterable[tuple[str | int, Any]], decode: Walk) -> Iterator[Misfit]:
+    """Go on once enough is found: what is dropped must be known, and whether anything is refused."""
+    for step, value in items:
+        misfits = [each for each in apart(decode(value))[0] if each.rule != UNKNOWN_FIELD]
+        yield from (misfit.under(step if isinstance(step, int) else Key(step)) for misfit in misfits)
+        if refuses(misfits):
+            return
 
 
 class Map(Field):
@@ -240,81 +224,55 @@ class Map(Field):
 
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
-        item, go_type = self.item.compile(target, owner, package), self.type_name(package)
-        key = self.key.compile(target, owner, package) if self.key else None
-        decode_item, plain, as_is, enough = item.decode, item.plain, _seen_as_is(item), target.enough
-
-        def decode(value: object) -> Sequence[Misfit]:
-            if type(value) is not dict:
-                return wrong_type(value, owner, go_type)
-            found: list[Misfit] = []
-            for name, each in value.items():
-                if type(each) is not plain and each is not None and (misfits := decode_item(each)):
-                    if len(found) >= enough:
-                        misfits = not_enough(misfits)
-                    found += [misfit.under(Key(name)) for misfit in misfits]
-                    if len(found) > enough and refuses(misfits):
-                        break
-            return found
+        item = self.item.compile(target, owner, package)
 
         def canonical(value: Any) -> Any:
             return {name: item.canonical(each) for name, each in value.items()} if value else None
 
         def view(value: Any, place: Place) -> Any:
-            if as_is and (not value or None not in value.values()):
+            if item.seen_as_is and (not value or None not in value.values()):
                 return value or {}
             return {name: item.view(each, (place, Key(name))) for name, each in (value or {}).items()}
 
-        check_key = key.check if key else None
-        check = self._checker(target, item.check, check_key)
-        fine = self._tester(target, item, key, check)
-        return Compiled(decode, check, self._frozen(canonical), canonical, view, struct=item.struct, fine=fine)
+        walk = self._walk(item, target, owner, package)
+        return Compiled(walk, self._frozen(canonical), canonical, view, struct=item.struct)
 
-    def _tester(self, target: Target, item: Compiled, key: Compiled | None, check: Check | None) -> Fine:
-        limit, key_fine = target.pick(self.max_items), fine_of(key) if key else None
-        item_type, item_fine = item.plain if item.check is None else None, fine_of(item)
-
-        def fine(value: object) -> bool:
-            if type(value) is not dict:
-                return False
-            if not value:
-                return check is None or not check(value)
-            if limit is not None and len(value) > limit:
-                return False
-            for name, each in value.items():
-                if key_fine is not None and not key_fine(name):
-                    return False
-                if type(each) is not item_type and (each is None or not item_fine(each)):
-                    return False
-            return True
-
-        return fine
-
-    def _checker(self, target: Target, check_item: Check | None, check_key: Check | None) -> Check | None:
-        limit, needed, release = target.pick(self.max_items), self.required, target.release
-        if check_item is None and check_key is None and limit is None and not needed:
-            return None
+    def _walk(self, item: Compiled, target: Target, owner: str, package: str) -> Walk:
+        go_type, release, enough = self.type_name(package), target.release, target.enough
+        passes, walk_item, decode_item = item.passes, item.walk, decoding(self.item, target, owner, package)
+        limit = target.pick(self.max_items) if target.validates else None
+        absent = (required(Path()),) if self.required and target.validates else NOTHING
+        walk_key = self.key.compile(target, owner, package).walk if self.key else None
         key_bytes = self.key_bytes if release >= LONG_KEY_IS_CUT else 0
-        at_key, enough = target.pick(BAD_KEY_HAS_KEY), target.enough
+        at_key = target.pick(BAD_KEY_HAS_KEY)
 
-        def check(value: dict[str, Any] | None) -> Sequence[Problem]:
+        def walk(value: Any) -> Sequence[Finding]:
+            if type(value) is not dict:
+                return absent if value is None else wrong_type(value, owner, go_type)
             if not value:
-                return (required(Path()),) if needed else NO_PROBLEMS
+                return absent
+            found: list[Finding] = []
+            walk_name, walk_each, items = walk_key, walk_item, iter(value.items())
             if limit is not None and len(value) > limit:
-                return (too_many(Path(), len(value), limit, release),)
-            found: list[Problem] = []
-            for name, each in value.items():
-                if len(found) >= enough:
-                    break
-                if check_key is not None and (problems := check_key(name)):
-                    shown = (_cut(name, key_bytes),) if at_key else ()
-                    found += [problem.below((Key(name),), shown) for problem in problems]
-                if check_item is not None and (problems := check_item(each)):
+                found.append(too_many(Path(), len(value), limit, release))
+                walk_name, walk_each = None, decode_item()
+            for name, each in items:
+                of_key = walk_name(name) if walk_name is not None else NOTHING
+                of_item = walk_each(each) if type(each) is not passes else NOTHING
+                if of_key or of_item:
                     shown = (_cut(name, key_bytes),)
-                    found += [problem.below((Key(name),), shown) for problem in problems]
+                    found += _below(of_key, name, shown if at_key else ())
+                    found += _below(of_item, name, shown)
+                    if len(found) >= enough:
+                        found += _misfits(items, decode_item())
+                        break
             return found
 
-        return check
+        return walk
+
+
+def _below(findings: Iterable[Finding], key: str, shown: Sequence[str]) -> list[Finding]:
+    return [finding.below((Key(key),), shown) for finding in findings]
 
 
 def _cut(key: str, limit: int) -> Key:

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
-from webhook.schema.decoding import Misfit, gated_field, unknown_field
-from webhook.schema.fields import NEW, NO_PROBLEMS, STORED, Default
-from webhook.schema.fine import fine_struct
+from webhook.schema.decoding import Misfit, apart, gated_field, refuses, under, unknown_field
+from webhook.schema.fields import NEW, NOTHING, STORED, Default
 from webhook.schema.target import UPDATE, UPDATE_STATUS
 from webhook.schema.view import view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from webhook.schema.fields import Change, Check, Compiled
+    from webhook.schema.decoding import Finding
+    from webhook.schema.fields import Change, Compiled, Walk
     from webhook.schema.target import Target
     from webhook.schema.view import View
 
     Spelled = tuple[tuple[str, ...], "CompiledStruct | None"]
-    Found = tuple[int, Sequence[Problem]]
-    FieldChecks = tuple[list[tuple[int, str, Check]], dict[str, tuple[int, Check]]]
+    Found = tuple[str, Sequence[Finding]]
+    Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
 ROOT = "/"
 """Starts the spelling of a field that the API server reports as if it sat in the object itself."""
 
 
 class CompiledStruct:
-    """A type compiled for one target; ``check`` and ``change`` are None where there is nothing to find."""
+    """A type compiled for one target; ``change`` is None where there is nothing to find."""
 
     def __init__(self, type_: type[Struct], target: Target) -> None:
         self.type, self.target = type_, target
@@ -59,30 +59,19 @@ class CompiledStruct:
             if inner:
                 self.wire |= inner.wire
                 self.gated |= inner.gated
-        self._plain = {name: field.plain for name, field in self.wire.items() if field.plain and name not in self.gated}
-        self.check = self._checker()
+        self._walk_fields()
+        self._several = self._rules_of_several()
+        self.walk = self.walking(_no_struct)
         self.change = self._changer()
-        self.fine = fine_struct(self)
         self.rechecks: bool = any(
             self._recheck(name) or (field.struct is not None and field.struct.rechecks)
             for name, field in self.fields.items()
         )
 
-    def decode(self, value: dict[str, Any]) -> Sequence[Misfit]:
-        """Find what the JSON decoder refuses, and what is dropped because its feature gate is off."""
-        found: list[Misfit] = []
-        plain, wire = self._plain, self.wire
-        for name, each in value.items():
-            if type(each) is plain.get(name):
-                continue
-            if (field := wire.get(name)) is not None:
-                if each is not None and type(each) is not field.plain and (misfits := field.decode(each)):
-                    found += [misfit.under(name) for misfit in misfits]
-                if name in self.gated and each not in (None, [], {}, ""):
-                    found.append(gated_field(name, self.gated[name]))
-            elif name not in self.type.opaque and len(found) < self.target.enough:
-                found.append(unknown_field(name, (*wire, *self.type.opaque)))
-        return found
+    @property
+    def decoding(self) -> CompiledStruct:
+        """The same type for what is only decoded."""
+        return compile_struct(self.type, self.target.decoding)
 
     @cached_property
     def view(self) -> type[View]:
@@ -158,79 +147,105 @@ class CompiledStruct:
         """List the rules of one kind that the target has."""
         return [each for each in declared(self.type, kind) if each.applies(self.target)]
 
-    def _checker(self) -> Check | None:
-        """Make the check of one value; fields whose absence is fine are looked at only where they are given."""
-        absent, given = self._field_checks()
-        several = self._several()
-        if not absent and not given and not several:
-            return None
+    def walking(self, otherwise: Walk) -> Walk:  # noqa: C901 - calls take longer than what they do
+        """Make the walk through one value: what the decoder refuses, then what validation finds in the rest.
 
-        def check(value: dict[str, Any]) -> Sequence[Problem]:
+        Args:
+            otherwise: What is found in a value that is no struct.
+        """
+        walks, inlined, opaque, find_several = self._walks, self._inlined, self.type.opaque, self._several
+        most_unknown = self.target.enough if self.target.strict else 0
+        absent: Sequence[Found] | None = None
+
+        def walk(value: Any) -> Sequence[Finding]:  # noqa: C901 - as above
+            nonlocal absent
+            if type(value) is not dict:
+                return otherwise(value)
             found: list[Found] = []
-            for order, name, check_field in absent:
-                if problems := check_field(value.get(name)):
-                    found.append((order, [problem.under(name) for problem in problems]))
             for name, each in value.items():
-                if (known := given.get(name)) is not None and (problems := known[1](each)):
-                    found.append((known[0], [problem.under(name) for problem in problems]))
-            if several is not None:
-                found = several(value, found)
-            if not found:
-                return NO_PROBLEMS
-            found.sort(key=_order)
-            return [problem for _, problems in found for problem in problems]
+                if (known := walks.get(name)) is None:
+                    if name not in opaque and len(found) < most_unknown:
+                        found.append((name, [unknown_field(name, (*walks, *opaque))]))
+                    continue
+                passes, walk_field = known
+                if type(each) is not passes and (findings := walk_field(each)):
+                    found.append((name, under(findings, name)))
+            if absent is None:
+                absent = self._absent
+            for name, findings in absent:
+                if name not in value:
+                    found.append((name, findings))
+            if inlined:
+                found += _found_in(inlined, value)
+            if found:
+                return self._concluded(value, found)
+            return NOTHING if find_several is None else find_several(value, None)
 
-        return check
+        return walk
 
-    def _field_checks(self) -> FieldChecks:
-        """Sort the checks of fields by whether they see an absent value, or only a given one."""
-        absent: list[tuple[int, str, Check]] = []
-        given: dict[str, tuple[int, Check]] = {}
-        for order, (name, field) in enumerate(self.fields.items()):
-            if field.check is None or name in self.inline or not self.checks(name):
-                continue
-            if self.stated[name].sees_absent(self.target):
-                absent.append((order, name, field.check))
+    def _concluded(self, value: dict[str, Any], found: Sequence[Found]) -> Sequence[Finding]:
+        """Put what was found in fields in order: misfits as submitted, problems as declared, what rules find last."""
+        misfits = [each for _, findings in found for each in findings if type(each) is Misfit]
+        if self.inline and misfits:
+            submitted = {name: place for place, name in enumerate(value)}
+            misfits.sort(key=lambda misfit: submitted[str(misfit.path[0])])
+        problems = {name: each for name, findings in found if (each := apart(findings)[1])}
+        of_rules = NOTHING if self._several is None or refuses(misfits) else self._several(value, problems)
+        return [*misfits, *(each for name in self.fields for each in problems.get(name, ())), *of_rules]
+
+    def _walk_fields(self) -> None:
+        """Make the walks through fields, and through what is inlined, which take the whole value."""
+        self._walks: dict[str, tuple[type | None, Walk]] = {}
+        self._inlined: list[tuple[str, Walk]] = []
+        for name, field in self.fields.items():
+            checked = field if self.checks(name) else self._compile(name, self.target.decoding)
+            if name in self.inline:
+                self._inlined.append((name, checked.walk))
+            elif name in self.gated:
+                self._walks[name] = None, _gated(checked.walk, self.gated[name])
             else:
-                given[name] = order, field.check
-        return absent, given
+                self._walks[name] = checked.passes, checked.walk
+        self._walks |= dict.fromkeys(self.wire.keys() - self._walks.keys(), (None, _silent))
 
-    def _several(self) -> Callable[[dict[str, Any], list[Found]], list[Found]] | None:
-        """Make the check of what is about several fields, and may take findings about single ones away."""
-        unions, rules, names = self.rules("unions"), self.rules("checks"), list(self.fields)
-        inlined = self._inlined_checks()
-        muted = [{names.index(name) for name in rule.mutes if name in self.fields} for rule in rules]
-        last = len(names)
-        if not unions and not rules and not inlined:
+    @cached_property
+    def _absent(self) -> list[Found]:
+        """What is found in each field that is absent; not looked for before there is a value, as it may take long."""
+        walks = {name: walk for name, (_, walk) in self._walks.items()}
+        return [(name, under(walk(None), name)) for name, walk in walks.items() if walk(None)]
+
+    def _rules_of_several(self) -> Several | None:  # noqa: C901 - as above
+        """Make what asks the rules about several fields, which may take findings about single ones away."""
+        unions = [(union.members, union) for union in self.rules("unions")]
+        rules = [(rule.given, rule.rule, rule) for rule in self.rules("checks")]
+        if not unions and not rules:
             return None
 
-        def check(value: dict[str, Any], found: list[Found]) -> list[Found]:
-            for order, check_all in inlined:
-                if problems := check_all(value):
-                    found.append((order, problems))
-            for union in unions:
-                given = given_members(union, value)
-                if len(given) != 1:
-                    found.append((last, self._named(union, union.rule(self.view(value), given))))
-            if rules:
-                view = self.view(value)
-                for rule, fields in zip(rules, muted, strict=True):
-                    if rule.concerns(value) and (problems := self._named(rule, rule.rule(view))):
-                        found = [each for each in found if each[0] not in fields]
-                        found.append((last, problems))
-            return found
+        def find(value: dict[str, Any], found: dict[str, Sequence[Problem]] | None) -> Sequence[Problem]:
+            problems: Sequence[Problem] = NOTHING
+            for members, union in unions:
+                given = 0
+                for name, each in value.items():
+                    if each is not None and name in members:
+                        given += 1
+                if given != 1:
+                    problems = [*problems, *self._named(union, union.rule(self.view(value), _given(members, value)))]
+            view = None
+            for needed, ask, rule in rules:
+                if needed and needed.isdisjoint(value):
+                    continue
+                if view is None:
+                    view = self.view(value)
+                findings = ask(view)
+                for first in findings:
+                    problems = [*problems, *self._named(rule, chain((first,), findings))]
+                    if found is not None:
+                        _mute(rule, found)
+            return problems
 
-        return check
+        return find
 
     def _named(self, rule: Declared, problems: Iterable[Problem]) -> list[Problem]:
         return [problem.named(rule.name) for problem in islice(problems, self.target.enough)]
-
-    def _inlined_checks(self) -> list[tuple[int, Check]]:
-        return [
-            (order, field.check)
-            for order, (name, field) in enumerate(self.fields.items())
-            if name in self.inline and field.check and self.checks(name)
-        ]
 
     def _changer(self) -> Change | None:
         fields = [
@@ -259,20 +274,24 @@ class CompiledStruct:
 
     def _field_changer(self, name: str, field: Compiled) -> Change | None:
         """Make the comparison of a field, with its check if an update does not always validate it."""
-        when, check = self._recheck(name), field.check
-        if not when or check is None:
+        when, walk = self._recheck(name), field.walk
+        if not when:
             return field.change
-        stored = self.stated[name].compile(self.target.of_stored, *self._names).check if when == STORED else None
+        walk_stored = self._compile(name, self.target.of_stored).walk if when == STORED else None
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
             found = list(field.change(new, old)) if field.change else []
             if old is None or (when != NEW and field.canonical(new) != field.canonical(old)):
-                found += check(new)
-            elif stored is not None:
-                found += stored(new)
+                found += apart(walk(new))[1]
+            elif walk_stored is not None:
+                found += apart(walk_stored(new))[1]
             return found
 
         return change
+
+    def _compile(self, name: str, target: Target) -> Compiled:
+        """Compile a field for another target than the struct's."""
+        return self.stated[name].compile(target, *self._names)
 
 
 def compile_struct(type_: type[Struct], target: Target) -> CompiledStruct:
@@ -283,10 +302,32 @@ def compile_struct(type_: type[Struct], target: Target) -> CompiledStruct:
     return struct
 
 
-def given_members(union: Declared, value: dict[str, Any]) -> list[str]:
-    """Name the members of a union that a struct has."""
-    return [name for name, each in value.items() if each is not None and name in union.members]
+def _mute(rule: Declared, found: dict[str, Any]) -> None:
+    for name in rule.mutes:
+        found.pop(name, None)
 
 
-def _order(found: Found) -> int:
-    return found[0]
+def _found_in(inlined: Iterable[tuple[str, Walk]], value: dict[str, Any]) -> list[Found]:
+    return [(name, findings) for name, walk in inlined if (findings := walk(value))]
+
+
+def _given(members: Collection[str], value: dict[str, Any]) -> list[str]:
+    return [name for name, each in value.items() if each is not None and name in members]
+
+
+def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
+    """Return the walk through a field that is dropped, unless it is empty."""
+
+    def walk_gated(value: Any) -> Sequence[Finding]:
+        findings = walk(value)
+        return findings if value in (None, [], {}, "") else [*findings, gated_field(gates)]
+
+    return walk_gated
+
+
+def _no_struct(value: object) -> Sequence[Finding]:
+    raise TypeError(value)
+
+
+def _silent(_: object) -> Sequence[Finding]:
+    return NOTHING

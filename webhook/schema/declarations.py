@@ -40,7 +40,7 @@ class Declared(NamedTuple):
 
     def applies(self, target: Target) -> bool:
         """Tell whether the target's release and operation have the rule."""
-        return target.has(self.since, self.until) and (not self.on or target.operation in self.on)
+        return target.validates and target.has(self.since, self.until) and (not self.on or target.operation in self.on)
 
     def concerns(self, value: Mapping[str, Any]) -> bool:
         """Tell whether a struct has any of the fields that the rule looks at."""

@@ -5,12 +5,14 @@ Texts follow sigs.k8s.io/json (``internal/golang/encoding/json/decode.go``) and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from webhook.problem import BAD_REQUEST, ERROR, Key, Path, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    Finding: TypeAlias = "Misfit | Problem"
 
 UNKNOWN_FIELD = "unknown-field"
 WRONG_TYPE = "wrong-type"
@@ -30,19 +32,42 @@ class Misfit(NamedTuple):
         """Return the same misfit as seen from one level above."""
         return self._replace(path=Path((step, *self.path)))
 
+    def below(self, steps: Sequence[str | int], _spelled: Sequence[str | int]) -> Misfit:
+        """Return the same misfit as seen from ``steps`` above."""
+        return self._replace(path=Path((*steps, *self.path)))
+
     def problem(self) -> Problem:
         """Return the finding, once the path is whole."""
         return Problem(ERROR, self.rule, BAD_REQUEST, self.path, self.describe(self.path), self.suggest())
 
+    @property
+    def refuses(self) -> bool:
+        """Whether the decoder of an API server of any release refuses the value, or there is no more to it."""
+        return self.rule not in {UNKNOWN_FIELD, GATE_OFF}
 
-def not_enough(misfits: Sequence[Misfit]) -> Sequence[Misfit]:
-    """Leave out unknown fields once there are enough of them; what is dropped must be known, and the rest refuses."""
-    return [misfit for misfit in misfits if misfit.rule != UNKNOWN_FIELD]
+
+def apart(findings: Sequence[Finding]) -> tuple[Sequence[Misfit], Sequence[Problem]]:
+    """Tell what the decoder finds from what validation finds, each in its order."""
+    if not findings:
+        return (), ()
+    misfits: list[Misfit] = []
+    problems: list[Problem] = []
+    for each in findings:
+        if isinstance(each, Misfit):
+            misfits.append(each)
+        else:
+            problems.append(each)
+    return misfits, problems
 
 
-def refuses(misfits: Iterable[Misfit]) -> bool:
-    """Tell whether the decoder of an API server of any release refuses the value."""
-    return any(misfit.rule not in {UNKNOWN_FIELD, GATE_OFF} for misfit in misfits)
+def under(findings: Iterable[Finding], step: str | int) -> list[Finding]:
+    """Return the same findings as seen from one level above."""
+    return [finding.under(step) for finding in findings]
+
+
+def refuses(findings: Iterable[Finding]) -> bool:
+    """Tell whether there is something that the decoder of an API server of any release refuses."""
+    return any(isinstance(each, Misfit) and each.refuses for each in findings)
 
 
 def wrong_type(value: object, owner: str, go_type: str, got: str = "") -> tuple[Misfit]:
@@ -87,9 +112,9 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
     return Misfit(Path((name,)), UNKNOWN_FIELD, describe, suggest)
 
 
-def gated_field(name: str, gates: Iterable[str]) -> Misfit:
+def gated_field(gates: Iterable[str]) -> Misfit:
     """Say that a field is dropped because its feature gates are off."""
-    return Misfit(Path((name,)), GATE_OFF, str, gates=tuple(gates))
+    return Misfit(Path(), GATE_OFF, str, gates=tuple(gates))
 
 
 def unparsable(message: str, rule: str) -> tuple[Misfit]:

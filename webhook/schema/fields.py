@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from webhook.schema.compiled import CompiledStruct
-    from webhook.schema.decoding import Misfit
+    from webhook.schema.decoding import Finding, Misfit
     from webhook.schema.view import Place
 
+    Walk = Callable[[Any], Sequence[Finding]]
     Decode = Callable[[Any], Sequence[Misfit]]
     Check = Callable[[Any], Sequence[Problem]]
     Change = Callable[[Any, Any], Sequence[Problem]]
     Format = Callable[[str, int], Sequence[str]]
-    Fine = Callable[[Any], bool]
 
-NO_MISFITS: tuple[Misfit, ...] = ()
-NO_PROBLEMS: tuple[Problem, ...] = ()
+NOTHING: tuple[Any, ...] = ()
+"""No findings: most values have none, so nothing is made for them."""
 
 IMMUTABLE = "immutable"
 
@@ -70,25 +70,22 @@ class Compiled(NamedTuple):
     """What a field does with a value, for one target.
 
     Args:
-        decode: What the JSON decoder refuses of a value that is not null.
-        check: What validation finds in a value of the right shape, None for an absent one; None if it never looks.
+        walk: What the JSON decoder refuses of a value, and what validation finds in it; None is an absent value.
         change: What validation finds in a new and an old value; None if any change is fine.
         canonical: The value in the form in which old and new are compared; None for Go's zero value.
         view: The value as cross-field checks see it, at a place that matters only where it holds structs.
-        plain: The Python type whose values need no decoding.
+        passes: The Python type of the values in which the walk finds nothing, whatever they are.
+        seen_as_is: Whether cross-field checks see a value that is not null as it was submitted.
         struct: The struct that it holds, be it one or many.
-        fine: Whether neither decoder nor validation find anything in a value that is not null, if that can be told
-            sooner than by asking both; it may doubt a value that is fine, never pass one that is not.
     """
 
-    decode: Decode
-    check: Check | None
+    walk: Walk
     change: Change | None
     canonical: Callable[[Any], Any]
     view: Callable[[Any, Place], Any]
-    plain: type | None = None
+    passes: type | None = None
+    seen_as_is: bool = False
     struct: CompiledStruct | None = None
-    fine: Fine | None = None
 
 
 class Field:
@@ -172,11 +169,6 @@ class Field:
         facts = {"required": self.required, "immutable": self.immutable, "not empty": bool(self.empty)}
         return [fact for fact, holds in facts.items() if holds]
 
-    def sees_absent(self, target: Target) -> bool:
-        """Tell whether the check may find something in a value that is absent; if not, it is not asked."""
-        del target
-        return self.required
-
     def gates(self, target: Target) -> Sequence[str]:
         """Name the feature gates without which the API server of a release drops the field."""
         gate = target.pick(self.gate) or ()
@@ -190,7 +182,7 @@ class Field:
         def change(new: Any, old: Any) -> Sequence[Problem]:
             value = canonical(new)
             if new == old or value == canonical(old):
-                return NO_PROBLEMS
+                return NOTHING
             shown = None if self.declarative else zero if value is None else new
             return (invalid(Path(), shown, "field is immutable").named(IMMUTABLE),)
 

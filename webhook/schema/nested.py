@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Path, Problem, invalid, required
 from webhook.schema.compiled import compile_struct
-from webhook.schema.decoding import Misfit, wrong_type
-from webhook.schema.fields import IMMUTABLE, NO_MISFITS, NO_PROBLEMS, Compiled, Default, Field
+from webhook.schema.decoding import wrong_type
+from webhook.schema.fields import IMMUTABLE, NOTHING, Compiled, Default, Field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webhook.schema.declarations import Struct
-    from webhook.schema.fields import Check
+    from webhook.schema.decoding import Finding
     from webhook.schema.target import Target
     from webhook.schema.view import Place, View
 
@@ -58,10 +58,14 @@ class Nested(Field):
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
         struct, go_type = compile_struct(self.type, target), self.type_name(package)
-        pointer, inner, changed = self.pointer, struct.check, struct.change
+        pointer, changed = self.pointer, struct.change
+        needed = pointer and self.required and target.validates
+        missing = (required(Path(), self.required_detail),) if needed else NOTHING
 
-        def decode(value: object) -> Sequence[Misfit]:
-            return struct.decode(value) if type(value) is dict else wrong_type(value, owner, go_type)
+        def walk_no_struct(value: Any) -> Sequence[Finding]:
+            if value is None:
+                return missing if pointer else struct.walk({})
+            return wrong_type(value, owner, go_type)
 
         def canonical(value: Any) -> Any:
             if value is None:
@@ -73,38 +77,14 @@ class Nested(Field):
                 shown = None if self.declarative else new if pointer else new or {}
                 return (invalid(Path(), shown, "field is immutable").named(IMMUTABLE),)
             if changed is None or (pointer and (new is None or (old is None and not struct.rechecks))):
-                return NO_PROBLEMS
+                return NOTHING
             return changed(new or {}, old or {})
 
         def view(value: Any, place: Place) -> View:
             return struct.view(value, place)
 
-        return Compiled(
-            decode,
-            self._checker(inner),
-            change if self.immutable or changed else None,
-            canonical,
-            view,
-            struct=struct,
-            fine=struct.fine,
-        )
-
-    def sees_absent(self, target: Target) -> bool:
-        """Tell whether an absent struct is missing, or as good as an empty one."""
-        del target
-        return self.required or not self.pointer
-
-    def _checker(self, inner: Check | None) -> Check | None:
-        needed, detail, pointer = self.required, self.required_detail, self.pointer
-        if not pointer:
-            return None if inner is None else lambda value: inner(value or {})
-
-        def check_pointer(value: Any) -> Sequence[Problem]:
-            if value is None:
-                return (required(Path(), detail),) if needed else NO_PROBLEMS
-            return NO_PROBLEMS if inner is None else inner(value)
-
-        return check_pointer if needed or inner else None
+        compared = change if self.immutable or changed else None
+        return Compiled(struct.walking(walk_no_struct), compared, canonical, view, struct=struct)
 
 
 class Inlined(Nested):
@@ -127,18 +107,17 @@ class Inlined(Nested):
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make closures that take the whole struct around it."""
         compiled, release, present = super().compile(target, owner, package), target.release, self.present
-        struct = compile_struct(self.type, target)
+        struct, decoded = compile_struct(self.type, target), compile_struct(self.type, target.decoding)
 
         def part(value: Any) -> Any:
             return value if value is not None and present(value, release) else None
 
-        def check(value: Any) -> Sequence[Problem]:
-            return compiled.check(part(value)) if compiled.check else NO_PROBLEMS
+        def walk(value: dict[str, Any]) -> Sequence[Finding]:
+            inlined = {name: each for name, each in value.items() if name in struct.wire}
+            return struct.walk(inlined) if present(value, release) else decoded.walk(inlined)
 
         return compiled._replace(
-            decode=lambda _: NO_MISFITS,
-            check=check,
+            walk=walk,
             canonical=lambda value: compiled.canonical(part(value)),
             view=lambda value, place: struct.view(part(value), place),
-            fine=None,
         )

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook.problem import Path, Problem, invalid, not_supported, null, required, too_long, too_many_characters
 from webhook.schema.decoding import Misfit, unparsable, wrong_type
-from webhook.schema.fields import EMPTY, NO_MISFITS, NO_PROBLEMS, Compiled, Default, Field, most, name_of
+from webhook.schema.fields import EMPTY, NOTHING, Compiled, Default, Field, most, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webhook.schema.fields import Check, Fine, Format
+    from webhook.schema.decoding import Finding
+    from webhook.schema.fields import Check, Decode, Format, Walk
     from webhook.schema.target import Target
     from webhook.schema.view import Place
 
@@ -31,6 +32,8 @@ class Scalar(Field):
 
     python: type
     zero: Any
+    fits_by_type: ClassVar[bool] = True
+    """Whether a value of the Python type can always be decoded."""
 
     def __init__(
         self,
@@ -55,8 +58,7 @@ class Scalar(Field):
         shown = null(target.release) if self.pointer or target.pick(self.converted) else self.zero
         default, zero, pointer, plain = self._constant(target), self.zero, self.pointer, self.python
 
-        def decode(value: object) -> Sequence[Misfit]:
-            return NO_MISFITS if type(value) is plain else wrong_type(value, owner, go_type)
+        check = self.checker(target) if target.validates else None
 
         def canonical(value: Any) -> Any:
             if value is None or (not pointer and value == zero):
@@ -68,7 +70,31 @@ class Scalar(Field):
                 return absent if default is None else default
             return value
 
-        return Compiled(decode, self.checker(target), self._frozen(canonical, shown), canonical, view, plain)
+        return Compiled(
+            walk=self._walk(self.decoder(owner, go_type), check),
+            change=self._frozen(canonical, shown),
+            canonical=canonical,
+            view=view,
+            passes=plain if check is None and self.fits_by_type else None,
+            seen_as_is=default is None,
+        )
+
+    def _walk(self, decode: Decode, check: Check | None) -> Walk:
+        if check is None:
+            return lambda value: NOTHING if value is None else decode(value)
+        plain = self.python if self.fits_by_type else None
+
+        def walk(value: Any) -> Sequence[Finding]:
+            if type(value) is plain or value is None:
+                return check(value)
+            return decode(value) or check(value)
+
+        return walk
+
+    def decoder(self, owner: str, go_type: str) -> Decode:
+        """Make what the JSON decoder does with a value that is not null."""
+        plain = self.python
+        return lambda value: NOTHING if type(value) is plain else wrong_type(value, owner, go_type)
 
     def _constant(self, target: Target) -> Any:
         """Return the default, unless it depends on other fields: then the struct around sets it."""
@@ -96,7 +122,7 @@ class Scalar(Field):
         def check(value: Any) -> Sequence[Problem]:
             if needed and (value is None or value == missing):
                 return (required(Path()),)
-            return (invalid(Path(), value, empty).named(EMPTY),) if empty and value == zero else NO_PROBLEMS
+            return (invalid(Path(), value, empty).named(EMPTY),) if empty and value == zero else NOTHING
 
         return check
 
@@ -151,10 +177,6 @@ class Text(Scalar):
         facts += [f"one of {', '.join(values)}"] if values else []
         return facts + self._defaults()
 
-    def sees_absent(self, target: Target) -> bool:
-        """Tell whether an absent text is missing, or checked like any other."""
-        return target.pick(self.default) is None and bool(self.required or target.pick(self.always))
-
     def checker(self, target: Target) -> Check | None:
         """Make the check of one text."""
         tests = list(self._tests(target))
@@ -169,29 +191,31 @@ class Text(Scalar):
         def check(value: str | None) -> Sequence[Problem]:
             if not value:
                 if fine_if_absent if value is None else fine_if_empty:
-                    return NO_PROBLEMS
+                    return NOTHING
                 if empty and value is not None:
                     return (invalid(Path(), value, empty).named(EMPTY),)
                 if needed and not always:
                     return (required(Path()),)
             text = value or ""
-            found = [required(Path())] if needed and not text else []
+            found: Sequence[Problem] = (required(Path()),) if needed and not text else NOTHING
             for test in tests:
-                found += test(text)
+                if problems := test(text):
+                    found = (*found, *problems)
             return found
 
-        if len(tests) == 1 and always and not needed and not empty and not has_default:
-            # Names of attributes are checked by thousands.
-            (only,) = tests
-            return lambda value: only(value or "")
         return check
 
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
         compiled, tests = super().compile(target, owner, package), list(self._tests(target))
-        if len(tests) == 1:
-            return compiled._replace(fine=_passes_one(tests[0]))
-        return compiled._replace(fine=_passes_all(tests)) if tests or compiled.check else compiled
+        if len(tests) != 1 or not target.validates:
+            return compiled
+        (test,), walk = tests, compiled.walk
+
+        def walk_text(value: Any) -> Sequence[Finding]:
+            return test(value) if type(value) is str and value else walk(value)
+
+        return compiled._replace(walk=walk_text)
 
     def _tests(self, target: Target) -> Iterator[Callable[[str], Sequence[Problem]]]:
         """Make the tests of a text that is there."""
@@ -205,36 +229,20 @@ class Text(Scalar):
         if self.checked_by:
             yield _problem_test(self.checked_by, target)
         if one_of:
-            yield lambda text: NO_PROBLEMS if text in one_of else (not_supported(Path(), text, one_of),)
-
-
-def _passes_one(test: Callable[[str], Sequence[Problem]]) -> Fine:
-    return lambda value: type(value) is str and value != "" and not test(value)
-
-
-def _passes_all(tests: Sequence[Callable[[str], Sequence[Problem]]]) -> Fine:
-    def fine(value: object) -> bool:
-        if type(value) is not str or not value:
-            return False
-        for test in tests:  # noqa: SIM110 - a generator takes longer
-            if test(value):
-                return False
-        return True
-
-    return fine
+            yield lambda text: NOTHING if text in one_of else (not_supported(Path(), text, one_of),)
 
 
 def _length_test(limit: int, release: int, *, in_bytes: bool) -> Callable[[str], Sequence[Problem]]:
     def test(text: str) -> Sequence[Problem]:
         if len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit:
-            return NO_PROBLEMS
+            return NOTHING
         return (too_long(Path(), limit, release, in_bytes=in_bytes),)
 
     return test
 
 
 def _character_test(limit: int) -> Callable[[str], Sequence[Problem]]:
-    return lambda text: (too_many_characters(Path(), limit),) if len(text) > limit else NO_PROBLEMS
+    return lambda text: (too_many_characters(Path(), limit),) if len(text) > limit else NOTHING
 
 
 def _format_test(format_: Format, release: int) -> Callable[[str], Sequence[Problem]]:
@@ -242,7 +250,7 @@ def _format_test(format_: Format, release: int) -> Callable[[str], Sequence[Prob
 
     def test(text: str) -> Sequence[Problem]:
         if not (details := format_(text, release)):
-            return NO_PROBLEMS
+            return NOTHING
         return [invalid(Path(), text, detail).named(rule) for detail in details]
 
     return test
@@ -255,7 +263,7 @@ def _problem_test(
 
     def test(text: str) -> Sequence[Problem]:
         if not (problems := checked_by(text, target)):
-            return NO_PROBLEMS
+            return NOTHING
         return [problem if problem.rule else problem.named(rule) for problem in problems]
 
     return test
@@ -272,6 +280,7 @@ class Int(Scalar):
 
     python = int
     zero = 0
+    fits_by_type = False
 
     def __init__(
         self,
@@ -291,25 +300,17 @@ class Int(Scalar):
         facts += [f"{self.maximum[0]} at most"] if self.maximum else []
         return facts + super().limits()
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
-        """Make the closures for one target."""
-        compiled = super().compile(target, owner, package)
+    def decoder(self, owner: str, go_type: str) -> Decode:
+        """Make what the JSON decoder does with a value that is not null."""
         top = 1 << (int(self.go.removeprefix("int")) - 1)
-        go_type = self.type_name(package)
 
         def decode(value: object) -> Sequence[Misfit]:
             if type(value) is int and -top <= value < top:
-                return NO_MISFITS
+                return NOTHING
             got = f"number {value!r}" if type(value) in {int, float} else ""
             return wrong_type(value, owner, go_type, got)
 
-        return compiled._replace(decode=decode, plain=None)
-
-    def sees_absent(self, target: Target) -> bool:
-        """Tell whether an absent number is missing, or 0 is too small or too great."""
-        del target
-        too_small, too_great = self.minimum and self.minimum[0] > 0, self.maximum and self.maximum[0] < 0
-        return self.required or (not self.pointer and bool(too_small or too_great))
+        return decode
 
     def checker(self, target: Target) -> Check | None:
         """Make the check of one number."""
@@ -323,11 +324,11 @@ class Int(Scalar):
             if needed and (value is None or (zero_is_missing and not value)):
                 return (required(Path()),)
             if value is None and pointer:
-                return NO_PROBLEMS
+                return NOTHING
             number = value or 0
             if number < least:
                 return (invalid(Path(), number, too_small).named("minimum"),)
-            return (invalid(Path(), number, too_great).named("maximum"),) if number > most else NO_PROBLEMS
+            return (invalid(Path(), number, too_great).named("maximum"),) if number > most else NOTHING
 
         return check
 
@@ -355,6 +356,7 @@ class Parsed(Scalar):
 
     python = str
     zero = ""
+    fits_by_type = False
 
     def __init__(self, parse: Callable[[Any], Any], doc: str = "", *, rule: str, **common: Any) -> None:
         super().__init__(doc, **common)
@@ -362,7 +364,17 @@ class Parsed(Scalar):
 
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
+        parse = self.parse
+
+        def canonical(value: Any) -> Any:
+            return None if value is None else parse(value)
+
         compiled = super().compile(target, owner, package)
+        return compiled._replace(canonical=canonical, change=self._frozen(canonical))
+
+    def decoder(self, owner: str, go_type: str) -> Decode:
+        """Make what the JSON decoder does with a value that is not null."""
+        del go_type
         parse, rule = self.parse, self.rule
 
         def decode(value: object) -> Sequence[Misfit]:
@@ -372,12 +384,9 @@ class Parsed(Scalar):
                 return wrong_type(value, owner, "string")
             except ValueError as error:
                 return unparsable(str(error), rule)
-            return NO_MISFITS
+            return NOTHING
 
-        def canonical(value: Any) -> Any:
-            return None if value is None else parse(value)
-
-        return compiled._replace(decode=decode, canonical=canonical, change=self._frozen(canonical), plain=None)
+        return decode
 
 
 class Anything(Field):
@@ -401,8 +410,7 @@ class Anything(Field):
         """Make closures that find nothing."""
         del target, owner, package
         return Compiled(
-            decode=lambda _: NO_MISFITS,
-            check=None,
+            walk=lambda _: NOTHING,
             change=self._frozen(lambda value: value),
             canonical=lambda value: value,
             view=lambda value, _: value,

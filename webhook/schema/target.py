@@ -35,6 +35,8 @@ class Target:
         stored: Whether what is validated is in the cluster already, for which some rules are milder.
         declarative: Whether declarative validation decides where handwritten rules say the same in other words.
         enough: How many findings about one list, map or rule are enough: no more are looked for.
+        validates: Whether values are validated, not only decoded.
+        strict: Whether a field that a type does not have is found; if not, it is ignored.
     """
 
     version: str
@@ -46,6 +48,8 @@ class Target:
     stored: bool = False
     declarative: bool = False
     enough: int = sys.maxsize
+    validates: bool = True
+    strict: bool = True
     compiled: dict[type, Any] = field(default_factory=dict, repr=False)
     """The types compiled so far."""
 
@@ -58,6 +62,16 @@ class Target:
     def of_stored(self) -> Target:
         """The same target for what an update leaves as it is."""
         return replace(self, stored=True, compiled={})
+
+    @cached_property
+    def decoding(self) -> Target:
+        """The same target for what is only decoded."""
+        return self if not self.validates else replace(self, validates=False, compiled={})
+
+    @cached_property
+    def lenient(self) -> Target:
+        """The same target for what may have fields that are not known."""
+        return replace(self, strict=False, compiled={})
 
     def has(self, since: int, until: int | None) -> bool:
         """Tell whether something that came with one release and went after another exists in this one."""

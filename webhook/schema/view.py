@@ -54,13 +54,13 @@ class View:
         return self.path / box / step if box and step not in self._struct.type.fields else self.path / step
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether a field was given and is not null."""
+        """Tell whether a field that there is in this release was given and is not null."""
         box = self._struct.type.box
         if box and name not in self._struct.type.fields:
             return name in getattr(self, box)
         if name in self._struct.inline:
             return bool(getattr(self, name))
-        return self._value is not None and self._value.get(name) is not None
+        return name in self._struct.wire and self._value is not None and self._value.get(name) is not None
 
     def __bool__(self) -> bool:
         """Tell whether the struct is there."""
