@@ -240,6 +240,7 @@ class CompiledStruct:
                     problems = [*problems, *self._named(rule, chain((first,), findings))]
                     if found is not None:
                         _mute(rule, found)
+                    break
             return problems
 
         return find
