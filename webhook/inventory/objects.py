@@ -8,7 +8,7 @@ from webhook.api import gates
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.versions import Served, find, target
 from webhook.schema import CREATE, compile_struct
-from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
+from webhook.schema.decoding import apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -196,10 +196,8 @@ def _decode(obj: JSONObject, served: Served, version: str) -> None:
     struct = compile_struct(served.type, target(version, served.until, CREATE, gates.every(served.until)))
     if "apiVersion" not in obj:
         obj = {**obj, "apiVersion": version}
-    if struct.fine(obj):
-        return
-    for misfit in struct.decode(obj):
-        if misfit.rule not in {UNKNOWN_FIELD, GATE_OFF}:
+    for misfit in apart(struct.decoding.walk(obj))[0]:
+        if misfit.refuses:
             problem = misfit.problem()
             message = f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}"
             raise MalformedError(message)
