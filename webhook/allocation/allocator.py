@@ -32,6 +32,8 @@ _VISIT_SECONDS: Final = 4e-7
 """What a step and a look at a device take upstream, from the recorded times."""
 _DEMANDS: Final = 64
 """How many different demands are remembered."""
+_PLANS: Final = 100_000
+"""How many searches are remembered of each."""
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -446,13 +448,24 @@ class Attempt:
         key = view.key()
         plan = None if view.consumes else self._plans.get(key)
         if plan is None:
-            plan = self._allocator.search(self.demand, view, self._counters)
-            if not view.consumes:
-                self._plans[key] = plan
+            plan = self._plan(view, key)
         found = plan.found
         if found is not None and found.picks is not None and plan.complaint is None:
             return Result(self, view, found)
         return Failure(self, view, found, plan.complaint)
+
+    def _plan(self, view: NodeView, key: Hashable) -> Plan:
+        """Return how a search goes on a node, from what is known of one like it if there is one."""
+        if view.consumes:
+            return self._allocator.search(self.demand, view, self._counters)
+        plans, alike = self._plans, view.alike(self.demand)
+        plan = plans.get(alike)
+        if plan is None:
+            plan = plans[alike] = self._allocator.search(self.demand, view, self._counters)
+        if len(plans) > _PLANS:
+            plans.clear()
+        plans[key] = plan
+        return plan
 
     def counted(self, view: NodeView, found: Found) -> Found:
         """Return what a search came to, with the steps that upstream takes."""

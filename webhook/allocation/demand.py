@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.capacity import take
 from webhook.allocation.constraints import Attribute, Distinct, DistinctLists, Match, MatchLists
+from webhook.allocation.nodes import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from webhook.allocation.capacity import Take
     from webhook.allocation.constraints import Constraint
@@ -128,7 +129,7 @@ class Ask:
 
     def takes(self, content: Content) -> Take | None:
         """Return what it takes of a device's capacity, None if it asks for one that the device does not have."""
-        index = content.index
+        index = content.capacity_index
         if index not in self._takes:
             self._takes[index] = take(content.capacity, self.requests)
         return self._takes[index]
@@ -195,7 +196,7 @@ class Demand:
         ValueError: A count is negative; upstream panics.
     """
 
-    __slots__ = ("checks", "claims", "has_all", "order")
+    __slots__ = ("_asks", "_behaviours", "_numbers", "checks", "claims", "order")
 
     def __init__(
         self,
@@ -215,11 +216,32 @@ class Demand:
                     self.checks.append(step)
             if len(self.claims) <= index:
                 break
-        self.has_all = any(isinstance(each, Ask) and each.is_all for each in self.checks)
         self.order: list[Request | None] = []
         """The requests in the order in which they are satisfied; None where a claim ends."""
         for claim in self.claims:
             self.order += [*claim.requests, None]
+        self._asks = [ask for request in self.order if request is not None for ask in request.asks]
+        self._behaviours: dict[int, int] = {}
+        self._numbers: dict[Hashable, int] = {}
+
+    def behaviour(self, content: Content) -> int:
+        """Return a number that devices share which are alike in all that is asked for."""
+        found = self._behaviours.get(content.index)
+        if found is None:
+            parts = self._behaviour(content)
+            found = self._behaviours[content.index] = self._numbers.setdefault(parts, len(self._numbers))
+        return found
+
+    def _behaviour(self, content: Content) -> Hashable:
+        return (
+            content.is_shared,
+            content.raw.get("bindsToNode"),
+            content.raw.get("nodeName") is not None,
+            terms(content.raw.get("nodeSelector")),
+            content.capacity_index,
+            tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in self._asks]),
+            tuple([attribute.of(content) for claim in self.claims for _, attribute in claim.constraints]),
+        )
 
 
 class _Reader(NamedTuple):

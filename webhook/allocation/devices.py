@@ -30,6 +30,8 @@ PoolId = tuple[str, str]
 Counters = dict[tuple[str, str], int]
 """An amount by counter set and counter."""
 
+_PLAIN: Final = frozenset({"string", "int", "bool"})
+_NOTHING: Final[Counters] = {}
 _NANO: Final = -9
 _KIBI: Final = 1024
 _DIGITS: Final = 400
@@ -68,29 +70,48 @@ class Content:
     Args:
         index: Tells contents apart.
         driver: The driver that publishes the devices.
-        raw: A device of a ResourceSlice, as in the API.
+        raw: A device of a ResourceSlice, as in the API, without its name.
         taints: Its taints, those of DeviceTaintRules among them.
+        capacity: Tells its capacity apart from that of others.
     """
 
-    __slots__ = ("capacity", "consumes", "driver", "index", "is_shared", "raw", "taints")
+    __slots__ = ("_is_plain", "capacity_index", "consumes", "driver", "index", "is_shared", "raw", "taints")
 
-    def __init__(self, index: int, driver: str, raw: Json, taints: Sequence[Json]) -> None:
+    def __init__(self, index: int, driver: str, raw: Json, taints: Sequence[Json], capacity: int) -> None:
         self.index = index
         self.driver = driver
         self.raw = raw
         self.taints = tuple(taint for taint in taints if taint.get("effect") in {"NoSchedule", "NoExecute"})
         self.is_shared = raw.get("allowMultipleAllocations") is True
-        self.capacity: Mapping[str, Json] = raw.get("capacity") or {}
-        self.consumes: Counters = consumption(raw)
+        self.capacity_index = capacity
+        self.consumes: Counters = consumption(raw) if raw.get("consumesCounters") else _NOTHING
+        self._is_plain: bool | None = None
+
+    @property
+    def attributes(self) -> Mapping[str, Json]:
+        """Its attributes, as in the API."""
+        return self.raw.get("attributes") or {}
+
+    @property
+    def capacity(self) -> Mapping[str, Json]:
+        """Its capacity, as in the API."""
+        return self.raw.get("capacity") or {}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each attribute is a string, a number or a boolean: then expressions can read all of them."""
+        if self._is_plain is None:
+            self._is_plain = all(len(each) == 1 and not _PLAIN.isdisjoint(each) for each in self.attributes.values())
+        return self._is_plain
 
     def attribute(self, name: str) -> Json | None:
         """Return the attribute of a name, which may be one of the driver's domain (``lookupAttribute``)."""
-        attributes = self.raw.get("attributes") or {}
+        attributes = self.attributes
         if name in attributes:
-            return dict(attributes[name])
+            return attributes[name]
         domain, found, rest = name.partition("/")
         if found and domain == self.driver and rest in attributes:
-            return dict(attributes[rest])
+            return attributes[rest]
         return None
 
 
@@ -205,11 +226,12 @@ class Catalog:
     """
 
     __slots__ = (
+        "_capacities",
         "_contents",
         "_drivers_of_pool",
+        "_known_parts",
         "_numbers",
         "_rules",
-        "_shapes",
         "by_node",
         "by_pool",
         "shared",
@@ -220,7 +242,8 @@ class Catalog:
         self._rules = [TaintRule.of(each) for each in taint_rules]
         self._contents: dict[bytes, Content] = {}
         self._numbers = count()
-        self._shapes: dict[Hashable, int] = {}
+        self._capacities: dict[bytes, tuple[int, Json]] = {}
+        self._known_parts: dict[Hashable, int] = {}
         self.slices: list[Slice] = []
         self.shared: list[Slice] = []
         self.by_node: defaultdict[str, list[Slice]] = defaultdict(list)
@@ -230,9 +253,17 @@ class Catalog:
             self._read(raw)
         self._contents.clear()
 
-    def shape(self, parts: Hashable) -> int:
+    def number(self, parts: Hashable) -> int:
         """Return a number that stands for some parts, the same for equal ones."""
-        return self._shapes.setdefault(parts, len(self._shapes))
+        return self._known_parts.setdefault(parts, len(self._known_parts))
+
+    def _capacity(self, raw: Json) -> int:
+        """Return the number of a device's capacity, which devices with an equal one share."""
+        capacity = raw.get("capacity")
+        if not capacity:
+            return -1
+        index, raw["capacity"] = self._capacities.setdefault(_encode(capacity), (len(self._capacities), capacity))
+        return index
 
     def is_pool_name_shared(self, name: str) -> bool:
         """Tell whether several drivers have a pool of a name; upstream mixes their counters up."""
@@ -261,5 +292,6 @@ class Catalog:
             key = blake2b(_encode((driver, rest, taints if rules else ())), digest_size=16).digest()
             content = contents.get(key)
             if content is None:
-                content = contents[key] = Content(next(self._numbers), driver, rest, taints)
+                capacity = self._capacity(rest)
+                content = contents[key] = Content(next(self._numbers), driver, rest, taints, capacity)
             yield Device(name, slice_, content)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Json = dict[str, Any]
-Match = "Callable[[str, Mapping[str, str]], bool]"
 
 _SETS: Final = {"In", "NotIn"}
 _PRESENCE: Final = {"Exists", "DoesNotExist"}
@@ -61,6 +60,11 @@ def selects(selector: Json, node: str, labels: Mapping[str, str]) -> bool:
         message = f"failed to parse node selector {_shown(selector)}: {detail}"
         raise SelectorError(message)
     return any(_term(term, node, labels) for term in terms)
+
+
+def terms(selector: Mapping[str, Any] | None) -> int:
+    """Return how many terms a node selector has, -1 without one; slices with more than one cannot be used."""
+    return -1 if selector is None else len(selector.get("nodeSelectorTerms") or ())
 
 
 def _term(term: Json, node: str, labels: Mapping[str, str]) -> bool:

@@ -11,16 +11,22 @@ from webhook.cel.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, 
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.libraries import quantity, semver
 from webhook.cel.program import Meter
+from webhook.cel.reads import reads
 from webhook.cel.values import DefaultingMap, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Features
+    from webhook.cel.devices import Selector
 
 Json = dict[str, Any]
 
+_ALWAYS: Final = {("driver",), ("allowMultipleAllocations",)}
+"""What is looked at in any case."""
+_NAMED: Final = 3
+"""The steps to an attribute or a capacity."""
 _LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
 _SCALARS: Final = ("int", "bool", "string", "version")
 _CONVERSIONS: Final = {
@@ -48,6 +54,44 @@ class Fault(NamedTuple):
 
 Choice = bool | Fault
 """Whether selectors hold for a device."""
+
+
+class Reads(NamedTuple):
+    """What an expression reads of a device.
+
+    Args:
+        attributes: The attributes, each by its name with the domain, the domain, and the name without.
+        capacity: The same of capacity.
+    """
+
+    attributes: tuple[tuple[str, str, str], ...]
+    capacity: tuple[tuple[str, str, str], ...]
+
+    @classmethod
+    def of(cls, selector: Selector) -> Reads | None:
+        """Return what a selector reads, None if it is not known by name."""
+        found: dict[str, list[tuple[str, str, str]]] = {"attributes": [], "capacity": []}
+        for path in set(reads(selector.root, "device")):
+            if path in _ALWAYS:
+                continue
+            if len(path) < _NAMED or path[0] not in found:
+                return None
+            found[path[0]].append((f"{path[1]}/{path[2]}", path[1], path[2]))
+        return cls(tuple(found["attributes"]), tuple(found["capacity"]))
+
+    def key(self, content: Content) -> Hashable:
+        """Return what devices that look the same have in common; their attributes are plain."""
+        driver, attributes, capacity = content.driver, content.attributes, content.capacity
+        parts: list[Hashable] = [driver, content.is_shared]
+        for name, domain, rest in self.attributes:
+            for each in (name, rest) if domain == driver else (name,):
+                found = attributes.get(each)
+                parts.append(None if found is None else next(iter(found.items())))
+        for name, domain, rest in self.capacity:
+            for each in (name, rest) if domain == driver else (name,):
+                found = capacity.get(each)
+                parts.append(None if found is None else str(found.get("value")))
+        return tuple(parts)
 
 
 class _Selector:
@@ -105,7 +149,7 @@ class Values:
 
     def _device(self, content: Content) -> Mapping[str, Any]:
         attributes: dict[str, dict[str, Any]] = DefaultingMap()
-        for name, attribute in (content.raw.get("attributes") or {}).items():
+        for name, attribute in content.attributes.items():
             domain, id_ = _qualified(name, content.driver)
             attributes.setdefault(domain, {})[id_] = self._value(name, attribute)
         capacity: dict[str, dict[str, Any]] = DefaultingMap()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.allocation.nodes import SelectorError, node_matches
+from webhook.allocation.nodes import SelectorError, node_matches, terms
 from webhook.allocation.pools import GatherError, gather
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
+    from webhook.allocation.demand import Demand
     from webhook.allocation.devices import Catalog, Device
     from webhook.allocation.features import Implementation
     from webhook.allocation.pools import Pool
@@ -29,8 +30,11 @@ class NodeView:
 
     __slots__ = (
         "_key",
+        "_shape",
         "_stamp",
         "_usages",
+        "_used",
+        "_whole",
         "consumes",
         "devices",
         "error",
@@ -41,7 +45,6 @@ class NodeView:
         "node",
         "pool_of",
         "pools",
-        "shape",
         "taken",
         "variant",
     )
@@ -80,11 +83,13 @@ class NodeView:
         self.matches: tuple[bool | str, ...] | None = None
         if any(each.is_per_device for pool in self.pools for each in pool.slices):
             self.matches = tuple(self._matches(device) for device in devices)
-        self.shape = catalog.shape(self._shape())
+        self._shape = catalog.number(self._parts())
+        self._whole = catalog.number((self._shape, tuple([device.content.index for device in devices])))
         self._usages: list[PoolUsage] = [usage.pool(pool.driver, pool.name) for pool in self.pools]
         self._stamp = -1
         self._key: Hashable = None
         """Nodes with equal keys get the same devices, by place."""
+        self._used: Hashable = ()
         self.taken = 0
 
     def _matches(self, device: Device) -> bool | str:
@@ -95,8 +100,8 @@ class NodeView:
         except SelectorError as error:
             return str(error)
 
-    def _shape(self) -> Hashable:
-        """Return what nodes have in common for which every search goes alike."""
+    def _parts(self) -> Hashable:
+        """Return what nodes have in common for which every search goes alike if their devices do."""
         return (
             self.error,
             self.matches,
@@ -105,13 +110,12 @@ class NodeView:
                     pool.is_incomplete,
                     pool.is_invalid,
                     tuple(
-                        (each.node_name is None, _terms(each.node_selector), each.is_per_device, len(each.devices))
+                        (each.node_name is None, terms(each.node_selector), each.is_per_device, len(each.devices))
                         for each in pool.slices
                     ),
                 )
                 for pool in self.pools
             ),
-            tuple([device.content.index for device in self.devices]),
         )
 
     def key(self) -> Hashable:
@@ -126,7 +130,7 @@ class NodeView:
                 if usage.dedicated or usage.capacity:
                     break
             else:  # nothing is in use
-                self._key = self.shape
+                self._used, self._key = (), self._whole
                 return self._key
             for index, device in enumerate(self.devices):
                 used = self._usages[self.pool_of[index]]
@@ -134,8 +138,14 @@ class NodeView:
                     self.taken |= 1 << index
                 if device.name in used.capacity:
                     state.append((index, tuple(sorted(used.capacity[device.name].items()))))
-            self._key = self.shape, self.taken, tuple(state)
+            self._used = self.taken, tuple(state)
+            self._key = self._whole, self._used
         return self._key
+
+    def alike(self, demand: Demand) -> Hashable:
+        """Return the same of nodes whose devices are not equal, but alike in all that is asked for."""
+        self.key()
+        return self._shape, self._used, tuple([demand.behaviour(device.content) for device in self.devices])
 
     def capacity_used(self, index: int) -> Mapping[str, int] | None:
         """Return what is consumed of a device that is shared, None if nothing is."""
@@ -148,8 +158,3 @@ class NodeView:
     def pool_usage(self, index: int) -> PoolUsage:
         """Return what is in use of a pool."""
         return self._usages[index]
-
-
-def _terms(selector: Mapping[str, object] | None) -> int:
-    terms = (selector or {}).get("nodeSelectorTerms")
-    return len(terms) if isinstance(terms, list) else -1

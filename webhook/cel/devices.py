@@ -26,6 +26,7 @@ from webhook.cel.types import ANY, BOOL, DYN, INT, STRING, Type, list_of, map_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from webhook.cel.ast import Expression
     from webhook.cel.environment import Environment
     from webhook.cel.estimate import SizeOf
     from webhook.cel.program import Program
@@ -66,10 +67,12 @@ class Selector(NamedTuple):
     Args:
         program: Evaluates it.
         max_cost: What it can cost; None where the release does not ask.
+        root: Its tree.
     """
 
     program: Program
     max_cost: int | None
+    root: Expression
 
     @property
     def is_too_complex(self) -> bool:
@@ -133,9 +136,9 @@ def compile_selector(
     except ProgramError as error:
         return Refusal(f"program instantiation failed: {error}", is_internal=True)
     if release < _ESTIMATED_SINCE:
-        return Selector(program, None)
+        return Selector(program, None, checked.root)
     sizes = _DEVICES[release >= _LISTS_SINCE and LIST_ATTRIBUTES in relevant]
-    return Selector(program, estimate_cost(checked, known, sizes.of).high)
+    return Selector(program, estimate_cost(checked, known, sizes.of).high, checked.root)
 
 
 def _placed(error: CompileError, expression: str, release: int) -> str:
