@@ -1,0 +1,126 @@
+"""A field of a new release is one line: everything else knows it; without the line it stays where it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from webhook.policy.load import load
+from webhook.policy.offline import judge
+
+ROOT = Path(__file__).parent.parent
+BEFORE = '    selectors = selectors("What the devices must meet besides their class.'
+LINE = '    colour = Text("The colour of the devices.", one_of=("Blue", "Red"), default="Red", go="Colour")\n'
+
+WITH_THE_LINE = """
+from tests.policy.examples import binding, mutating, policy
+from webhook import validate
+from webhook.api.conversion import convert, to_v1, with_defaults
+from webhook.explain import explain
+from webhook.policy.check import check_policies
+from webhook.policy.load import load
+from webhook.policy.offline import judge
+
+def claim(**fields):
+    exactly = {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1, **fields}
+    request = {"name": "a", "exactly": exactly}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c", "namespace": "n"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+
+def beta(obj):
+    return convert(obj, "resource.k8s.io/v1beta1")
+
+# validate
+RULE = "enum"
+
+def errors(obj):
+    return [(each.rule, str(each.path)) for each in validate(obj) if each.level == "error"]
+
+assert errors(claim(colour="Blue")) == []
+assert errors(claim(colour="Green")) == [(RULE, "spec.devices.requests[0].exactly.colour")]
+assert errors(beta(claim(colour="Green"))) == [(RULE, "spec.devices.requests[0].colour")]
+assert errors(claim(colour=1)) == [("wrong-type", "spec.devices.requests[0].exactly.colour")]
+
+# explain
+assert "The colour of the devices." in explain("ResourceClaim.spec.devices.requests.exactly.colour")
+assert "default Red" in explain("ResourceClaim.spec.devices.requests.firstAvailable.colour")
+
+# convert
+blue = claim(colour="Blue")
+assert beta(blue)["spec"]["devices"]["requests"][0]["colour"] == "Blue"
+assert to_v1(beta(blue)) == blue
+
+# defaults
+assert with_defaults(claim())["spec"] == with_defaults(claim(colour="Red"))["spec"] != with_defaults(blue)["spec"]
+assert with_defaults(beta(claim()))["spec"]["devices"]["requests"][0]["colour"] == "Red"
+
+# merge
+CLAIMS = {"apiGroups": ["*"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
+def merged(text):
+    return judge(blue, policies=load(mutating("m", text, matchConstraints={"resourceRules": [CLAIMS]}))).message
+for value, error in (("1", "colour: expected string, got 1"), ("'Red'", "may not mutate atomic")):
+    made = merged("Object{spec: Object.spec{devices: Object.spec.devices{requests: "
+                  "[Object.spec.devices.requests{exactly: Object.spec.devices.requests.exactly{colour: "
+                  + value + "}}]}}}")
+    assert error in made, made
+
+# CEL
+def warnings(expression):
+    rules = [CLAIMS | {"apiGroups": ["resource.k8s.io"]}]
+    checked = check_policies([policy(rules=rules, validations=[{"expression": expression}]), binding()])
+    return [each.problem.message for each in checked.findings]
+assert warnings("object.spec.devices.requests.all(r, r.exactly.colour == 'Red')") == []
+(warning,) = warnings("object.spec.devices.requests.all(r, r.exactly.colour == 1)")
+assert "no matching overload" in warning, warning
+"""
+
+
+@pytest.mark.process
+def test_a_line_is_all_that_a_field_needs(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "webhook", tmp_path / "webhook", ignore=shutil.ignore_patterns("__pycache__"))
+    types = tmp_path / "webhook" / "api" / "devicerequest.py"
+    text = types.read_text(encoding="utf-8")
+    assert text.count(BEFORE) == 1
+    types.write_text(text.replace(BEFORE, LINE + BEFORE), encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-c", WITH_THE_LINE],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+@pytest.mark.parametrize("failure_policy", ["Ignore", "Fail"])
+def test_without_the_line_a_policy_leaves_the_field_alone(version: str, failure_policy: str) -> None:
+    folder = ROOT / "policies" / "claims-inherit-team"
+    objects: list[Any] = list(yaml.safe_load_all((folder / "policy.yaml").read_text(encoding="utf-8")))
+    objects[0]["spec"]["failurePolicy"] = failure_policy
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "labels": {"team": "cats"}}}
+    fields = {"deviceClassName": "gpu.example.com", "colour": "Red"}
+    request = {"name": "a", **fields} if version == "v1beta1" else {"name": "a", "exactly": fields}
+    claim = {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c", "namespace": "n"},
+        "spec": {"devices": {"requests": [request]}, "mood": {"good": [True]}},
+    }
+    verdict = judge(claim, policies=load([*objects, namespace]))
+    assert verdict.allowed, verdict.message
+    labelled = claim | {"metadata": {"name": "c", "namespace": "n", "labels": {"team": "cats"}}}
+    assert verdict.object is not None
+    assert verdict.object == labelled
