@@ -129,7 +129,7 @@ def measure(name: str, directory: Path) -> Measured:
 def _attacked(name: str, target: Target, directory: Path, seconds: float) -> list[str]:
     command = [sys.executable, "-m", "tests.attacks", "--attack", name, str(target.port), str(target.monitoring)]
     done = subprocess.run(
-        [*command, str(directory / "ca.crt"), str(seconds)], capture_output=True, text=True, timeout=120, check=False
+        [*command, str(directory / "ca.crt"), str(seconds)], capture_output=True, text=True, timeout=60, check=False
     )
     return json.loads(done.stdout) if done.returncode == 0 else [f"the attack failed: {done.stderr[-1000:]}"]
 
