@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.reviews import recorded
+from webhook.admission.requests import MAX_UID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +128,7 @@ def uid_in(body: bytes) -> str | None:
         )
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return None
-    return uid if answerable and isinstance(uid, str) and uid else None
+    return uid if answerable and isinstance(uid, str) and 0 < len(uid) <= MAX_UID else None
 
 
 def _refuse(constant: str) -> None:

@@ -43,6 +43,8 @@ REVIEW: Final = 2_000_000
 DOCUMENT: Final = 10_000_000
 """What a document may take offline, and a policy where it is loaded."""
 UNLIMITED: Final = 2**62
+QUOTABLE: Final = 1 << 22
+"""How many characters of long values findings about a document may quote together; a review's quote none in full."""
 MAX_REPORT: Final = 4096
 """How many characters of a compile error a review keeps."""
 
@@ -73,11 +75,12 @@ class Budget:
         is_offline: Whether what exceeds it becomes a finding, and errors are shown in full.
     """
 
-    __slots__ = ("_reserve", "_share", "deadline", "is_offline")
+    __slots__ = ("_reserve", "_share", "deadline", "is_offline", "quotable")
 
     def __init__(self, units: int = UNLIMITED, deadline: float | None = None, *, is_offline: bool = False) -> None:
         self.deadline = deadline
         self.is_offline = is_offline
+        self.quotable = 0 if not is_offline else UNLIMITED if units == UNLIMITED else QUOTABLE
         self._share = 0
         self._reserve = units
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from webhook.budget import current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -185,15 +187,59 @@ def quoted(text: str) -> str:
     return '"' + "".join(_ESCAPES.get(char) or _escaped(char) for char in text) + '"'
 
 
+SHOWN: Final = 1000
+"""How many characters of a value are shown where not all of them can be: in a review's answer, or in many findings."""
+
+
 def shown(value: object) -> str:
-    """Show a rejected value as an error message does: strings quoted, numbers plain, the rest as JSON."""
-    if isinstance(value, Verbatim):
-        return value
+    """Show a rejected value as an error message does: strings quoted, numbers plain, the rest as JSON.
+
+    Of a long value only the beginning is shown once findings have quoted enough (:mod:`webhook.budget`): a list may be
+    quoted once for each of its items.
+    """
     if isinstance(value, str):
-        return quoted(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).translate(_GO_ESCAPES)
+        show = str if isinstance(value, Verbatim) else quoted
+        if len(value) <= SHOWN or _is_quotable(len(value)):
+            return show(value)
+        return show(value[:SHOWN]) + _left_out(len(value) - SHOWN)
+    text = _begin(value)
+    if len(text) > SHOWN:
+        if not _is_quotable(0):
+            return text[:SHOWN].translate(_GO_ESCAPES) + "\u2026"
+        text = _to_json.encode(value)
+        current().quotable -= len(text)
+    return text.translate(_GO_ESCAPES)
 
 
+def cut(text: str, limit: int = SHOWN) -> str:
+    """Shorten a text, and say by how much."""
+    return text if len(text) <= limit else text[:limit] + _left_out(len(text) - limit)
+
+
+def _left_out(count: int) -> str:
+    return f"\u2026 ({count} more characters)"
+
+
+def _is_quotable(length: int) -> bool:
+    budget = current()
+    if budget.quotable <= 0:
+        return False
+    budget.quotable -= length
+    return True
+
+
+def _begin(value: object) -> str:
+    """Return the beginning of a value's JSON, and a little more than is shown of it."""
+    length, parts = 0, []
+    for part in _to_json.iterencode(value):
+        parts.append(part)
+        length += len(part)
+        if length > SHOWN:
+            break
+    return "".join(parts)
+
+
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _GO_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 """What Go's ``encoding/json`` escapes besides."""
 _ESCAPES = {

@@ -37,7 +37,11 @@ def _claims(connections: int, source: str) -> Callable[[Target], list[str]]:
     def run(target: Target) -> list[str]:
         answers = target.flood(repeated(ordinary), connections=connections, source=source)
         size = len(ordinary(0))
-        wrong = [f"{status} {answer[:200]!r}" for status, answer in answers if status != 503 and b'"allowed": true' not in answer]
+        wrong = [
+            f"{status} {answer[:200]!r}"
+            for status, answer in answers
+            if status != 503 and b'"allowed": true' not in answer
+        ]
         return ([f"a body has {size} bytes"] if not 50_000 < size < 66_000 else []) + wrong[:1]
 
     return run

@@ -118,7 +118,7 @@ def _unread(target: Target) -> list[str]:
     """Ask for long answers over 90 connections, and read none of them."""
     body = claim([f"x{number} +" for number in range(2000)])
     request = f"{POST.replace('mutate', 'validate')}Content-Length: {len(body)}\r\n\r\n".encode() + body
-    kept = []
+    kept: list[socket.socket] = []
     while not target.is_over and len(kept) < 90:
         with suppress(OSError):
             connection = target.tls()

@@ -9,6 +9,8 @@ from typing import Any, TypedDict
 import msgspec
 
 API_VERSION = "admission.k8s.io/v1"
+MAX_UID = 1000
+"""Characters of a request's uid, which the answer repeats; API servers send 36."""
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
@@ -119,6 +121,9 @@ def request_in(review: Any) -> dict[str, Any]:
         raise MalformedReviewError(msg)
     if not isinstance(request.get("uid"), str) or not request["uid"]:
         msg = "the AdmissionReview's request has no uid"
+        raise MalformedReviewError(msg)
+    if len(request["uid"]) > MAX_UID:
+        msg = f"the AdmissionReview's uid is longer than {MAX_UID} characters"
         raise MalformedReviewError(msg)
     if not isinstance(request.get("operation"), str) or request["operation"] not in OPERATIONS:
         msg = f"the AdmissionReview's operation is none of {', '.join(sorted(OPERATIONS))}"

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from webhook.admission.requests import API_VERSION, kind_of, name_of, part
-from webhook.problem import BAD_REQUEST
+from webhook.problem import BAD_REQUEST, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +21,12 @@ MAX_WARNINGS_BYTES = 4096
 """The API server drops warnings beyond this sum."""
 MAX_CAUSES = 100
 """A refusal names this many causes; the message says how many there are."""
+MAX_TEXT = 4000
+"""Characters of a cause; no rule of the API server needs as many unless it quotes what was sent."""
+MAX_TEXTS = 1 << 15
+"""Characters of all causes of a refusal: written as JSON, with its message, they stay below 1 MiB."""
+MAX_NAME = 1000
+"""Characters of a name that an answer repeats; the API server takes 253."""
 MAX_ANNOTATION_KEY = 63
 """The API server drops an audit annotation with a longer key (apiserver ``pkg/audit/context.go``, checkKeyFormat)."""
 MAX_ANNOTATION_BYTES = 10 * 1024
@@ -42,22 +48,28 @@ def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
 
 def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -> dict[str, Any]:
     """Refuse a request as the API server does (apimachinery ``pkg/api/errors/errors.go``)."""
-    kind, group, version = kind_of(request, obj)
-    name = name_of(request, obj)
-    texts = list(dict.fromkeys(str(problem) for problem in problems))
+    kind, group, version = (cut(text, MAX_NAME) for text in kind_of(request, obj))
+    name = cut(name_of(request, obj), MAX_NAME)
     first = problems[0]
     if first.reason == BAD_REQUEST:
-        message = f'{kind} in version "{version}" cannot be handled as a {kind}: {first.message}'
+        message = f'{kind} in version "{version}" cannot be handled as a {kind}: {cut(first.message, MAX_TEXTS)}'
         return refusal(400, BAD_REQUEST, message)
     if first.reason == "Conflict":
-        plural = part(request, "resource", "resource") or kind.lower()
-        message = f'Operation cannot be fulfilled on {_qualified(plural, group)} "{name}": {first.message}'
+        plural = cut(part(request, "resource", "resource"), MAX_NAME) or kind.lower()
+        message = (
+            f'Operation cannot be fulfilled on {_qualified(plural, group)} "{name}": {cut(first.message, MAX_TEXTS)}'
+        )
         return refusal(409, "Conflict", message, {"name": name, "group": group, "kind": plural})
-    shown = texts[:MAX_CAUSES] + ([f"and {len(texts) - MAX_CAUSES} more"] if len(texts) > MAX_CAUSES else [])
+    texts = list(dict.fromkeys(str(problem) for problem in problems))
+    shown = _bounded(texts)
+    if len(texts) > len(shown):
+        shown.append(f"and {len(texts) - len(shown)} more")
     joined = shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"
     causes = [
-        {"reason": problem.reason, "message": problem.message, "field": problem.field}
-        for problem in problems[:MAX_CAUSES]
+        {"reason": problem.reason, "message": text, "field": cut(problem.field, MAX_NAME)}
+        for problem, text in zip(
+            problems, _bounded([problem.message for problem in problems[:MAX_CAUSES]]), strict=False
+        )
     ]
     details = {"name": name, "group": group, "kind": kind, "causes": causes}
     return refusal(422, "Invalid", f'{_qualified(kind, group)} "{name}" is invalid: {joined}', details)
@@ -66,12 +78,24 @@ def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -
 def denied(verdict: Verdict, request: Mapping[str, Any]) -> dict[str, Any]:
     """Refuse a request as a policy in the API server does (apiserver ``policy/validating/dispatcher.go``)."""
     details = {
-        "name": name_of(request, request.get("object")),
-        "group": part(request, "resource", "group"),
-        "kind": part(request, "resource", "resource"),
-        "causes": [{"message": cause} for cause in verdict.causes[:MAX_CAUSES]],
+        "name": cut(name_of(request, request.get("object")), MAX_NAME),
+        "group": cut(part(request, "resource", "group"), MAX_NAME),
+        "kind": cut(part(request, "resource", "resource"), MAX_NAME),
+        "causes": [{"message": cause} for cause in _bounded(verdict.causes)],
     }
-    return refusal(verdict.code, verdict.reason, verdict.message, details)
+    return refusal(verdict.code, verdict.reason, cut(verdict.message, MAX_TEXTS), details)
+
+
+def _bounded(texts: Sequence[str]) -> list[str]:
+    """Keep so many of some texts, and so much of each, that an answer with them remains small."""
+    kept: list[str] = []
+    left = MAX_TEXTS
+    for text in texts[:MAX_CAUSES]:
+        kept.append(cut(text, MAX_TEXT))
+        left -= len(kept[-1])
+        if left < 0:
+            break
+    return kept
 
 
 def refusal(code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -213,12 +213,13 @@ def owner_references(meta: View) -> Iterator[Problem]:
             yield invalid(path, owner.submitted, detail)
         if owner.controller:
             controllers.append(owner.name)
+    submitted = [owner.submitted for owner in meta.ownerReferences] if len(controllers) > 1 else None
     for other in controllers[1:]:
         detail = (
             "Only one reference can have Controller set to true. "
             f'Found "true" in references for {controllers[0]} and {other}'
         )
-        yield invalid(path, [owner.submitted for owner in meta.ownerReferences], detail)
+        yield invalid(path, submitted, detail)
 
 
 def _must_not_be_empty(field: str, release: int) -> str:
