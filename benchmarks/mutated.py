@@ -60,8 +60,11 @@ LENGTHS = (64, 254, 4096, 100_000)
 DEPTHS = (5, 60, 300, 2000, 4900)
 DEEP = 100
 """Reviews that are nested more deeply may be refused for it."""
-MOST_BYTES = 1 << 18
-"""Longer ones are sent as they were recorded: the memory that single ones take would hide what is kept of each."""
+MOST_BYTES = 4 << 20
+"""Longer ones are sent as they were recorded."""
+LONG = (500_000, 1_400_000, 3_900_000)
+OFTEN_LONG = 0.01
+"""Of the texts that are lengthened, how many become as long as a request may be."""
 
 _NESTED = re.compile(r'"nested in (lists|fields) (\d+)"')
 _KEY = re.compile(r'(?<!\\)"\w+": ')
@@ -174,7 +177,7 @@ def retyped(review: Any, chance: random.Random) -> None:
 def lengthened(review: Any, chance: random.Random) -> None:
     """Repeat a text until it is long."""
     holder, key = _chosen(review, chance, str)
-    length = chance.choice(LENGTHS)
+    length = chance.choice(LONG if chance.random() < OFTEN_LONG else LENGTHS)
     holder[key] = ((holder[key] or "x") * length)[:length]
 
 

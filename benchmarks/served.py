@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,16 +37,15 @@ class Served:
         self._pid = pid
 
     def processes(self) -> list[int]:
-        """Return the first process and its children."""
-        children = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text(encoding="ascii")
-        return [self._pid, *map(int, children.split())]
+        """Return the first process and those below it."""
+        return list(_below(self._pid))
 
     def cpu_seconds(self) -> float:
         """Return the processor time that all processes have taken."""
         return sum(map(_cpu_seconds, self.processes()))
 
     def resident_mb(self) -> list[float]:
-        """Return the memory of each process, shared pages included."""
+        """Return the memory of each process; what several share is counted in parts."""
         return list(map(_resident_mb, self.processes()))
 
 
@@ -83,10 +82,24 @@ def _url(process: subprocess.Popen[bytes], log: Path) -> str:
 
 
 def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident_mb(pid: int) -> float:
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
+    try:
+        found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:  # it has ended
+        return 0.0
     return int(found[1]) / 1024 if found else 0.0
+
+
+def _below(pid: int) -> Iterator[int]:
+    yield pid
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text(encoding="ascii").split():
+                yield from _below(int(child))
