@@ -1,0 +1,97 @@
+"""A Secret that loses what replicas serve with, while clients trust what ``caBundle`` says."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests import apiserver
+from tests.attacks import Attack
+from tests.command import SCRIPT
+from tests.test_cluster_manager import LEASE, NAME, SECRET, VALIDATING, configuration, documented_roles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.apiserver import ApiServer
+    from tests.attacks.target import Target
+
+REPLICAS = 2
+PATIENCE = 30.0
+
+
+def _replica(api: ApiServer, directory: Path, stack: ExitStack) -> int:
+    host, _, port = api.address.rpartition(":")
+    environment = {**os.environ, "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+    command = [
+        str(SCRIPT),
+        *("serve", "--host=127.0.0.1", "--port=0", "--shutdown-delay=0", "--manage-certificate"),
+        *("--manage-namespace=draguard-system", "--manage-webhooks=draguard", f"--manage-name={NAME}"),
+        *(f"--manage-account={api.account}", f"--manage-directory={directory}"),
+    ]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+    assert process.stderr
+    for line in process.stderr:
+        if found := re.search(r"listening on https://\S+?:(\d+)\b", line):
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            return int(found[1])
+    message = "a replica has ended"
+    raise RuntimeError(message)
+
+
+def _refusals(api: ApiServer, ports: list[int]) -> Iterator[str]:
+    """Shake hands with each replica as the API server does."""
+    for webhook in api.objects[VALIDATING]["webhooks"]:
+        bundle = base64.b64decode(webhook["clientConfig"].get("caBundle", "")).decode()
+        trusting = ssl.create_default_context(cadata=bundle)
+        for port in ports:
+            try:
+                with socket.create_connection(("127.0.0.1", port), 10) as plain:
+                    trusting.wrap_socket(plain, server_hostname=NAME).close()
+            except ssl.SSLError as error:
+                yield f"a client refuses: {error.reason}"
+
+
+def _empty(target: Target) -> list[str]:
+    """Empty the Secret again and again, and go on until all has come to rest."""
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        account = directory / "account"
+        account.mkdir()
+        api = stack.enter_context(apiserver.running(account, documented_roles()))
+        for path, stored in ((SECRET, {}), (LEASE, {"spec": {}}), (VALIDATING, configuration())):
+            api.put(path, stored)
+        ports = [_replica(api, directory / str(number), stack) for number in range(REPLICAS)]
+        end = time.monotonic() + PATIENCE
+        while not all(webhook["clientConfig"].get("caBundle") for webhook in api.objects[VALIDATING]["webhooks"]):
+            if time.monotonic() > end:
+                return ["no caBundle was written"]
+            time.sleep(0.1)
+        time.sleep(6)  # until all replicas serve with it
+        faults, shaken = list[str](), 0
+        for lost in ({}, {"data": {"ca.crt": "", "ca.key": ""}}, {}):
+            api.put(SECRET, lost)
+            until = time.monotonic() + 10
+            while time.monotonic() < until:
+                faults += _refusals(api, ports)
+                shaken += 1
+                time.sleep(0.02)
+        if not api.objects[SECRET].get("data", {}).get("tls.crt"):
+            faults.append("the Secret was not filled again")
+        target.rest()
+        return [*faults[:3], f"{len(faults)} of {shaken} rounds"] if faults else []
+
+
+ATTACK = Attack("a self-managed Secret that loses its data, three times", _empty, seconds=60.0)

@@ -1,0 +1,59 @@
+"""Links in a tree of manifests that lead to pipes, devices and what is secret, read beside the webhook."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.attacks import MIB, Attack
+from tests.command import SCRIPT
+
+if TYPE_CHECKING:
+    from tests.attacks.target import Target
+
+SECRET = "s3cr3t-t0ken"  # noqa: S105 - for the test
+SECONDS = 5.0
+"""For a process that starts on a busy machine and refuses at once."""
+
+
+def _read(target: Target) -> list[str]:
+    faults = []
+    with tempfile.TemporaryDirectory() as directory:
+        tree = Path(directory, "tree")
+        (tree / "below").mkdir(parents=True)
+        (tree / ".git").mkdir()
+        (tree / ".git" / "config").write_text(f"token: [{SECRET}", encoding="ascii")
+        Path(directory, "outside").write_text(f"token: [{SECRET}", encoding="ascii")
+        os.mkfifo(tree / "pipe")
+        leading = ["/proc/self/environ", "/dev/stdin", "/dev/zero", "../pipe", "../../outside", "../.git/config", ".."]
+        for number, to in enumerate(leading):
+            (tree / "below" / f"{number}.yaml").symlink_to(to)
+        (tree / "loop").symlink_to(".")
+        (tree / "again").symlink_to(".")
+        options = [["validate"], ["validate", "--old"], ["validate", "--policies"], ["mutate"], ["policy", "check"]]
+        while not target.is_over:
+            for given in (tree, f"{tree}/**/*.yaml"):
+                for command in options:
+                    more = [str(tree / "below" / "none.yaml")] if command[-1].startswith("--") else []
+                    started = time.monotonic()
+                    done = subprocess.run(
+                        [SCRIPT, *command, given, *more],
+                        env={**os.environ, "TOKEN": SECRET},
+                        stdin=subprocess.PIPE,
+                        capture_output=True,
+                        text=True,
+                        timeout=60,
+                        check=False,
+                    )
+                    if SECRET in done.stdout + done.stderr:
+                        faults.append(f"{command} shows what is outside the tree")
+                    if time.monotonic() - started > SECONDS or done.returncode not in {1, 2}:
+                        faults.append(f"{command} took {time.monotonic() - started:.1f} s, and ended {done.returncode}")
+    return faults
+
+
+ATTACK = Attack("links in a tree of manifests to pipes, devices and secrets", _read, slowest=1.0, growth=100 * MIB)
