@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Unreadable
-from webhook.documents.stream import Document, parse
+from webhook.documents.stream import Document, parse, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -134,6 +134,9 @@ def _read(found: _Found, stdin: BinaryIO | None) -> Iterator[Document | Unreadab
         else:
             opener = _open_named if found.is_named else _open_regular
             with open(path, "rb", opener=opener) as file:
+                if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                    yield too_large(_shown(path))
+                    return
                 data = file.read(MAX_BYTES + 1)
     except OSError as error:
         yield _unreadable(path, error)

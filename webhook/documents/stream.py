@@ -100,6 +100,12 @@ class _Origin:
             yield self.source.unreadable(offset, f"{what}: {lines}", "keep one of the two")
 
 
+def too_large(source: str) -> Unreadable:
+    """Say that a file is larger than any that is read."""
+    limit = f"{MAX_BYTES // (1024 * 1024)} MiB"
+    return Unreadable(source, 0, 0, f"larger than {limit}", f"the limit is {limit} per file: split it")
+
+
 def parse(text: bytes | str, source: str = "<text>") -> Iterator[Document | Unreadable]:
     """Read every document of a text, YAML or JSON, as kubectl and the API server do.
 
@@ -114,8 +120,7 @@ def parse(text: bytes | str, source: str = "<text>") -> Iterator[Document | Unre
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(data) > MAX_BYTES:
-        limit = f"{MAX_BYTES // (1024 * 1024)} MiB"
-        yield Unreadable(source, 0, 0, f"larger than {limit}", f"the limit is {limit} per file: split it")
+        yield too_large(source)
         return
     bom, encoding = next(((bom, name) for bom, name in _ENCODINGS if data.startswith(bom)), (b"", "utf-8"))
     data = data[len(bom) :]
