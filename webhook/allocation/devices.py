@@ -6,6 +6,7 @@ counters) is its content, which equal devices share. Selectors are evaluated onc
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import replace
 from hashlib import blake2b
@@ -31,6 +32,7 @@ Counters = dict[tuple[str, str], int]
 """An amount by counter set and counter."""
 
 _PLAIN: Final = frozenset({"string", "int", "bool"})
+_is_plain_version: Final = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}").fullmatch
 _NOTHING: Final[Counters] = {}
 _NANO: Final = -9
 _KIBI: Final = 1024
@@ -62,6 +64,13 @@ def quantity_text(nanos: int) -> str:
         return str(parse_quantity(f"{nanos}n"))
     notation = BINARY_SI if whole % _KIBI == 0 else DECIMAL_SI
     return str(replace(whole_quantity(whole), notation=notation))
+
+
+def _is_plain(attribute: Json) -> bool:
+    if len(attribute) != 1:
+        return False
+    [(kind, value)] = attribute.items()
+    return kind in _PLAIN or (kind == "version" and _is_plain_version(value) is not None)
 
 
 class Content:
@@ -99,9 +108,9 @@ class Content:
 
     @property
     def is_plain(self) -> bool:
-        """Whether each attribute is a string, a number or a boolean: then expressions can read all of them."""
+        """Whether each attribute is a string, a number, a boolean or a plain version: expressions can read them all."""
         if self._is_plain is None:
-            self._is_plain = all(len(each) == 1 and not _PLAIN.isdisjoint(each) for each in self.attributes.values())
+            self._is_plain = all(_is_plain(each) for each in self.attributes.values())
         return self._is_plain
 
     def attribute(self, name: str) -> Json | None:

@@ -95,20 +95,31 @@ class Reads(NamedTuple):
 
 
 class _Selector:
-    """A selector, and what it said of the contents seen so far."""
+    """A selector, and what it said of the contents seen so far, and of those that look the same to it."""
 
-    __slots__ = ("_compiled", "_values", "known")
+    __slots__ = ("_alike", "_compiled", "_known", "_reads", "_values")
 
     def __init__(self, expression: str, release: int, gates: frozenset[str], values: Values) -> None:
         self._compiled = compile_selector(expression, release, gates, stored=True)
+        self._reads = None if isinstance(self._compiled, Refusal) else Reads.of(self._compiled)
         self._values = values
-        self.known: dict[int, bool | str] = {}
+        self._known: dict[int, bool | str] = {}
+        self._alike: dict[Hashable, bool | str] = {}
 
     def holds(self, content: Content) -> bool | str:
         """Tell whether it holds, or what is wrong with it."""
-        found = self.known.get(content.index)
+        found = self._known.get(content.index)
         if found is None:
-            found = self.known[content.index] = self._evaluate(content)
+            found = self._known[content.index] = self._find(content)
+        return found
+
+    def _find(self, content: Content) -> bool | str:
+        if self._reads is None or not content.is_plain:
+            return self._evaluate(content)
+        key = self._reads.key(content)
+        found = self._alike.get(key)
+        if found is None:
+            found = self._alike[key] = self._evaluate(content)
         return found
 
     def _evaluate(self, content: Content) -> bool | str:

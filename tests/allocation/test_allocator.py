@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.allocation.clusters import ALL, CLASSES, DRIVER
+from webhook import allocate
+from webhook.allocation import Allocator, Failure, Features, Result
+
+Json = dict[str, Any]
+
+NODE = {"metadata": {"name": "n0", "labels": {"zone": "a", "rank": "3"}}}
+
+
+def resource_slice(*devices: Json, name: str = "s0", pool: str = "n0", count: int = 1, **spec: Any) -> Json:
+    where = {} if {"nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"} & set(spec) else {"nodeName": "n0"}
+    given = {"name": pool, "generation": 1, "resourceSliceCount": count}
+    return {
+        "metadata": {"name": name},
+        "spec": {"driver": DRIVER, "pool": given, **where, **spec, "devices": list(devices)},
+    }
+
+
+def device(name: str, **more: Any) -> Json:
+    return {"name": name, **more}
+
+
+def claim(*requests: Json, name: str = "c", **devices: Any) -> Json:
+    return {
+        "metadata": {"name": name, "namespace": "ns"},
+        "spec": {"devices": {"requests": list(requests), **devices}},
+    }
+
+
+def request(name: str = "r", **exactly: Any) -> Json:
+    return {"name": name, "exactly": {"deviceClassName": "any", **exactly}}
+
+
+def answer(slices: list[Json], *claims: Json, features: Features = ALL, **more: Any) -> Result | Failure:
+    return Allocator(CLASSES, slices, features=features, **more).allocate(NODE, claims)
+
+
+def error(slices: list[Json], *claims: Json, **more: Any) -> tuple[str | None, str | None]:
+    found = answer(slices, *claims, **more)
+    assert isinstance(found, Failure)
+    return found.error, found.scope
+
+
+def test_devices_are_told_by_claim() -> None:
+    found = answer([resource_slice(device("d0"), device("d1"))], claim(request(count=2)), claim())
+    assert isinstance(found, Result)
+    assert found.devices == [[("r", DRIVER, "n0", "d0"), ("r", DRIVER, "n0", "d1")], []]
+    assert found.steps == 6
+    assert not found.timed_out
+
+
+def test_what_is_allocated_is_held_until_it_is_taken_back() -> None:
+    allocator = Allocator(CLASSES, [resource_slice(device("d0"))], features=ALL)
+    found = allocator.allocate(NODE, [claim(request())])
+    assert isinstance(found, Result)
+    taken = {**claim(), "status": {"allocation": found.allocations[0]}}
+    allocator.add(taken)
+    assert allocator.holders(DRIVER, "n0", "d0") == ("ns/c",)
+    assert isinstance(allocator.allocate(NODE, [claim(request())]), Failure)
+    allocator.remove(taken)
+    assert allocator.holders(DRIVER, "n0", "d0") == ()
+    with pytest.raises(ValueError, match=f"claim ns/c does not use {DRIVER}/n0/d0"):
+        allocator.remove(taken)
+
+
+@pytest.mark.parametrize(
+    ("gates", "release", "name"),
+    [
+        ((), 34, "stable"),
+        (("DRAAdminAccess", "DRAPrioritizedList"), 34, "incubating"),
+        (("DRAAdminAccess", "DRAPrioritizedList"), 36, "stable"),
+        (("DRAConsumableCapacity",), 35, "experimental"),
+        (("DRAConsumableCapacity",), 36, "incubating"),
+        (("DRADeviceBindingConditions",), 36, "stable"),
+        (("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"), 36, "incubating"),
+    ],
+)
+def test_a_release_picks_the_first_implementation_that_supports_the_features(
+    gates: tuple[str, ...], release: int, name: str
+) -> None:
+    assert Allocator([], [], features=Features.of(gates), release=release).implementation == name
+
+
+def test_no_implementation_may_support_the_features() -> None:
+    with pytest.raises(ValueError, match=r"no allocator of Kubernetes 1\.36 supports ConsumableCapacity \(of stable\)"):
+        Allocator([], [], features=Features(ConsumableCapacity=True), implementations=["stable"])
+
+
+def test_until_1_35_the_order_of_pools_is_that_of_a_map() -> None:
+    slices = [resource_slice(device("d0"), name=pool, pool=pool) for pool in ("b", "a")]
+    found = answer(slices, claim(request()))
+    assert isinstance(found, Result)
+    assert found.devices[0][0][2] == "a"
+    assert not found.depends_on_order
+    assert answer(slices, claim(request()), release=35).depends_on_order
+    assert not answer(slices[:1], claim(request()), release=35).depends_on_order
+
+
+@pytest.mark.parametrize(
+    ("selector", "detail"),
+    [
+        ({"operator": "Near"}, 'operator: Unsupported value: "Near"'),
+        ({"operator": "In"}, "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"),
+        (
+            {"operator": "Exists", "values": ["a"]},
+            'values: Invalid value: ["a"]: values set must be empty for exists and does not exist',
+        ),
+        (
+            {"operator": "Gt", "values": ["a"]},
+            "values[0]: Invalid value: \"a\": for 'Gt', 'Lt' operators, the value must be an integer",
+        ),
+        (
+            {"operator": "Lt", "values": []},
+            "values: Invalid value: []: for 'Gt', 'Lt' operators, exactly one value is required",
+        ),
+    ],
+)
+def test_a_node_selector_that_cannot_be_parsed_ends_the_attempt(selector: Json, detail: str) -> None:
+    term = {"matchExpressions": [{"key": "zone", **selector}]}
+    text, scope = error([resource_slice(nodeSelector={"nodeSelectorTerms": [term]})], claim(request()))
+    assert text is not None
+    assert text.startswith("gather pool information: failed to perform node selection for slice s0: failed to parse")
+    assert text.endswith(f": nodeSelectorTerms[0].matchExpressions[0].{detail}")
+    assert scope == "abort"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "fits"),
+    [
+        ({"key": "zone", "operator": "In", "values": ["a"]}, True),
+        ({"key": "zone", "operator": "NotIn", "values": ["a"]}, False),
+        ({"key": "rack", "operator": "NotIn", "values": ["a"]}, True),
+        ({"key": "zone", "operator": "Exists"}, True),
+        ({"key": "zone", "operator": "DoesNotExist"}, False),
+        ({"key": "rank", "operator": "Gt", "values": ["2"]}, True),
+        ({"key": "rank", "operator": "Lt", "values": ["3"]}, False),
+        ({"key": "zone", "operator": "Gt", "values": ["2"]}, False),
+    ],
+)
+def test_node_selectors_select_by_labels(requirement: Json, fits: bool) -> None:  # noqa: FBT001
+    selector = {"nodeSelectorTerms": [{}, {"matchExpressions": [requirement]}]}
+    per_device = resource_slice(device("d0", nodeSelector=selector), perDeviceNodeSelection=True)
+    assert isinstance(answer([per_device], claim(request(allocationMode="All"))), Failure)
+    selector["nodeSelectorTerms"].pop(0)
+    assert isinstance(answer([per_device], claim(request())), Result) is fits
+
+
+def test_node_selectors_select_by_name() -> None:
+    field = {"key": "metadata.name", "operator": "In", "values": ["n0"]}
+    selector = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    found = answer([resource_slice(device("d0"), nodeSelector=selector)], claim(request()))
+    assert isinstance(found, Result)
+    assert found.allocations[0]["nodeSelector"] == selector
+
+
+def test_a_node_selector_with_two_terms_ends_the_attempt() -> None:
+    terms = [{"matchExpressions": [{"key": key, "operator": "Exists"}]} for key in ("zone", "rank")]
+    slices = [resource_slice(device("d0"), nodeSelector={"nodeSelectorTerms": terms})]
+    text = "create NodeSelector for claim c: unsupported ResourceSlice.NodeSelector with 2 terms"
+    assert error(slices, claim(request())) == (text, "abort")
+
+
+def test_a_search_of_more_than_ten_seconds_is_told() -> None:
+    devices = [device(f"d{number:02}", attributes={"slot": {"int": number % 9}}) for number in range(27)]
+    requests = [request(f"r{number}") for number in range(10)]
+    slow = claim(*requests, constraints=[{"distinctAttribute": f"{DRIVER}/slot", "requests": []}])
+    found = answer([resource_slice(*devices)], slow)
+    assert isinstance(found, Failure)
+    assert found.error is None
+    assert found.timed_out
+
+
+def test_why_devices_are_ruled_out() -> None:
+    allocator = Allocator(
+        CLASSES,
+        [
+            resource_slice(
+                device("free", attributes={"rack": {"int": 1}, "model": {"string": "a100"}}),
+                device("no-rack", attributes={"model": {"string": "a100"}}),
+                device("used", attributes={"rack": {"int": 1}, "model": {"string": "a100"}}),
+                device(
+                    "tainted", attributes={"model": {"string": "a100"}}, taints=[{"key": "k", "effect": "NoExecute"}]
+                ),
+                device("other", attributes={"model": {"string": "l4"}}),
+                device("odd"),
+                device(
+                    "small",
+                    attributes={"model": {"string": "a100"}},
+                    capacity={"memory": {"value": "1Gi"}},
+                    consumesCounters=[{"counterSet": "set", "counters": {"memory": {"value": "2Gi"}}}],
+                ),
+                count=2,
+            ),
+            resource_slice(
+                name="counters",
+                count=2,
+                sharedCounters=[{"name": "set", "counters": {"memory": {"value": "1Gi"}}}],
+            ),
+        ],
+        [{**claim(name="holder"), "status": {"allocation": {"devices": {"results": [result("used")]}}}}],
+        features=ALL,
+    )
+    model = f'device.attributes["{DRIVER}"].model == "a100"'
+    attempt = allocator.attempt(
+        [
+            claim(
+                request(selectors=[{"cel": {"expression": model}}], count=2),
+                constraints=[{"matchAttribute": f"{DRIVER}/rack"}],
+            )
+        ]
+    )
+    [pool] = attempt.pools(NODE)
+    assert str(pool) == f"{DRIVER}/n0"
+    [funnel] = attempt.explain(NODE)
+    assert (funnel.claim, funnel.request, funnel.wanted) == ("ns/c", "r", 2)
+    stages = (funnel.seen, funnel.of_class, funnel.selected, funnel.free, funnel.tolerated, funnel.enough)
+    assert stages == (7, 7, 5, 4, 3, 2)
+    assert funnel.constrained == 1
+    reasons = {each.device: (each.stage, each.text, each.holders) for each in funnel.reasons()}
+    assert reasons == {
+        "free": ("", "", ()),
+        "no-rack": ("constraint", f"there is no attribute {DRIVER}/rack, which a constraint is about", ()),
+        "used": ("in use", "it is in use", ("ns/holder",)),
+        "tainted": ("taint", "a taint is not tolerated: k=:NoExecute", ()),
+        "other": ("selector", "selector #0 of the request: false", ()),
+        "odd": ("selector", "selector #0 of the request: CEL runtime error: no such key: model", ()),
+        "small": ("counters", "counter memory of set: 1Gi is left, 2Gi is consumed", ()),
+    }
+
+
+def result(name: str, **more: Any) -> Json:
+    return {"request": "r", "driver": DRIVER, "pool": "n0", "device": name, **more}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ("1500m", "capacity memory: 1 is left, 1500m is wanted"),
+        ("2", "capacity memory: 1 is left, 2 is wanted"),
+        ("1", ""),
+    ],
+)
+def test_capacity_that_is_left(wanted: str, text: str) -> None:
+    shared = device("d0", capacity={"memory": {"value": "3"}}, allowMultipleAllocations=True)
+    used = result("d0", shareID="a", consumedCapacity={"memory": "2"})
+    allocator = Allocator(
+        CLASSES,
+        [resource_slice(shared)],
+        [{**claim(), "status": {"allocation": {"devices": {"results": [used]}}}}],
+        features=ALL,
+    )
+    attempt = allocator.attempt([claim(request(capacity={"requests": {"memory": wanted}}))])
+    [[reason]] = [funnel.reasons() for funnel in attempt.explain(NODE)]
+    assert reason.text == text
+    assert isinstance(attempt.on(NODE), Result) is (text == "")
+
+
+def test_a_capacity_that_there_is_not() -> None:
+    attempt = Allocator(CLASSES, [resource_slice(device("d0"))], features=ALL).attempt(
+        [claim(request(capacity={"requests": {"memory": "1"}}))]
+    )
+    [[reason]] = [funnel.reasons() for funnel in attempt.explain(NODE)]
+    assert reason.text == "there is no capacity memory"
+
+
+def test_devices_that_look_the_same_to_a_selector_are_told_apart_by_what_it_reads() -> None:
+    devices = [
+        device(
+            f"d{number}", attributes={"model": {"string": model}, "uuid": {"string": f"{number}"}}, capacity=capacity
+        )
+        for number, (model, capacity) in enumerate(
+            [("l4", {}), ("a100", {}), ("a100", {"memory": {"value": "1Gi"}}), ("a100", {"memory": {"value": "2Gi"}})]
+        )
+    ]
+    expression = (
+        f'device.attributes["{DRIVER}"].model == "a100" && "memory" in device.capacity["{DRIVER}"]'
+        f' && device.capacity["{DRIVER}"].memory.compareTo(quantity("2Gi")) >= 0 && device.driver == "{DRIVER}"'
+    )
+    for selector in (expression, expression.replace(f'"memory" in device.capacity["{DRIVER}"] && ', "")):
+        wanted = request(selectors=[{"cel": {"expression": selector}}])
+        found = answer([resource_slice(*devices)][:1], claim(wanted))
+        if "in device" in selector:
+            assert isinstance(found, Result)
+            assert found.devices[0][0][3] == "d3"
+        else:
+            assert isinstance(found, Failure)
+            assert found.error == "claim ns/c: selector #0: CEL runtime error: no such key: memory"
+
+
+SCENARIO: Json = {
+    "features": {"PrioritizedList": True},
+    "classes": CLASSES,
+    "slices": [resource_slice(device("d0"))],
+    "allocated": None,
+    "claims": [claim(request())],
+    "nodes": [NODE],
+}
+
+
+def test_a_scenario_is_answered() -> None:
+    [node] = allocate(SCENARIO)["nodes"]
+    assert node["result"][0]["devices"]["results"] == [result("d0")]
+    assert allocate({**SCENARIO, "features": {}})["implementation"] == "stable"
+    assert allocate({**SCENARIO, "release": 34, "features": {"AdminAccess": True}})["implementation"] == "incubating"
+
+
+@pytest.mark.parametrize(
+    ("part", "detail"),
+    [
+        ({"features": {"Magic": True}}, "unknown feature Magic: known are AdminAccess, "),
+        ({"slices": [{"metadata": {"name": "s"}}]}, "the scenario is malformed: no 'spec'"),
+        ({"nodes": ["n0"]}, "the scenario is malformed: "),
+        ({"claims": [claim(request(count=-1))]}, "request r: a negative count, on which the scheduler panics"),
+    ],
+)
+def test_a_malformed_scenario_is_refused(part: Json, detail: str) -> None:
+    with pytest.raises(ValueError, match=detail):
+        allocate({**SCENARIO, **part})
