@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook import formats
-from webhook.api.values import Time
+from webhook.api.values import Time, V1Struct
 from webhook.problem import required
-from webhook.schema import OLDEST, Array, Int, Nested, Struct, Text, check
+from webhook.schema import OLDEST, Array, Int, Nested, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,10 +25,8 @@ _DETAIL = {OLDEST: "must be set", 34: ""}
 _NO_TIME = {"", "0001-01-01T00:00:00Z"}
 
 
-class Condition(Struct):
+class Condition(V1Struct):
     """One aspect of an object's state."""
-
-    package = "v1"
 
     type = Text("What it is about, as a label key.", format=formats.label_key, always=True)
     status = Text(

@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
-from webhook.api.values import Quantity, unjudged
+from webhook.api.values import Quantity, V1Struct, unjudged
 from webhook.formats.quantities import quantity
 from webhook.problem import forbidden
-from webhook.schema import OLDEST, Anything, Array, Bool, Int, Map, Nested, Struct, Text, check
+from webhook.schema import OLDEST, Anything, Array, Bool, Int, Map, Nested, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,38 +59,30 @@ class ResourceList(Map):
         return compiled._replace(walk=walk)
 
 
-class ResourceClaim(Struct):
+class ResourceClaim(V1Struct):
     """A claim of the pod that the container uses."""
-
-    package = "v1"
 
     name = Text("The claim, as spec.resourceClaims calls it.")
     request = Text("One of the claim's requests; all of them if empty.", since=31)
 
 
-class ResourceRequirements(Struct):
+class ResourceRequirements(V1Struct):
     """What a container needs."""
-
-    package = "v1"
 
     limits = ResourceList("The most of each resource that it may use.")
     requests = ResourceList("What must be there of each resource.")
     claims = Array(Nested(ResourceClaim), "The claims that it uses.", list_map_keys=["name"])
 
 
-class ContainerResizePolicy(Struct):
+class ContainerResizePolicy(V1Struct):
     """Whether a container is restarted when one of its resources changes."""
-
-    package = "v1"
 
     resourceName = Text("The resource.", go="ResourceName")
     restartPolicy = Text("NotRequired or RestartContainer.", go="ResourceResizeRestartPolicy")
 
 
-class ContainerPort(Struct):
+class ContainerPort(V1Struct):
     """A port that a container listens on."""
-
-    package = "v1"
 
     name = Text("What services call the port.")
     hostPort = Int("The port of the node.", go="int32")
@@ -99,20 +91,19 @@ class ContainerPort(Struct):
     hostIP = Text("The address of the node.")
 
 
-class Container(Struct):
+class Container(V1Struct):
     """A container of the pod."""
 
-    package = "v1"
     opaque: ClassVar = {
-        "env": Array(unjudged("podparts:EnvVar"), list_map_keys=["name"]),
-        "envFrom": Array(unjudged("podparts:EnvFromSource")),
-        "lifecycle": unjudged("podparts:Lifecycle"),
-        "livenessProbe": unjudged("podparts:Probe"),
-        "readinessProbe": unjudged("podparts:Probe"),
-        "securityContext": unjudged("podparts:SecurityContext"),
-        "startupProbe": unjudged("podparts:Probe"),
-        "volumeDevices": Array(unjudged("podparts:VolumeDevice"), list_map_keys=["devicePath"]),
-        "volumeMounts": Array(unjudged("podparts:VolumeMount"), list_map_keys=["mountPath"]),
+        "env": Array(unjudged("EnvVar"), list_map_keys=["name"]),
+        "envFrom": Array(unjudged("EnvFromSource")),
+        "lifecycle": unjudged("Lifecycle"),
+        "livenessProbe": unjudged("Probe"),
+        "readinessProbe": unjudged("Probe"),
+        "securityContext": unjudged("SecurityContext"),
+        "startupProbe": unjudged("Probe"),
+        "volumeDevices": Array(unjudged("VolumeDevice"), list_map_keys=["devicePath"]),
+        "volumeMounts": Array(unjudged("VolumeMount"), list_map_keys=["mountPath"]),
     }
 
     name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True)
@@ -128,7 +119,7 @@ class Container(Struct):
         "When it is restarted, if not as its pod.", go="ContainerRestartPolicy", pointer=True, since=28
     )
     restartPolicyRules = Anything(
-        "Which exits it is restarted after.", since=34, shape=Array(unjudged("podparts:ContainerRestartRule"))
+        "Which exits it is restarted after.", since=34, shape=Array(unjudged("ContainerRestartRule"))
     )
     terminationMessagePath = Text("The file with its last words.", default="/dev/termination-log")
     terminationMessagePolicy = Text("Where its last words come from.", go="TerminationMessagePolicy", default="File")

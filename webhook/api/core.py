@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook import formats
+from webhook.api.values import V1Struct
 from webhook.problem import forbidden, invalid, required
-from webhook.schema import Array, Nested, Struct, Text, check
+from webhook.schema import Array, Nested, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
     from webhook.schema import View
 
 
-class Requirement(Struct):
+class Requirement(V1Struct):
     """A condition on a node's labels or fields; not judged, as in pods."""
 
-    package = "v1"
     go_name = "NodeSelectorRequirement"
 
     key = Text("The label's key.", written=True)
@@ -29,10 +29,9 @@ class Requirement(Struct):
     values = Array(Text(), "What the operator compares the label with.")
 
 
-class Term(Struct):
+class Term(V1Struct):
     """Conditions that a node must all meet; an empty term matches no node; not judged, as in pods."""
 
-    package = "v1"
     go_name = "NodeSelectorTerm"
     atomic = True
 
@@ -40,10 +39,9 @@ class Term(Struct):
     matchFields = Array(Nested(Requirement), "Conditions on fields.")
 
 
-class Selector(Struct):
+class Selector(V1Struct):
     """Terms of which a node must meet one; not judged, as in pods."""
 
-    package = "v1"
     go_name = "NodeSelector"
     atomic = True
 

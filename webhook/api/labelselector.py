@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook import formats
+from webhook.api.values import V1Struct
 from webhook.problem import forbidden, invalid, required
-from webhook.schema import Array, Map, Nested, Struct, Text, check
+from webhook.schema import Array, Map, Nested, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,20 +19,17 @@ if TYPE_CHECKING:
     from webhook.schema import View
 
 
-class LabelSelectorRequirement(Struct):
+class LabelSelectorRequirement(V1Struct):
     """A condition on one label."""
-
-    package = "v1"
 
     key = Text("The label's key.")
     operator = Text("In, NotIn, Exists or DoesNotExist.", go="LabelSelectorOperator")
     values = Array(Text(), "What In and NotIn compare the label with.")
 
 
-class LabelSelector(Struct):
+class LabelSelector(V1Struct):
     """Conditions on labels that must all hold; none selects everything."""
 
-    package = "v1"
     atomic = True
 
     matchLabels = Map(Text(), "Labels with the values that they must have.")

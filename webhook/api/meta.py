@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
-from webhook.api.values import Time
+from webhook.api.values import Time, V1Struct
 from webhook.problem import Path, forbidden, invalid, quoted, refused, required, too_long
 from webhook.schema import (
     CREATE,
@@ -39,7 +39,7 @@ ANNOTATIONS_MAX_BYTES = 256 * 1024
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
-class OwnerReference(Struct):
+class OwnerReference(V1Struct):
     """An object that this one belongs to."""
 
     package = "v1"
@@ -53,10 +53,8 @@ class OwnerReference(Struct):
     blockOwnerDeletion = Bool("Whether the owner cannot be deleted in the foreground before this.", pointer=True)
 
 
-class ManagedFieldsEntry(Struct):
+class ManagedFieldsEntry(V1Struct):
     """Which fields of an object one manager has set; the API server keeps these entries itself."""
-
-    package = "v1"
 
     manager = Text("Who has set the fields.")
     operation = Text("How: Apply or Update.", go="ManagedFieldsOperationType")
@@ -67,10 +65,9 @@ class ManagedFieldsEntry(Struct):
     subresource = Text("The subresource that was updated.")
 
 
-class ObjectMeta(Struct):
+class ObjectMeta(V1Struct):
     """What every object has: identity, labels, annotations, owners."""
 
-    package = "v1"
     go_name = "ObjectMeta"
 
     name = Text("The object's name, unique in its namespace.")

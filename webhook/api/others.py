@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.api.compact import OPTIONAL_BOOL, STRING, STRING_MAP, STRINGS, TIME, WRITTEN, many, struct
 from webhook.api.meta import Object
+from webhook.api.unjudged import (
+    OPTIONAL_BOOL,
+    STRING,
+    STRING_MAP,
+    STRINGS,
+    TIME,
+    WRITTEN,
+    LocalObjectReference,
+    ObjectReference,
+    PersistentVolumeClaimSpec,
+    many,
+    struct,
+)
 from webhook.api.values import Bytes, alike
-from webhook.api.volumes import LocalObjectReference, ObjectReference, PersistentVolumeClaimSpec
 from webhook.schema import Anything, Map, Nested
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from webhook import formats
 from webhook.api.container import Container, EphemeralContainer, ResourceList, ResourceRequirements
 from webhook.api.core import Selector
-from webhook.api.values import unjudged
+from webhook.api.values import V1Struct, unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
-from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Struct, Text, check, exactly_one
+from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Text, check, exactly_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,19 +27,15 @@ SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 # What is claimed
 
 
-class ClaimSource(Struct):
+class ClaimSource(V1Struct):
     """Where the claim comes from: an object that exists, or a template that the pod gets its own claim from."""
-
-    package = "v1"
 
     resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True)
     resourceClaimTemplateName = Text("A ResourceClaimTemplate.", format=formats.dns_subdomain, pointer=True)
 
 
-class PodResourceClaim(Struct):
+class PodResourceClaim(V1Struct):
     """A claim that the pod's containers can ask for."""
-
-    package = "v1"
 
     name = Text("What containers call the claim; a DNS label.", written=True)
     source = Nested(ClaimSource, "Where the claim comes from.", until=30)
@@ -66,10 +62,8 @@ def one_source(claim: View, given: Sequence[str]) -> Iterator[Problem]:
 # Where the pod may run
 
 
-class Toleration(Struct):
+class Toleration(V1Struct):
     """A taint of nodes that the pod puts up with."""
-
-    package = "v1"
 
     key = Text("The taint; all of them if empty.")
     operator = Text("Exists or Equal.", go="TolerationOperator")
@@ -78,32 +72,28 @@ class Toleration(Struct):
     tolerationSeconds = Int("How long the pod stays on a node with a NoExecute taint.", pointer=True)
 
 
-class PodSchedulingGate(Struct):
+class PodSchedulingGate(V1Struct):
     """Something that must be done before the pod is scheduled."""
-
-    package = "v1"
 
     name = Text("Who will remove the gate.")
 
 
-class NodeAffinity(Struct):
+class NodeAffinity(V1Struct):
     """Nodes that the pod must or should run on."""
-
-    package = "v1"
 
     requiredDuringSchedulingIgnoredDuringExecution = Nested(Selector, "The nodes it must run on.", pointer=True)
     preferredDuringSchedulingIgnoredDuringExecution = Anything(
-        "The nodes it should run on.", shape=Array(unjudged("podparts:PreferredSchedulingTerm"))
+        "The nodes it should run on.", shape=Array(unjudged("PreferredSchedulingTerm"))
     )
 
 
-class Affinity(Struct):
+class Affinity(V1Struct):
     """Where the pod wants to run."""
 
     package = "v1"
     opaque: ClassVar = {
-        "podAffinity": unjudged("podparts:PodAffinity"),
-        "podAntiAffinity": unjudged("podparts:PodAntiAffinity"),
+        "podAffinity": unjudged("PodAffinity"),
+        "podAntiAffinity": unjudged("PodAntiAffinity"),
     }
 
     nodeAffinity = Nested(NodeAffinity, "On which nodes.", pointer=True)
@@ -112,20 +102,16 @@ class Affinity(Struct):
 # Groups of pods
 
 
-class WorkloadReference(Struct):
+class WorkloadReference(V1Struct):
     """The workload that the pod is scheduled with."""
-
-    package = "v1"
 
     name = Text("The Workload.", format=formats.dns_subdomain, always=True)
     podGroup = Text("The group in the workload.", format=formats.dns_label, always=True)
     podGroupReplicaKey = Text("The replica of the group.", format=formats.dns_label)
 
 
-class PodSchedulingGroup(Struct):
+class PodSchedulingGroup(V1Struct):
     """The pods that are scheduled together with this one."""
-
-    package = "v1"
 
     podGroupName = Text("The PodGroup.", format=formats.dns_subdomain, pointer=True)
 
@@ -140,22 +126,21 @@ def one_group(group: View) -> Iterator[Problem]:
 # The whole
 
 
-class PodSpec(Struct):
+class PodSpec(V1Struct):
     """What a pod runs, and what it needs."""
 
-    package = "v1"
     opaque: ClassVar = {
-        "dnsConfig": unjudged("podparts:PodDNSConfig"),
-        "hostAliases": Array(unjudged("podparts:HostAlias"), list_map_keys=["ip"]),
-        "imagePullSecrets": Array(unjudged("volumes:LocalObjectReference"), list_map_keys=["name"]),
-        "os": unjudged("podparts:PodOS"),
+        "dnsConfig": unjudged("PodDNSConfig"),
+        "hostAliases": Array(unjudged("HostAlias"), list_map_keys=["ip"]),
+        "imagePullSecrets": Array(unjudged("LocalObjectReference"), list_map_keys=["name"]),
+        "os": unjudged("PodOS"),
         "overhead": ResourceList(),
-        "readinessGates": Array(unjudged("podparts:PodReadinessGate")),
-        "securityContext": unjudged("podparts:PodSecurityContext", default=Default({}, {})),
+        "readinessGates": Array(unjudged("PodReadinessGate")),
+        "securityContext": unjudged("PodSecurityContext", default=Default({}, {})),
         "topologySpreadConstraints": Array(
-            unjudged("podparts:TopologySpreadConstraint"), list_map_keys=["topologyKey", "whenUnsatisfiable"]
+            unjudged("TopologySpreadConstraint"), list_map_keys=["topologyKey", "whenUnsatisfiable"]
         ),
-        "volumes": Array(unjudged("volumes:Volume"), list_map_keys=["name"]),
+        "volumes": Array(unjudged("Volume"), list_map_keys=["name"]),
     }
 
     containers = Array(Nested(Container), "The containers.", required=True, list_map_keys=["name"])

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from webhook import formats
 from webhook.api.container import ResourceList, ResourceRequirements
-from webhook.api.values import Time, alike, unjudged
+from webhook.api.values import Time, V1Struct, alike, unjudged
 from webhook.formats.quantities import decode_quantity
 from webhook.problem import Key, Path, duplicate, invalid, required
-from webhook.schema import Anything, Array, Int, Nested, Struct, Text, check
+from webhook.schema import Anything, Array, Int, Nested, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,26 +24,22 @@ if TYPE_CHECKING:
 # Health of devices
 
 
-class ResourceHealth(Struct):
+class ResourceHealth(V1Struct):
     """The health of one device."""
-
-    package = "v1"
 
     resourceID = Text("The device.", go="ResourceID")
     health = Text("How it is.", go="ResourceHealthStatus", one_of=("Healthy", "Unhealthy", "Unknown"), always=True)
     message = Text("Why it is so.", pointer=True, max_length=1024, since=36)
 
 
-class ResourceStatus(Struct):
+class ResourceStatus(V1Struct):
     """The health of the devices behind one resource or claim of a container."""
-
-    package = "v1"
 
     name = Text("The resource, or claim:<claim> or claim:<claim>/<request>.", go="ResourceName")
     resources = Array(Nested(ResourceHealth), "The devices.")
 
 
-class ContainerStatus(Struct):
+class ContainerStatus(V1Struct):
     """What became of a container."""
 
     package = "v1"
@@ -79,29 +75,23 @@ def repeated_device(status: View) -> Iterator[Problem]:
 # Claims that were made for the pod
 
 
-class PodResourceClaimStatus(Struct):
+class PodResourceClaimStatus(V1Struct):
     """The claim that was made from a template for one entry of the pod."""
-
-    package = "v1"
 
     name = Text("The entry in spec.resourceClaims.")
     resourceClaimName = Text("The ResourceClaim; absent if none had to be made.", pointer=True)
 
 
-class ContainerExtendedResourceRequest(Struct):
+class ContainerExtendedResourceRequest(V1Struct):
     """How an extended resource of a container is served by a request."""
-
-    package = "v1"
 
     containerName = Text("The container.")
     resourceName = Text("The extended resource.")
     requestName = Text("The request of the claim.")
 
 
-class PodExtendedResourceClaimStatus(Struct):
+class PodExtendedResourceClaimStatus(V1Struct):
     """The claim that was made for the pod's extended resources."""
-
-    package = "v1"
 
     requestMappings = Array(
         Nested(ContainerExtendedResourceRequest),
@@ -120,23 +110,20 @@ class AllocatableResources(ResourceList):
         return f"map[{package}.ResourceName]resource.Quantity"
 
 
-class NodeAllocatableResourceClaimStatus(Struct):
+class NodeAllocatableResourceClaimStatus(V1Struct):
     """What a claim takes of a node's cpu, memory and the like."""
-
-    package = "v1"
 
     resourceClaimName = Text("The ResourceClaim.")
     containers = Array(Text(), "The containers that use it.", required=True, required_detail="must not be empty")
     resources = AllocatableResources("What it takes.")
 
 
-class PodStatus(Struct):
+class PodStatus(V1Struct):
     """What became of a pod."""
 
-    package = "v1"
     opaque: ClassVar = {
-        "conditions": Array(unjudged("podparts:PodCondition"), list_map_keys=["type"]),
-        "podIPs": Array(unjudged("podparts:PodIP"), list_map_keys=["ip"]),
+        "conditions": Array(unjudged("PodCondition"), list_map_keys=["type"]),
+        "podIPs": Array(unjudged("PodIP"), list_map_keys=["ip"]),
         "startTime": Time(pointer=True),
         **alike(Text(), "hostIP message nominatedNodeName phase podIP qosClass reason resize"),
     }
@@ -160,7 +147,7 @@ class PodStatus(Struct):
         since=36,
         gate="DRANodeAllocatableResources",
     )
-    hostIPs = Anything("The node's addresses.", since=28, shape=Array(unjudged("podparts:HostIP")))
+    hostIPs = Anything("The node's addresses.", since=28, shape=Array(unjudged("HostIP")))
     observedGeneration = Anything("The generation that this is the status of.", since=33, shape=Int())
     allocatedResources = Anything("What the pod as a whole was given.", since=35, shape=ResourceList())
     resources = Anything("What the pod as a whole has now.", since=35, shape=Nested(ResourceRequirements, pointer=True))

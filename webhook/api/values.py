@@ -6,12 +6,18 @@ from typing import Any
 
 from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import parse_timestamp
-from webhook.schema import Field, Nested, Parsed
+from webhook.schema import Field, Nested, Parsed, Struct
+
+
+class V1Struct(Struct):
+    """A type of the packages that all groups share, core/v1 and meta/v1."""
+
+    package = "v1"
 
 
 def unjudged(name: str, **common: Any) -> Nested:
-    """Declare a struct that is not judged, by the module of :mod:`webhook.api` that has it, and its name."""
-    return Nested(f"webhook.api.{name}", pointer=True, **common)
+    """Declare a struct that is not judged, by its name in :mod:`webhook.api.unjudged`."""
+    return Nested(f"webhook.api.unjudged:{name}", pointer=True, **common)
 
 
 def alike(field: Field, names: str) -> dict[str, Field]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from webhook.api.meta import Object, ObjectMeta
 from webhook.api.podspec import CONTAINER_LISTS, PodSpec
+from webhook.api.values import V1Struct, unjudged
 from webhook.problem import forbidden, invalid
 from webhook.schema import (
     UPDATE,
@@ -21,7 +22,6 @@ from webhook.schema import (
     Int,
     Map,
     Nested,
-    Struct,
     Text,
     check,
     transition,
@@ -53,10 +53,8 @@ SECONDS = Int(pointer=True)
 COUNT = Int(go="int32", pointer=True)
 
 
-class PodTemplateSpec(Struct):
+class PodTemplateSpec(V1Struct):
     """What the pods look like."""
-
-    package = "v1"
 
     # Upstream leaves metadata out of the path of what is wrong with it.
     metadata = Nested(ObjectMeta, "Labels and annotations for the pods.", spelled="")
@@ -70,10 +68,9 @@ def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
         yield forbidden(template / "spec" / "ephemeralContainers", "ephemeral containers not allowed in pod template")
 
 
-class Templated(Struct):
+class Templated(V1Struct):
     """What a controller is asked for, among it the template of its pods."""
 
-    package = "v1"
     opaque: ClassVar = Others()
 
     template = Nested(PodTemplateSpec, "What the pods look like.")
@@ -123,7 +120,7 @@ class DeploymentSpec(Templated):
     opaque: ClassVar = Others(
         replicas=REPLICAS,
         selector=SELECTOR,
-        strategy=Nested("webhook.api.rollout:DeploymentStrategy"),
+        strategy=Nested("webhook.api.unjudged:DeploymentStrategy"),
         minReadySeconds=READY,
         revisionHistoryLimit=HISTORY,
         paused=Bool(),
@@ -148,13 +145,13 @@ class StatefulSetSpec(Templated):
         volumeClaimTemplates=Array(Nested("webhook.api.others:PersistentVolumeClaim")),
         serviceName=Text(),
         podManagementPolicy=Text(go="PodManagementPolicyType", default="OrderedReady"),
-        updateStrategy=Nested("webhook.api.rollout:StatefulSetUpdateStrategy"),
+        updateStrategy=Nested("webhook.api.unjudged:StatefulSetUpdateStrategy"),
         revisionHistoryLimit=HISTORY,
         minReadySeconds=READY,
-        persistentVolumeClaimRetentionPolicy=Nested(
-            "webhook.api.rollout:StatefulSetPersistentVolumeClaimRetentionPolicy", pointer=True, default=Default({}, {})
+        persistentVolumeClaimRetentionPolicy=unjudged(
+            "StatefulSetPersistentVolumeClaimRetentionPolicy", default=Default({}, {})
         ),
-        ordinals=Nested("webhook.api.rollout:StatefulSetOrdinals", pointer=True),
+        ordinals=unjudged("StatefulSetOrdinals"),
     )
 
 
@@ -171,7 +168,7 @@ class DaemonSetSpec(Templated):
 
     opaque: ClassVar = Others(
         selector=SELECTOR,
-        updateStrategy=Nested("webhook.api.rollout:DaemonSetUpdateStrategy"),
+        updateStrategy=Nested("webhook.api.unjudged:DaemonSetUpdateStrategy"),
         minReadySeconds=READY,
         revisionHistoryLimit=HISTORY,
     )
@@ -216,19 +213,17 @@ class Job(Object):
     spec = Nested(JobSpec, "Pods that run to their end.")
 
 
-class JobTemplateSpec(Struct):
+class JobTemplateSpec(V1Struct):
     """What the jobs look like."""
 
-    package = "v1"
     opaque: ClassVar = Others(metadata=Nested(ObjectMeta))
 
     spec = Nested(JobSpec, "Pods that run to their end.")
 
 
-class CronJobSpec(Struct):
+class CronJobSpec(V1Struct):
     """Jobs, and when to start them."""
 
-    package = "v1"
     opaque: ClassVar = Others(
         schedule=Text(written=True),
         timeZone=Text(pointer=True),

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webhook.api.labelselector import LabelSelector
+from webhook.api.values import V1Struct
 from webhook.policy import formats
 from webhook.problem import Path, duplicate, invalid, not_supported, required
-from webhook.schema import Array, Nested, Struct, Text, check
+from webhook.schema import Array, Nested, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,10 +28,8 @@ MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
 
 
-class NamedRuleWithOperations(Struct):
+class NamedRuleWithOperations(V1Struct):
     """Operations on resources, and on objects of some names only."""
-
-    package = "v1"
 
     resourceNames = Array(Text(), "The names of objects; all of them if empty.")
     operations = Array(Text(go="OperationType"), "CREATE, UPDATE, DELETE, CONNECT or *.")
@@ -40,10 +39,8 @@ class NamedRuleWithOperations(Struct):
     scope = Text("Cluster, Namespaced or *.", pointer=True, go="ScopeType")
 
 
-class MatchResources(Struct):
+class MatchResources(V1Struct):
     """Requests, picked by resource, namespace and labels."""
-
-    package = "v1"
 
     matchPolicy = Text(
         "Whether other versions of the resources match too: Equivalent, or Exact.",

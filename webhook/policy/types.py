@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from webhook import formats
 from webhook.api.labelselector import LabelSelector
 from webhook.api.meta import Object
+from webhook.api.values import V1Struct
 from webhook.policy.expressions import Compiler, complaints
 from webhook.policy.formats import dns1035_label, is_cel_identifier, path_segment
 from webhook.policy.matching import MatchConstraints, MatchResources, MutatingMatchConstraints, MutatingMatchResources
@@ -40,28 +41,22 @@ SHORT_TEXTS = 34
 # Parts of both kinds of policy
 
 
-class ParamKind(Struct):
+class ParamKind(V1Struct):
     """The kind of the objects that parametrise a policy."""
-
-    package = "v1"
 
     apiVersion = Text("Group and version.")
     kind = Text("The kind.")
 
 
-class MatchCondition(Struct):
+class MatchCondition(V1Struct):
     """A condition on a request, beside those of matchConstraints."""
-
-    package = "v1"
 
     name = Text("What the condition is called; a qualified name.")
     expression = Text("A CEL expression: true for requests that the policy is about.")
 
 
-class Variable(Struct):
+class Variable(V1Struct):
     """A named expression, evaluated when it is first used."""
-
-    package = "v1"
 
     name = Text("The name: expressions say variables.<name>.")
     expression = Text("A CEL expression.")
@@ -121,7 +116,7 @@ def _match_conditions(spec: View, compiler: Compiler) -> Iterator[Problem]:
 
 
 def _variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
-    for variable in spec.variables:
+    for variable in spec.variables or ():  # 1.27 has none
         if not variable.name.strip():
             yield required(variable / "name", "name is not specified")
         elif not is_cel_identifier(variable.name):
@@ -138,10 +133,8 @@ def _variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
 # ValidatingAdmissionPolicy
 
 
-class Validation(Struct):
+class Validation(V1Struct):
     """A condition on objects, and what is said of one that fails it."""
-
-    package = "v1"
 
     expression = Text("A CEL expression: true for objects that are admitted.")
     message = Text("What is said of others; one line.")
@@ -149,10 +142,8 @@ class Validation(Struct):
     messageExpression = Text("A CEL expression that makes the message.", since=27)
 
 
-class AuditAnnotation(Struct):
+class AuditAnnotation(V1Struct):
     """What is noted of a request in the audit log."""
-
-    package = "v1"
 
     key = Text("The annotation's name; the policy's name is put before it.")
     valueExpression = Text("A CEL expression for its value: a text, or null for none.")
@@ -245,26 +236,20 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
 # MutatingAdmissionPolicy
 
 
-class ApplyConfiguration(Struct):
+class ApplyConfiguration(V1Struct):
     """A change, as an object that is merged into the one that is admitted."""
-
-    package = "v1"
 
     expression = Text("A CEL expression for an Object{…}.")
 
 
-class JSONPatch(Struct):
+class JSONPatch(V1Struct):
     """A change, as the operations of a JSON Patch."""
-
-    package = "v1"
 
     expression = Text("A CEL expression for a list of JSONPatch{…}.")
 
 
-class Mutation(Struct):
+class Mutation(V1Struct):
     """One change to the object."""
-
-    package = "v1"
 
     patchType = Text("ApplyConfiguration or JSONPatch.", go="PatchType")
     applyConfiguration = Nested(ApplyConfiguration, "The change, as an object to merge.", pointer=True)
@@ -338,10 +323,8 @@ def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
 # Bindings
 
 
-class ParamRef(Struct):
+class ParamRef(V1Struct):
     """The objects that parametrise a policy: one by name, or those that a selector picks."""
-
-    package = "v1"
 
     name = Text("The object's name.")
     namespace = Text("Its namespace; that of the judged object if empty.")
