@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webhook.api.judgement import ENOUGH, judge
+from webhook.api.judgement import ENOUGH, judge, judge_admitted
 
 MANY = 3 * ENOUGH
 
@@ -33,23 +33,23 @@ WRONG = {
 
 @pytest.mark.parametrize("obj", WRONG.values(), ids=WRONG.keys())
 def test_at_a_webhook_enough_findings_are_enough(obj: dict[str, Any]) -> None:
-    found, everything = judge(obj, decoded=True), judge(obj)
+    found, everything = judge_admitted(obj), judge(obj)
     assert 0 < len(found) <= 3 * ENOUGH < len(everything) + 1
     assert set(found) <= set(everything)
 
 
 def test_unknown_fields_in_any_number_do_not_hide_what_is_wrong() -> None:
     containers: list[Any] = [{"name": f"c{number}", "image": "b", "later": 1} for number in range(MANY)]
-    assert judge(pod(containers=containers), decoded=True) == []
-    assert [each.rule for each in judge(pod(containers=[*containers, 1]), decoded=True)] == ["wrong-type"]
-    repeated = judge(pod(containers=[*containers, containers[0]]), decoded=True)
+    assert judge_admitted(pod(containers=containers)) == []
+    assert [each.rule for each in judge_admitted(pod(containers=[*containers, 1]))] == ["wrong-type"]
+    repeated = judge_admitted(pod(containers=[*containers, containers[0]]))
     assert [each.rule for each in repeated] == ["container-names"]
 
 
 @pytest.mark.slow
 def test_a_claim_that_is_not_there_is_found_among_any_number() -> None:
     known = [f"c{number}" for number in range(150 * ENOUGH)]
-    (problem,) = judge(using(["other"], known), decoded=True)
+    (problem,) = judge_admitted(using(["other"], known))
     assert problem.reason == "FieldValueNotFound"
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.structured import REQUEST, allocated, changed, claim, errors, of_kind, resource_slice, warnings
 from webhook import validate
 from webhook.api.gates import GATES, Stage, enabled, on_since, stage
-from webhook.api.judgement import judge
+from webhook.api.judgement import judge_admitted
 
 FIRST_AVAILABLE = {"name": "any", "firstAvailable": [{"name": "a", "deviceClassName": "gpu.example.com"}]}
 
@@ -161,8 +161,8 @@ def test_the_gate_of_a_kind_is_that_of_the_release(kubernetes: str, gate: str) -
 
 def test_of_what_an_api_server_has_decoded_every_gate_may_be_on() -> None:
     obj = resource_slice({"name": "a", "attributes": {"ports": {"ints": [1]}}}, version="v1beta2")
-    assert [problem.rule for problem in judge(obj, decoded=True)] == []
-    assert [problem.rule for problem in judge(obj, decoded=True, feature_gates={})] == [
+    assert [problem.rule for problem in judge_admitted(obj)] == []
+    assert [problem.rule for problem in judge_admitted(obj, feature_gates={})] == [
         "gate-off",
         "one-attribute-value",
     ]

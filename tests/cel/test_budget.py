@@ -10,7 +10,7 @@ import pytest
 import webhook
 from webhook.admission.decisions import Options, decide
 from webhook.admission.record import Call, Record
-from webhook.api.judgement import judge
+from webhook.api.judgement import judge_admitted
 from webhook.budget import (
     INLINE,
     MAX_REPORT,
@@ -240,9 +240,9 @@ def test_a_later_document_has_a_budget_of_its_own() -> None:
 def test_a_review_that_a_cache_knows_costs_nothing() -> None:
     obj = claim([ATTACKS["comparisons"]])
     with limited(Budget(REVIEW)) as budget:
-        judge(obj, decoded=True)
+        judge_admitted(obj)
         left = budget.left
-        judge(obj, decoded=True)
+        judge_admitted(obj)
         assert budget.left == left
 
 

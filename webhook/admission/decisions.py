@@ -11,7 +11,7 @@ from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
 from webhook.admission.requests import part
 from webhook.admission.responses import annotations_of, denied, noted, patch, refusal, refused, with_remarks
-from webhook.api.judgement import judge
+from webhook.api.judgement import judge_admitted
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.problem import ERROR, Problem
 
@@ -145,13 +145,12 @@ def _judged(request: Mapping[str, Any], options: Options) -> Sequence[Problem]:
     subresource = request.get("subResource") or ""
     if request["operation"] not in {"CREATE", "UPDATE"} or subresource not in {"", "status"}:
         return ()
-    return judge(
+    return judge_admitted(
         request.get("object"),
         request.get("oldObject") if request["operation"] == "UPDATE" else None,
         kubernetes=options.kubernetes,
         subresource=subresource,
         feature_gates=options.feature_gates,
-        decoded=True,
     )
 
 

@@ -6,9 +6,8 @@ validated, and what the strategy drops or keeps is not looked at.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
 from webhook.api import declarative, gates, warned
@@ -72,74 +71,97 @@ def judge(
     subresource: str = "",
     feature_gates: Mapping[str, bool] | None = None,
     namespace_labels: Mapping[str, str] | None = None,
-    decoded: bool = False,
 ) -> list[Problem]:
-    """Say what the API server would say of an object; see :func:`webhook.validate`.
+    """Say what the API server would say of an object that a client submits; see :func:`webhook.validate`.
 
-    Args:
-        obj: As for ``webhook.validate``, and so for the others.
-        old: The stored object.
-        kubernetes: The release.
-        subresource: What is updated.
-        feature_gates: The gates.
-        namespace_labels: The namespace's labels.
-        decoded: Whether an API server has decoded the object: a field that is unknown here is then one of another
-            release, not a mistake, a status is one that it has set, every gate may be on there, and it knows the
-            namespace. The budget is then the review's, while offline each document has its own.
+    Each document has a budget of work of its own.
     """
-    given = _Given(kubernetes, subresource, feature_gates, namespace_labels, decoded)
-    if decoded:
-        return _judge(obj, old, given)
-    with limited(Budget(DOCUMENT, is_offline=True)):
-        return _judge(obj, old, given)
-
-
-class _Given(NamedTuple):
-    """How an object is judged, see :func:`judge`."""
-
-    kubernetes: str | None
-    subresource: str
-    feature_gates: Mapping[str, bool] | None
-    namespace_labels: Mapping[str, str] | None
-    decoded: bool
-
-
-def _judge(obj: object, old: object, given: _Given) -> list[Problem]:
-    kubernetes, subresource, feature_gates, namespace_labels, decoded = given
-    stated = release_of(kubernetes) if kubernetes else None
+    release = release_of(kubernetes) if kubernetes else None
     if not isinstance(obj, dict):
-        return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]
+        return [_NO_OBJECT]
     if (kind := find(obj.get("apiVersion"), obj.get("kind"))) is None:
-        return [] if decoded else _misnamed(obj, stated or NEWEST)
-    release = kind.until if stated is None else stated
-    if decoded:  # an API server that sends an object serves it, whatever release it was said to be
-        release = min(max(release, kind.since), kind.until)
-    on = _gates_on(feature_gates, release, decoded=decoded)
+        return _misnamed(obj, release or NEWEST)
+    release = release or kind.until
+    gates_on = gates.enabled(release, feature_gates)
     if not kind.since <= release <= kind.until:
         return [_not_served(obj, kind, release)]
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
-    admin = _admin_namespace(namespace_labels, release, decoded=decoded)
-    enough = ENOUGH if decoded else sys.maxsize
-    declared = _is_declared(kind.type, release, feature_gates)
-    struct = compile_struct(
-        kind.type, target(obj["apiVersion"], release, operation, on, admin, enough=enough, declarative=declared)
+    known = target(
+        obj["apiVersion"],
+        release,
+        operation,
+        gates_on,
+        _admin_namespace(namespace_labels, release),
+        declarative=_is_declared(kind.type, release, feature_gates),
     )
-    walked = struct if old is None else struct.decoding
-    misfits, problems = apart(walked.walk(obj))
-    if decoded and misfits:
-        older = range(release - 1, kind.since - 1, -1) if not stated else ()
-        struct = _as_decoded(struct, misfits, obj, older)
-        walked = struct if old is None else struct.decoding
-        misfits, problems = apart(walked.walk(obj))
+    struct = compile_struct(kind.type, known)
+    with limited(Budget(DOCUMENT, is_offline=True)):
+        found = _judged(struct, obj, old, *_walked(struct, obj, old))
+    if old is None:
+        found = [*warned.status_dropped(struct, obj), *found]
+    return [*warned.of_kind(obj, kind, known), *found]
+
+
+def judge_admitted(
+    obj: object,
+    old: object = None,
+    *,
+    kubernetes: str | None = None,
+    subresource: str = "",
+    feature_gates: Mapping[str, bool] | None = None,
+) -> list[Problem]:
+    """Say what is wrong with an object that an API server has decoded and sends to its admission webhooks.
+
+    That server knows best what it serves: a field that is unknown here is one of another release, not a mistake, a
+    status is one that the server has set, and it has looked at the namespace. The work counts against the review's
+    budget, and there are never many more findings than are enough.
+
+    Args:
+        obj: The object.
+        old: The stored object, for an update.
+        kubernetes: The server's release; None for the newest that knows the object's fields.
+        subresource: ``"status"`` for an update of the status.
+        feature_gates: The gates that differ from the release's defaults; if None, every gate may be on.
+    """
+    stated = release_of(kubernetes) if kubernetes else None
+    if not isinstance(obj, dict):
+        return [_NO_OBJECT]
+    if (kind := find(obj.get("apiVersion"), obj.get("kind"))) is None:
+        return []
+    # A server that sends an object serves it, whatever release it was said to be.
+    release = kind.until if stated is None else min(max(stated, kind.since), kind.until)
+    if feature_gates is None:
+        gates_on = gates.every(release)
+    else:
+        gates_on = gates.enabled(release, gates.settable(feature_gates, release))
+    operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
+    declared = _is_declared(kind.type, release, feature_gates)
+    known = target(
+        obj["apiVersion"], release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared
+    )
+    struct = compile_struct(kind.type, known)
+    misfits, problems = _walked(struct, obj, old)
+    if misfits:
+        struct = _as_decoded(struct, misfits, obj, range(release - 1, kind.since - 1, -1) if not stated else ())
+        misfits, problems = _walked(struct, obj, old)
+    return _judged(struct, obj, old, misfits, problems)
+
+
+_NO_OBJECT = refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")
+
+
+def _walked(struct: CompiledStruct, obj: dict[str, Any], old: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
+    """Decode an object, and validate it if it is new; an update is validated once it is prepared."""
+    return apart((struct if old is None else struct.decoding).walk(obj))
+
+
+def _judged(
+    struct: CompiledStruct, obj: dict[str, Any], old: object, misfits: Sequence[Misfit], problems: Sequence[Problem]
+) -> list[Problem]:
     dropped = [misfit for misfit in misfits if misfit.rule == GATE_OFF] if misfits else ()
     if len(dropped) < len(misfits):
         return _undecodable([misfit for misfit in misfits if misfit.rule != GATE_OFF], struct, obj)
-    found = _new(struct, obj, dropped, problems) if old is None else _updated(struct, obj, old, dropped)
-    if decoded:  # the API server itself warns of the kind
-        return found
-    if old is None:
-        found = [*warned.status_dropped(struct, obj), *found]
-    return [*warned.of_kind(obj, kind, struct.target), *found]
+    return _new(struct, obj, dropped, problems) if old is None else _updated(struct, obj, old, dropped)
 
 
 def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
@@ -330,13 +352,6 @@ def _unconditional(obj: dict[str, Any], old: dict[str, Any]) -> bool:
     return bool(stored.get("resourceVersion") and not new.get("resourceVersion"))
 
 
-def _gates_on(stated: Mapping[str, bool] | None, release: int, *, decoded: bool) -> frozenset[str]:
-    """Take nothing decoded for dropped unless the gates are stated: what was decoded says nothing of the gates."""
-    if not decoded:
-        return gates.enabled(release, stated)
-    return gates.every(release) if stated is None else gates.enabled(release, gates.settable(stated, release))
-
-
 def _is_declared(type_: type[Object], release: int, stated: Mapping[str, bool] | None) -> bool:
     """Tell whether declarative validation decides about a kind; gates that nobody stated are at their defaults."""
     if type_.tagged_since is None or release < type_.tagged_since:
@@ -344,9 +359,7 @@ def _is_declared(type_: type[Object], release: int, stated: Mapping[str, bool] |
     return gates.declarative(release, gates.enabled(release, gates.settable(stated or {}, release)))
 
 
-def _admin_namespace(labels: Mapping[str, str] | None, release: int, *, decoded: bool) -> bool | None:
-    if labels is None and decoded:  # an API server validates, and looks at the namespace, before it asks anybody
-        return True
+def _admin_namespace(labels: Mapping[str, str] | None, release: int) -> bool | None:
     if labels is None or release < ADMIN_SINCE:
         return None
     return labels.get(admin_label(release)) == "true"
