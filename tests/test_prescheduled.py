@@ -9,7 +9,7 @@ from typing import Any, Literal
 import jsonpatch
 import pytest
 
-from webhook.prescheduled import Options, Rewrite, mutate, pod_template, rewrite
+from webhook.engine.prescheduled import Options, Rewrite, mutate, pod_template, rewrite
 from webhook.problem import Problem
 
 HOSTNAME = "kubernetes.io/hostname"

@@ -23,7 +23,7 @@ from tests.test_prescheduled import (
     applied,
     pod,
 )
-from webhook.prescheduled import Options, Rewrite, mutate, rewrite
+from webhook.engine.prescheduled import Options, Rewrite, mutate, rewrite
 from webhook.problem import Problem
 
 # Never an exception

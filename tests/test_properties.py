@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from tests.conformance.recorded import FILES
 from tests.reviews import recorded
-from webhook import prescheduled, validate
+from webhook import validate
 from webhook.admission import Call, MalformedReviewError, Options, answer, review
 from webhook.api.versions import VERSIONS
 from webhook.documents import Document, dump, parse
+from webhook.engine import prescheduled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

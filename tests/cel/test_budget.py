@@ -25,8 +25,8 @@ from webhook.budget import (
 from webhook.cel import Environment
 from webhook.cel.devices import compile_selector, refusal_of
 from webhook.cel.ext import OPTIONALS
+from webhook.engine.offline import judge as judge_policies
 from webhook.policy.load import load
-from webhook.policy.offline import judge as judge_policies
 
 SECONDS_PER_UNIT = 20e-6
 """Twenty times what a unit takes on an idle machine; tests run beside others."""
@@ -289,7 +289,7 @@ def test_a_policy_that_takes_too_much_work_is_refused() -> None:
 def test_an_evaluation_that_takes_too_much_work_offline_is_an_error_of_the_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("webhook.policy.offline.DOCUMENT", 100)
+    monkeypatch.setattr("webhook.engine.offline.DOCUMENT", 100)
     policies = load(
         [policy("object.spec.containers.all(c, [1, 2, 3].all(x, [1, 2, 3].all(y, x + y > 0)))"), BINDING], 36
     )

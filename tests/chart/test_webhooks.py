@@ -13,8 +13,8 @@ import pytest
 
 from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
 from tests.reviews import recorded
-from webhook import prescheduled
 from webhook.api.versions import NEWEST, VERSIONS
+from webhook.engine import prescheduled
 from webhook.policy.evaluate import validate
 from webhook.policy.kinds import Kinds, kind_of
 from webhook.policy.load import load

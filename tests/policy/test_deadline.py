@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
-from webhook import mutation
 from webhook.budget import DeadlineExceededError
+from webhook.engine import mutation
+from webhook.engine.prescheduled import Rewrite
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.evaluate import validate
 from webhook.policy.kinds import Kinds
 from webhook.policy.load import load
 from webhook.policy.mutate import admit, mutate
 from webhook.policy.request import request_of
-from webhook.prescheduled import Rewrite
 
 if TYPE_CHECKING:
     from webhook.policy.load import PolicySet

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY
 from webhook.cel.limits import ensure_recursion
+from webhook.engine.offline import judge
+from webhook.engine.suites import SuiteError, run_suite
 from webhook.policy.authorizer import AuthorizerError, authorizer_of
 from webhook.policy.check import check_policies
 from webhook.policy.load import load
 from webhook.policy.mutate import admit
-from webhook.policy.offline import judge
 from webhook.policy.patch import PatchError, apply_patch
 from webhook.policy.request import request_of, request_of_review
-from webhook.policy.testing import SuiteError, run_suite
 
 pytestmark = pytest.mark.slow
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import jsonpatch
 import pytest
 
+from webhook.engine.offline import judge
 from webhook.policy.load import load
 from webhook.policy.manifests import GROUP, is_policy
 from webhook.policy.manifests import judge as judge_manifest
-from webhook.policy.offline import judge
 
 if TYPE_CHECKING:
     from webhook.policy.verdict import Verdict

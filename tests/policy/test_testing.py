@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import POD, binding, mutating, policy
-from webhook.policy.testing import SuiteError, SuiteResult, run_suite
+from webhook.engine.suites import SuiteError, SuiteResult, run_suite
 
 NAMED = policy(
     validations=[

@@ -6,13 +6,13 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook import prescheduled
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
 from webhook.admission.requests import part
 from webhook.admission.responses import annotations_of, denied, noted, patch, refusal, refused, with_remarks
 from webhook.api.judgement import judge_admitted
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, limited
+from webhook.engine import prescheduled
 from webhook.problem import ERROR, Problem
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _mutated(case: _Case) -> Response:
 
 
 def _mutated_by_policies(case: _Case, policies: PolicySet) -> Response:
-    from webhook.mutation import mutate  # noqa: PLC0415 - only who has policies pays for the engine
+    from webhook.engine.mutation import mutate  # noqa: PLC0415 - only who has policies pays for the engine
     from webhook.policy.authorizer import DENY_ALL  # noqa: PLC0415
     from webhook.policy.difference import difference  # noqa: PLC0415
     from webhook.policy.request import request_of_review  # noqa: PLC0415

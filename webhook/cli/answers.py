@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from webhook import admission, prescheduled
+from webhook import admission
 from webhook.cli.enforcement import check_policies, enforcement
 from webhook.cli.release import feature_gates, kubernetes
+from webhook.engine import prescheduled
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -6,9 +6,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook import prescheduled
 from webhook.cli.release import kubernetes
 from webhook.documents import Document, Unreadable, dump, read
+from webhook.engine import prescheduled
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report import Finding, as_text, found, identity, unread
 

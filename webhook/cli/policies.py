@@ -9,7 +9,7 @@ from webhook.api.versions import NEWEST, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import located, position
 from webhook.documents import Document, Unreadable, read
-from webhook.mutation import mutate
+from webhook.engine.mutation import mutate
 from webhook.policy.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.authorizer import NOTE as USERS_NOT_KNOWN
 from webhook.policy.defaults import completed
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from webhook.mutation import Mutation
+    from webhook.engine.mutation import Mutation
+    from webhook.engine.prescheduled import Rewrite
     from webhook.policy import load as loading
     from webhook.policy.request import JSONObject
     from webhook.policy.verdict import Decision, Verdict
-    from webhook.prescheduled import Rewrite
 
 DENIED = "policy"
 """The rule of what a policy says."""

@@ -13,9 +13,9 @@ from webhook.cli.release import kubernetes
 from webhook.cli.shown import exit_code, show_text
 from webhook.documents import Document, Unreadable, read
 from webhook.documents.files import SUFFIXES, Trees
+from webhook.engine.suites import SuiteError, SuiteResult, run_suite
 from webhook.policy.load import Given
 from webhook.policy.manifests import is_policy
-from webhook.policy.testing import SuiteError, SuiteResult, run_suite
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report import Finding, Report, counted, found, json_of, unread
 

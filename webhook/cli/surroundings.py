@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.documents import Document, Unreadable, read
+from webhook.engine.prescheduled import pod_template
 from webhook.inventory import Inventory, MalformedError, newest
-from webhook.prescheduled import pod_template
 from webhook.problem import ERROR, Path, Problem
 from webhook.report import UNREADABLE, found, identity, unread
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook import prescheduled
 from webhook.api.judgement import judge
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
@@ -18,6 +17,7 @@ from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.shown import exit_code, show_text
 from webhook.cli.surroundings import References, read_cluster
 from webhook.documents import Document, Unreadable, read
+from webhook.engine import prescheduled
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.report import Finding, Identity, Report, as_json, found, identity, summary, unread
 from webhook.schema import OLDEST

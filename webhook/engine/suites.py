@@ -30,10 +30,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST, find, release_of, target
+from webhook.engine.offline import judge
 from webhook.policy.authorizer import DENY_ALL, AuthorizerError, authorizer_of
 from webhook.policy.coverage import Coverage, Covered
 from webhook.policy.load import Finding, Given, load
-from webhook.policy.offline import judge
 from webhook.policy.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.patch import PatchError, apply_patch
 from webhook.policy.request import OPERATIONS, text_of

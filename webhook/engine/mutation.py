@@ -15,11 +15,11 @@ from webhook.problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from webhook.engine.prescheduled import Rewrite
     from webhook.policy.authorizer import Authorizer
     from webhook.policy.load import PolicySet
     from webhook.policy.request import JSONObject, Request
     from webhook.policy.verdict import Verdict
-    from webhook.prescheduled import Rewrite
 
 
 class Mutation(NamedTuple):
