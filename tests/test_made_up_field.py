@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from webhook.engine.offline import judge
 from webhook.policy.load import load
-from webhook.policy.offline import judge
 
 ROOT = Path(__file__).parent.parent
 BEFORE = '    selectors = selectors("What the devices must meet besides their class.'
@@ -26,7 +26,7 @@ from webhook.api.conversion import convert, to_v1, with_defaults
 from webhook.explain import explain
 from webhook.policy.check import check_policies
 from webhook.policy.load import load
-from webhook.policy.offline import judge
+from webhook.engine.offline import judge
 
 def claim(**fields):
     exactly = {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1, **fields}
