@@ -129,17 +129,13 @@ class Container(V1Struct):
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
-        """Pull what has no tag always, and ask for what the limits allow (``pkg/apis/core/v1/defaults.go``)."""
-        image, resources = value.get("image"), value["resources"]
-        if "imagePullPolicy" not in value and isinstance(image, str):
-            name, _, digest = image.partition("@")
-            latest = not digest and name.rpartition("/")[2].partition(":")[2] in {"", "latest"}
-            value = value | {"imagePullPolicy": "Always" if latest else "IfNotPresent"}
-        limits = resources.get("limits") if isinstance(resources, dict) else None
-        requests = (resources.get("requests") or {}) if limits else None
-        if not isinstance(limits, dict) or not isinstance(requests, dict):
+        """Pull always what has no tag (``SetDefaults_Container``)."""
+        image = value.get("image")
+        if "imagePullPolicy" in value or not isinstance(image, str):
             return value
-        return value | {"resources": resources | {"requests": limits | requests}}
+        name, _, digest = image.partition("@")
+        latest = not digest and name.rpartition("/")[2].partition(":")[2] in {"", "latest"}
+        return value | {"imagePullPolicy": "Always" if latest else "IfNotPresent"}
 
 
 class EphemeralContainer(Container):

@@ -6,7 +6,7 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodCreate, Vali
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webhook import formats
 from webhook.api.meta import Object, created_name
@@ -31,6 +31,25 @@ class Pod(Object):
 
     spec = Nested(PodSpec, "What it runs, and what that needs.", subresource=MAIN)
     status = Nested(PodStatus, "What became of it.", subresource=STATUS)
+
+    @staticmethod
+    def complete(value: dict[str, Any]) -> dict[str, Any]:
+        """Ask for what the limits allow, and tell services: a pod, not the template of one (``SetDefaults_Pod``)."""
+        spec = value["spec"]
+        if not isinstance(spec, dict):
+            return value
+        lists = {name: spec[name] for name in ("containers", "initContainers") if isinstance(spec.get(name), list)}
+        asked = {name: [_with_requests(each) for each in containers] for name, containers in lists.items()}
+        return value | {"spec": {"enableServiceLinks": True} | spec | asked}
+
+
+def _with_requests(container: Any) -> Any:
+    resources = container.get("resources") if isinstance(container, dict) else None
+    limits = resources.get("limits") if isinstance(resources, dict) else None
+    requests = (resources.get("requests") or {}) if limits else None
+    if not isinstance(limits, dict) or not isinstance(requests, dict):
+        return container
+    return container | {"resources": resources | {"requests": limits | requests}}
 
 
 @check(Pod, on=[CREATE], given=["spec"])

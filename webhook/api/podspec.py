@@ -190,7 +190,7 @@ class PodSpec(V1Struct):
     hostnameOverride = Text("Its host name, whatever its name.", pointer=True, since=34)
     subdomain = Text("The domain of its host name.")
     setHostnameAsFQDN = Bool("Whether its host name has the domain.", pointer=True)
-    enableServiceLinks = Bool("Whether services are told to it by environment variables.", pointer=True, default=True)
+    enableServiceLinks = Bool("Whether services are told to it by environment variables.", pointer=True)
     hostNetwork = Bool("Whether it uses the node's network.")
     hostPID = Bool("Whether it sees the node's processes.")
     hostIPC = Bool("Whether it shares memory with the node's processes.")
