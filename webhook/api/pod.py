@@ -45,9 +45,10 @@ class Pod(Object):
 
 def _with_requests(container: Any) -> Any:
     resources = container.get("resources") if isinstance(container, dict) else None
-    limits = resources.get("limits") if isinstance(resources, dict) else None
-    requests = (resources.get("requests") or {}) if limits else None
-    if not isinstance(limits, dict) or not isinstance(requests, dict):
+    if not isinstance(resources, dict):
+        return container
+    limits, requests = resources.get("limits"), resources.get("requests", {})
+    if not limits or not isinstance(limits, dict) or not isinstance(requests, dict):
         return container
     return container | {"resources": resources | {"requests": limits | requests}}
 
