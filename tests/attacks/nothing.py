@@ -1,0 +1,18 @@
+"""No attack: what the ordinary client sees on this machine, to compare with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.attacks import Attack
+
+if TYPE_CHECKING:
+    from tests.attacks.target import Target
+
+
+def _run(target: Target) -> list[str]:
+    target.rest()
+    return []
+
+
+ATTACK = Attack("nothing", _run, slices=True)

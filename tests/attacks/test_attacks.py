@@ -1,0 +1,22 @@
+"""Every attack fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.attacks import attacks
+from tests.attacks.measuring import measure, row
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("name", attacks())
+def test_an_attack_fails(name: str, tmp_path: Path) -> None:
+    measured = measure(name, tmp_path)
+    verdict = measured.verdict(attacks()[name])
+    assert not verdict, row(name, measured, verdict)
