@@ -135,7 +135,7 @@ ATTACK = {
     "probes": Attack("1,000 connections to the port of probes", _probes),
     "silent": Attack("1,000 connections without a handshake", _silent, slowest=1.0, anew=True),
     "idle": Attack("1,000 connections without a request", _idle, slowest=1.0, anew=True),
-    "reconnecting": Attack("connections that are closed at once", _reconnecting, slowest=1.0, anew=True),
+    "reconnecting": Attack("connections that are closed at once", _reconnecting, slowest=5.0, anew=True),
     "slow-headers": Attack("200 headers, a byte at a time", _trickling(b"POST /validate HTTP/1.1\r\nA: ")),
     "slow-bodies": Attack("200 bodies, a byte at a time", _trickling(CHUNKED)),
     "pipelining": Attack("requests sent ahead", _pipelining),
