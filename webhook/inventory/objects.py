@@ -73,13 +73,24 @@ class Inventory:
             self.add(obj)
 
     def add(self, obj: JSONObject) -> bool:
+        """Take an object up, if it is of a kind that inventories hold; see :meth:`take`.
+
+        Returns:
+            Whether it is.
+
+        Raises:
+            MalformedError: It cannot be decoded.
+        """
+        return self.take(obj) is not None
+
+    def take(self, obj: JSONObject) -> JSONObject | None:
         """Take an object up; one of the same kind, namespace and name is replaced.
 
         Args:
             obj: The object, in any version that a release serves; without ``apiVersion`` it counts as one of v1.
 
         Returns:
-            Whether the object is of a kind that inventories hold.
+            The object as it is kept: in v1, with a namespace; None if it is of a kind that inventories do not hold.
 
         Raises:
             MalformedError: It cannot be decoded.
@@ -87,17 +98,19 @@ class Inventory:
         kind = obj.get("kind")
         version = obj.get("apiVersion")
         if not isinstance(kind, str) or not (version is None or isinstance(version, str)):
-            return False
+            return None
         namespaced = _namespaced(version, kind)
         if namespaced is None:
-            return False
+            return None
         known = _as_v1(obj, version, kind)
+        if namespaced and not _metadata(known, "namespace"):
+            known = {**known, "metadata": {**known["metadata"], "namespace": DEFAULT_NAMESPACE}}
         key = (namespace_of(known) if namespaced else "", name_of(known))
         if not key[1]:
             message = f"{kind} without metadata.name"
             raise MalformedError(message)
         self._kinds.setdefault(kind, {})[key] = known
-        return True
+        return known
 
     def discard(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
         """Forget an object; return it, None if there was none."""

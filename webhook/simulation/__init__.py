@@ -30,10 +30,8 @@ def simulate(
 ) -> list[dict[str, Any]]:
     """Schedule pods into a cluster; see :func:`webhook.simulate`."""
     inventory = Inventory(objects)
-    given = [{"apiVersion": "v1", "kind": "Pod", **each} for each in pods]
-    for pod in given:
-        inventory.add(pod)
+    given = [taken for each in pods if (taken := inventory.take({"apiVersion": "v1", "kind": "Pod", **each}))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
-    placements = {index: scheduler.schedule(given[index]) for index in in_order(given, inventory)}
-    answers = Answers(scheduler)
-    return [answers.of(placements[index]) for index in range(len(given))]
+    tell = Answers(scheduler)
+    answers = {index: tell.of(scheduler.schedule(given[index])) for index in in_order(given, inventory)}
+    return [answers[index] for index in range(len(given))]

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory import name_of, namespace_of
 from webhook.inventory.claims import allocation_of
+from webhook.simulation.explaining import Explainer
+from webhook.simulation.helping import Helper
+from webhook.simulation.standing import Round
 
 if TYPE_CHECKING:
     from webhook.inventory.reading import JSONObject
     from webhook.simulation.scheduler import Placement, Scheduler
+    from webhook.simulation.standing import Standing
+
+NOT_SIMULATED: Final = (
+    "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"
+)
 
 
 class Answers:
-    """Tells what became of pods, and why.
+    """Tells what became of pods, and why; each is told of right after it was scheduled.
 
     Args:
-        scheduler: The scheduler, after all pods.
+        scheduler: The scheduler.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
+        self._cluster = scheduler.cluster
+        self._explainer = Explainer(scheduler.cluster)
+        self._helper = Helper(scheduler.cluster)
+        self._known: dict[int, tuple[Standing, int, JSONObject]] = {}
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return what became of one pod: see :func:`webhook.simulate`."""
@@ -31,8 +42,36 @@ class Answers:
             "condition": placement.condition,
             "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
             "candidates": list(placement.candidates),
-            "why": {"reason": placement.reason},
+            "why": {"reason": placement.reason, **self._why(placement), "notes": self._notes(placement)},
         }
+
+    def _why(self, placement: Placement) -> JSONObject:
+        """Say why a pod has no node; pods that ask for the same of the same cluster are told the same."""
+        standing, asked = placement.standing, placement.asked
+        if standing is None or asked is None or placement.candidates:
+            return {"nodes": [], "help": []}
+        known = self._known.get(id(standing))
+        if known is not None and known[:2] == (standing, len(self._cluster.log)):
+            return known[2]
+        round_ = Round(self._cluster, asked)
+        groups = self._explainer.groups(standing, round_)
+        error = next(iter(standing.errors.values()), "")
+        found = {
+            "nodes": [each.as_json() for each in groups],
+            "help": [each.as_json() for each in self._helper.help(asked, groups, error)],
+        }
+        # What is tried for help leaves the cluster as it was, and only its log longer.
+        self._known[id(standing)] = standing, len(self._cluster.log), found
+        return found
+
+    def _notes(self, placement: Placement) -> list[str]:
+        notes = []
+        if placement.uncertain:
+            notes.append("this release could also decide otherwise: it depends on the order of slices or of Go's maps")
+        settings = self._cluster.settings
+        if not settings.has_taint_rules and self._cluster.inventory.all("DeviceTaintRule"):
+            notes.append(f"the scheduler of Kubernetes 1.{settings.release} does not apply DeviceTaintRules")
+        return notes
 
 
 def _devices(claim: JSONObject) -> JSONObject | None:

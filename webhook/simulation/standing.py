@@ -213,11 +213,16 @@ class Standing:
         self.errors: dict[int, str] = {}
         self._seen = 0
 
-    def update(self, round_: Round) -> None:
-        """Ask those nodes that have not been asked since they changed."""
+    def update(self, round_: Round, *, at_most: int | None = None) -> None:
+        """Ask those nodes that have not been asked since they changed.
+
+        Args:
+            round_: What to ask.
+            at_most: How many nodes to ask; None for all.
+        """
         log = self._cluster.log
         if not self.verdicts:
-            stale: Mapping[int, None] = dict.fromkeys(self.nodes)
+            stale: Mapping[int, None] = dict.fromkeys(self.nodes[:at_most])
         else:
             changed = set(log[self._seen :])
             stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.verdicts.keys()))

@@ -1,0 +1,203 @@
+"""Why nodes refuse a pod: grouped where they look alike, device by device where devices are to blame."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.allocation.devices import Content
+from webhook.allocation.selecting import Values
+from webhook.inventory.reading import at, items, text
+from webhook.matching.parts import parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from webhook.allocation import Attempt
+    from webhook.allocation.explain import DeviceReason, Funnel
+    from webhook.inventory.reading import JSONObject
+    from webhook.simulation.cluster import Cluster
+    from webhook.simulation.standing import Round, Standing, Verdict
+
+_WISH_MAX: Final = 80
+"""A longer description of what a request selects is left out."""
+_STAGES: Final = ("seen", "of_class", "selected", "free", "tolerated", "enough")
+_STAGE_NAMES: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough")
+_BLAMED: Final = {
+    "of_class": "class",
+    "selected": "selector",
+    "free": "in use",
+    "tolerated": "taint",
+    "enough": "capacity",
+}
+
+
+class Group(NamedTuple):
+    """Nodes that refuse a pod alike.
+
+    Args:
+        nodes: Their names.
+        reasons: What the scheduler says of each.
+        requests: What is left of their devices for each request, as :class:`Explainer` writes it.
+    """
+
+    nodes: tuple[str, ...]
+    reasons: tuple[str, ...]
+    requests: tuple[JSONObject, ...]
+
+    def as_json(self) -> JSONObject:
+        """Return it as JSON."""
+        return {"nodes": list(self.nodes), "reasons": list(self.reasons), "requests": list(self.requests)}
+
+
+class Explainer:
+    """Explains what nodes say to a pod.
+
+    Args:
+        cluster: The cluster, as it was when they said so.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._devices: dict[tuple[str, str, str], JSONObject] | None = None
+        self._values = Values(with_lists="DRAListTypeAttributes" in cluster.settings.gates)
+        self._numbers = count()
+
+    def groups(self, standing: Standing, round_: Round) -> list[Group]:
+        """Group the nodes that refuse a pod, those first that come closest.
+
+        Args:
+            standing: What the nodes said.
+            round_: What was asked of them.
+        """
+        alike: dict[Hashable, list[int]] = {}
+        for node, verdict in standing.verdicts.items():
+            if verdict.refusal is not None:
+                alike.setdefault(self._key(node, verdict, round_), []).append(node)
+        found = [self._group(nodes, standing.verdicts[nodes[0]], round_) for nodes in alike.values()]
+        return sorted(found, key=lambda each: (not each.requests, -len(each.nodes)))
+
+    def _key(self, node: int, verdict: Verdict, round_: Round) -> Hashable:
+        reasons = verdict.refusal.reasons if verdict.refusal else ()
+        attempt = round_.attempt_on(node) if verdict.by_devices and not verdict.error else None
+        if attempt is None:
+            return reasons
+        funnels = attempt.explain(self._cluster.nodes[node].node)
+        return reasons, tuple(each.key for each in funnels)
+
+    def _group(self, nodes: Sequence[int], verdict: Verdict, round_: Round) -> Group:
+        names = tuple(self._cluster.nodes[each].name for each in nodes)
+        reasons = verdict.refusal.reasons if verdict.refusal else ()
+        attempt = round_.attempt_on(nodes[0]) if verdict.by_devices and not verdict.error else None
+        if attempt is None:
+            return Group(names, reasons, ())
+        requests = tuple(self._request(funnel, attempt, nodes) for funnel in self._funnels(attempt, nodes[0]))
+        return Group(names, reasons, requests)
+
+    def _funnels(self, attempt: Attempt, node: int) -> list[Funnel]:
+        return attempt.explain(self._cluster.nodes[node].node)
+
+    def _request(self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int]) -> JSONObject:
+        """Tell what is left for a request on the first of some nodes, and who holds the rest on all of them."""
+        counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
+        reasons = funnel.reasons()
+        holders: Counter[str] = Counter()
+        for node in nodes[:_HELD_MAX]:
+            for each in self._funnels(attempt, node):
+                if (each.claim, each.request) == (funnel.claim, funnel.request):
+                    held = [reason for reason in each.reasons() if reason.stage == "in use"]
+                    holders.update(holder for reason in held for holder in reason.holders)
+        return {
+            "claim": funnel.claim,
+            "request": funnel.request,
+            "wanted": funnel.wanted,
+            **counts,
+            "constrained": funnel.constrained,
+            "selecting": self._wish(self._selectors(funnel)),
+            "because": self._because(funnel, reasons),
+            "heldBy": [self._holder(name, devices) for name, devices in holders.most_common()],
+        }
+
+    def _wish(self, expressions: Sequence[str]) -> str:
+        """Say what a request selects, if that can be said shortly."""
+        wishes = []
+        for expression in expressions:
+            parts = parts_of(expression, self._cluster.settings.release, self._cluster.settings.gates)
+            wishes.append(parts.wanted() if parts else expression)
+        wish = " and ".join(wishes)
+        return wish if len(wish) <= _WISH_MAX else ""
+
+    def _selectors(self, funnel: Funnel, *, of_class: bool = False) -> list[str]:
+        namespace, _, name = funnel.claim.partition("/")
+        for request, asks in requests(self._cluster.claim(name, namespace)):
+            if request == funnel.request:
+                device_class = self._cluster.inventory.find("DeviceClass", text(asks, "deviceClassName"))
+                selectors = items(device_class, "spec", "selectors") if of_class else items(asks, "selectors")
+                return [text(each, "cel", "expression") for each in selectors]
+        return []
+
+    def _because(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> str:
+        """Say what rules most devices out where too few are left for the first time."""
+        wanted = 1 if funnel.wanted is None else funnel.wanted
+        for stage in _STAGES[1:]:
+            if getattr(funnel, stage) >= wanted:
+                continue
+            blamed = {_BLAMED[stage], "counters"} if stage == "enough" else {_BLAMED[stage], "node"}
+            texts = Counter(
+                self._met(reason, self._selectors(funnel, of_class=reason.stage == "class"))
+                if reason.stage in {"selector", "class"}
+                else reason.text
+                for reason in reasons
+                if reason.stage in blamed and reason.stage != "in use"
+            )
+            return texts.most_common(1)[0][0] if texts else ""
+        constrained = funnel.constrained
+        if constrained is not None and constrained < wanted:
+            return f"{constrained} can be had together under the constraints"
+        return ""
+
+    def _met(self, reason: DeviceReason, expressions: Sequence[str]) -> str:
+        """Say which value of a device a selector did not take; the allocator's own words if that cannot be told."""
+        device = self._device(reason)
+        if device is None:
+            return reason.text
+        settings = self._cluster.settings
+        rest = {name: value for name, value in device.items() if name != "name"}
+        bindings = self._values.of(Content(next(self._numbers), reason.driver, rest, ()))
+        for expression in expressions:
+            parts = parts_of(expression, settings.release, settings.gates)
+            if parts is not None and (blamed := parts.blame(bindings)):
+                return blamed
+        return reason.text
+
+    def _device(self, reason: DeviceReason) -> JSONObject | None:
+        if self._devices is None:
+            self._devices = {
+                (text(each, "spec", "driver"), text(each, "spec", "pool", "name"), text(device, "name")): device
+                for each in self._cluster.inventory.all("ResourceSlice")
+                for device in items(each, "spec", "devices")
+            }
+        return self._devices.get((reason.driver, reason.pool, reason.device))
+
+    def _holder(self, name: str, devices: int) -> JSONObject:
+        namespace, _, claim_name = name.partition("/")
+        claim = self._cluster.claim(claim_name, namespace)
+        pods = [text(each, "name") for each in items(claim, "status", "reservedFor")]
+        return {"claim": name, "pods": pods, "devices": devices}
+
+
+_HELD_MAX: Final = 64
+"""On how many nodes of a group it is told who holds devices."""
+
+
+def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:
+    """Return what a claim asks for, by the full name of the request or alternative."""
+    found: list[tuple[str, JSONObject]] = []
+    for request in items(claim, "spec", "devices", "requests"):
+        name = text(request, "name")
+        exactly: Any = at(request, "exactly")
+        if isinstance(exactly, dict):
+            found.append((name, exactly))
+        found += [(f"{name}/{text(each, 'name')}", each) for each in items(request, "firstAvailable")]
+    return found
