@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from webhook.cli.arguments import UsageError, make_parser
+from webhook.cli.arguments import ALIASES, UsageError, make_parser
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -49,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Namespace) -> int:
     try:
-        code: int = import_module(f"webhook.cli.{arguments.command.replace('-', '_')}").run(arguments)
+        module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
+        code: int = import_module(f"webhook.cli.{module}").run(arguments)
         sys.stdout.flush()
     except UsageError as error:
         print(f"draguard {arguments.command}: error: {error}", file=sys.stderr)

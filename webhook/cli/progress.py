@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 PATIENCE = 1.0
 """Seconds after which somebody wants to see that something happens."""
@@ -14,6 +15,33 @@ _EVERY = 0.2
 _ERASE = "\r\x1b[K"
 
 _T = TypeVar("_T")
+
+
+@contextmanager
+def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+    """Give a function that takes a count, and shows it on a terminal once the work takes long.
+
+    Args:
+        what: What is counted, such as ``of 1000 pods``.
+        terminal: Where it is shown, if that is a terminal.
+        quiet: Whether nothing is shown.
+    """
+    due, shown = monotonic() + PATIENCE, False
+    visible = not quiet and terminal.isatty()
+
+    def show(count: int) -> None:
+        nonlocal due, shown
+        if visible and (now := monotonic()) >= due:
+            terminal.write(f"{_ERASE}{count} {what}")
+            terminal.flush()
+            due, shown = now + _EVERY, True
+
+    try:
+        yield show
+    finally:
+        if shown:
+            terminal.write(_ERASE)
+            terminal.flush()
 
 
 def watched(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:

@@ -11,6 +11,8 @@ from webhook.simulation.helping import Helper
 from webhook.simulation.standing import Round
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from webhook.inventory.reading import JSONObject
     from webhook.simulation.scheduler import Placement, Scheduler
     from webhook.simulation.standing import Standing
@@ -31,7 +33,7 @@ class Answers:
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._helper = Helper(scheduler.cluster)
-        self._known: dict[int, tuple[Standing, int, JSONObject]] = {}
+        self._known: dict[int, tuple[Standing, int, tuple[str, ...], JSONObject]] = {}
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return what became of one pod: see :func:`webhook.simulate`."""
@@ -50,18 +52,19 @@ class Answers:
         standing, asked = placement.standing, placement.asked
         if standing is None or asked is None or placement.candidates:
             return {"nodes": [], "help": []}
+        names = tuple(map(_full_name, asked.claims))
         known = self._known.get(id(standing))
         if known is not None and known[:2] == (standing, len(self._cluster.log)):
-            return known[2]
+            return _renamed(known[3], dict(zip(known[2], names, strict=True)))
         round_ = Round(self._cluster, asked)
         groups = self._explainer.groups(standing, round_)
         error = next(iter(standing.errors.values()), "")
-        found = {
+        found: JSONObject = {
             "nodes": [each.as_json() for each in groups],
             "help": [each.as_json() for each in self._helper.help(asked, groups, error)],
         }
         # What is tried for help leaves the cluster as it was, and only its log longer.
-        self._known[id(standing)] = standing, len(self._cluster.log), found
+        self._known[id(standing)] = standing, len(self._cluster.log), names, found
         return found
 
     def _notes(self, placement: Placement) -> list[str]:
@@ -72,6 +75,22 @@ class Answers:
         if not settings.has_taint_rules and self._cluster.inventory.all("DeviceTaintRule"):
             notes.append(f"the scheduler of Kubernetes 1.{settings.release} does not apply DeviceTaintRules")
         return notes
+
+
+def _full_name(claim: JSONObject) -> str:
+    return f"{namespace_of(claim)}/{name_of(claim)}"
+
+
+def _renamed(why: JSONObject, names: Mapping[str, str]) -> JSONObject:
+    """Tell of a pod what is so of another that asks for the same with claims of other names."""
+    groups = [
+        {
+            **group,
+            "requests": [{**each, "claim": names.get(each["claim"], each["claim"])} for each in group["requests"]],
+        }
+        for group in why["nodes"]
+    ]
+    return {**why, "nodes": groups}
 
 
 def _devices(claim: JSONObject) -> JSONObject | None:

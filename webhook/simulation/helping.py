@@ -253,4 +253,3 @@ def _blocks(taint: JSONObject) -> bool:
 def _shown(taint: JSONObject) -> str:
     value = f"={text(taint, 'value')}" if text(taint, "value") else ""
     return f"{text(taint, 'key')}{value}:{text(taint, 'effect')}"
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from webhook.cli.arguments import manifests, policy, reviews
+from webhook.cli.arguments import manifests, policy, reviews, scheduling
 from webhook.cli.arguments.shared import Help
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ exit codes:
   3    draguard itself failed
   130  interrupted; 141: nobody reads the output any more
 """
+
+
+ALIASES = {"why": "simulate"}
+"""Other names of commands."""
 
 
 class UsageError(Exception):
@@ -78,6 +82,7 @@ def make_parser() -> argparse.ArgumentParser:
     def add(name: str, summary: str, epilog: str) -> argparse.ArgumentParser:
         return commands.add_parser(
             name,
+            aliases=[alias for alias, of in ALIASES.items() if of == name],
             help=summary,
             description=f"{summary[0].upper()}{summary[1:]}.",
             epilog=epilog,
@@ -87,6 +92,13 @@ def make_parser() -> argparse.ArgumentParser:
 
     manifests.validate(
         add("validate", "say what the API server would refuse in manifests, and where", manifests.VALIDATE)
+    )
+    scheduling.simulate(
+        add("simulate", "say on which nodes pods get their devices, or why they stay pending", scheduling.SIMULATE)
+    )
+    scheduling.match(add("match", "say which devices selectors take, and what keeps others out", scheduling.MATCH))
+    scheduling.snapshot(
+        add("snapshot", "print the command that collects what is in a cluster, or run it", scheduling.SNAPSHOT)
     )
     manifests.mutate(add("mutate", "rewrite pods that bypass the scheduler, in manifests", manifests.MUTATE))
     manifests.explain(add("explain", "tell what is declared about a kind, a field or a rule", manifests.EXPLAIN))

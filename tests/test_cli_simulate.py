@@ -1,0 +1,206 @@
+"""``draguard simulate``, ``match`` and ``snapshot``, as their users see them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.command import ROOT, draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXAMPLES = ROOT / "examples" / "simulate"
+DEPLOYMENT, CLUSTER = EXAMPLES / "deployment.yaml", EXAMPLES / "cluster.yaml"
+
+
+def simulated(*arguments: str | Path, command: str = "simulate") -> list[dict[str, Any]]:
+    done = draguard(command, "--output", "json", *arguments)
+    found: list[dict[str, Any]] = json.loads(done.out)
+    return found
+
+
+def nodes(*arguments: str | Path) -> list[str | None]:
+    return [each["node"] for each in simulated(DEPLOYMENT, "--cluster", CLUSTER, *arguments)]
+
+
+class TestPods:
+    def test_replicas_are_scheduled_one_after_another(self) -> None:
+        assert nodes() == ["node-b", None, None]
+
+    def test_something_pending_makes_the_exit_code_one(self) -> None:
+        assert draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER).code == 1
+
+    def test_the_text_says_where_why_and_what_would_help(self) -> None:
+        text = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER).out
+        assert "team-y/inference-XXXXX-0: node-b\n" in text
+        assert "inference-XXXXX-0-gpu-XXXXX: gpu.example.com/node-b/gpu-1" in text
+        assert "team-y/inference-XXXXX-1 … inference-XXXXX-2 (2 pods): pending" in text
+        assert "0/4 nodes are available: 4 cannot allocate all claims. still not schedulable" in text
+        assert "2 of the class, 2 with memory >= 80Gi, 0 free: held by claim team-x/train-1 (pod train-1-0)" in text
+        assert "0 with memory >= 80Gi: memory is 40Gi, wanted >= 80Gi" in text
+        assert "without the selector memory >= 80Gi of request gpu: 2 nodes" in text
+        assert "once claim team-x/train-1 is released (pod train-1-0): 1 node" in text
+        assert "3 pods: 1 get a node, 2 stay pending" in text
+        assert text.count("not simulated:") == 1
+
+    def test_why_is_another_name(self) -> None:
+        assert simulated(DEPLOYMENT, "--cluster", CLUSTER, command="why")[0]["node"] == "node-b"
+
+    def test_a_claim_that_is_released_frees_its_devices(self) -> None:
+        assert nodes("--release", "team-x/train-1") == ["node-a", "node-a", "node-b"]
+        assert nodes("-n", "team-x", "--release", "train-1") == ["node-a", "node-a", "node-b"]
+
+    def test_a_node_can_be_left_out(self) -> None:
+        assert nodes("--without", "node-b") == [None, None, None]
+
+    def test_the_pending_pods_of_the_cluster_are_looked_at_if_no_others_are_given(self, tmp_path: Path) -> None:
+        pod = tmp_path / "pod.yaml"
+        pod.write_text(
+            "{apiVersion: v1, kind: Pod, metadata: {name: waits}, spec: {containers: [{name: c, image: i}]}}"
+        )
+        (found,) = simulated("--cluster", CLUSTER, "--cluster", pod)
+        assert (found["name"], found["node"]) == ("waits", "node-a")
+
+    def test_colours_are_for_terminals(self) -> None:
+        assert "\x1b[1;31mpending" in draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--color", "always").out
+        assert "\x1b" not in draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER).out
+
+    def test_quiet_leaves_the_summary_out(self) -> None:
+        assert "not simulated" not in draguard("simulate", "-q", DEPLOYMENT, "--cluster", CLUSTER).out
+
+
+class TestFit:
+    def test_says_how_many_more_fit_and_what_runs_out(self) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--release", "team-x/train-1", "--fit")
+        assert "3 more pods like team-y/inference-XXXXX-0 fit\n  node-a: 2\n  node-b: 1\nthen no node" in done.out
+        assert "0 free: held by" in done.out
+        assert done.code == 0
+
+    def test_for_machines(self) -> None:
+        done = draguard("simulate", "--output", "json", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
+        found = json.loads(done.out)
+        assert (found["pods"], found["nodes"]) == (1, {"node-b": 1})
+        assert found["last"]["condition"]["reason"] == "Unschedulable"
+
+    def test_takes_one_kind_of_pod(self, tmp_path: Path) -> None:
+        pod = tmp_path / "pod.yaml"
+        pod.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}")
+        done = draguard("simulate", DEPLOYMENT, pod, "--cluster", CLUSTER, "--fit")
+        assert done.code == 2
+        assert "--fit takes one pod or workload" in done.err
+
+
+class TestWrongUse:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ((DEPLOYMENT,), "there are no nodes: give what is in the cluster with --cluster"),
+            (("--cluster", CLUSTER), "there are no pods to schedule"),
+            ((DEPLOYMENT, "--cluster", CLUSTER, "--without", "node-z"), "did you mean node-"),
+            (
+                (DEPLOYMENT, "--cluster", CLUSTER, "--release", "team-x/trian-1"),
+                "--release team-x/trian-1: there is no such claim: did you mean team-x/train-1?",
+            ),
+            ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.99"), "1.99 is not known here"),
+            (("-", "--cluster", "-"), "standard input (-) cannot be both"),
+        ],
+    )
+    def test_is_told(self, arguments: tuple[str | Path, ...], message: str) -> None:
+        done = draguard("simulate", *arguments)
+        assert message in done.err
+        assert done.code == 2
+
+    def test_a_file_that_is_not_there(self) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", "nowhere.yaml")
+        assert (done.code, "no such file" in done.err) == (2, True)
+
+    def test_a_malformed_manifest(self, tmp_path: Path) -> None:
+        pod = tmp_path / "pod.yaml"
+        pod.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: 1}}")
+        done = draguard("simulate", pod, "--cluster", CLUSTER)
+        assert "Pod p: spec.containers: json: cannot unmarshal number" in done.err
+        assert done.code == 2
+
+
+class TestMatch:
+    def test_says_what_keeps_devices_out(self) -> None:
+        done = draguard("match", DEPLOYMENT, "--cluster", CLUSTER)
+        assert "request gpu (class gpu.example.com): 4 of 8 devices match" in done.out
+        assert "  true  4 H100  node-a, node-b\n" in done.out
+        assert "  false 4 A100  node-c, node-d: memory is 40Gi, wanted >= 80Gi" in done.out
+        assert done.code == 0
+
+    def test_an_expression(self) -> None:
+        done = draguard("match", "-e", 'device.attributes["gpu.example.com"].color == "red"', "--cluster", CLUSTER)
+        assert "error 4 A100" in done.out
+        assert "no such key: color" in done.out
+        assert done.code == 1
+
+    def test_a_class_for_machines(self) -> None:
+        done = draguard("match", CLUSTER, "--cluster", CLUSTER, "--output", "json")
+        found = [each for each in json.loads(done.out) if each["kind"] == "DeviceClass"]
+        assert [(each["name"], each["matching"], each["devices"]) for each in found] == [("gpu.example.com", 8, 8)]
+
+    def test_ten_thousand_devices_fit_on_a_screen(self, tmp_path: Path) -> None:
+        slices = tmp_path / "slices.yaml"
+        slices.write_text(yaml.safe_dump_all(_slice(index) for index in range(300)))
+        done = draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices)
+        assert done.out.splitlines()[1:] == ["  true  2400 A100  n000 … n299 (300 nodes)"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ((), "there is nothing to match"),
+            ((DEPLOYMENT,), "there are no devices"),
+            (("-e", "device.driver =="), "-e: compilation failed"),
+        ],
+    )
+    def test_wrong_use_is_told(self, arguments: tuple[str | Path, ...], message: str) -> None:
+        cluster = ("--cluster", CLUSTER) if arguments != (DEPLOYMENT,) else ()
+        done = draguard("match", *arguments, *cluster)
+        assert message in done.err
+        assert done.code == 2
+
+
+def _slice(index: int) -> dict[str, Any]:
+    name = f"n{index:03}"
+    devices = [{"name": f"gpu-{number}", "attributes": {"model": {"string": "A100"}}} for number in range(8)]
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": name},
+        "spec": {"driver": "gpu.example.com", "pool": pool, "nodeName": name, "devices": devices},
+    }
+
+
+class TestSnapshot:
+    def test_prints_the_command(self) -> None:
+        assert draguard("snapshot").out == (
+            "kubectl get deviceclasses,resourceslices,resourceclaims,resourceclaimtemplates,devicetaintrules,nodes,"
+            "pods,namespaces -A -o yaml\n"
+        )
+        shorter = draguard("snapshot", "--without", "devicetaintrules", "-n", "a", "--context", "c").out
+        assert shorter.startswith("kubectl --context c get deviceclasses,")
+        assert "devicetaintrules" not in shorter
+        assert shorter.endswith(" -n a -o yaml\n")
+
+    def test_runs_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+        program = tmp_path / "kubectl"
+        program.write_text('#!/bin/sh\necho "asked for $2"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        assert draguard("snapshot", "--run").code == 0
+        assert "asked for deviceclasses" in capfd.readouterr().out
+
+    def test_without_kubectl(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        done = draguard("snapshot", "--run")
+        assert (done.code, "there is no kubectl here" in done.err) == (2, True)
+
+    def test_an_unknown_resource(self) -> None:
+        assert "--without secrets: give one of" in draguard("snapshot", "--without", "secrets").err

@@ -1,0 +1,148 @@
+"""What the commands take that look at what is in a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments.shared import cluster, gates
+
+if TYPE_CHECKING:
+    import argparse
+
+
+SIMULATE = """\
+examples:
+  draguard snapshot --run > cluster.yaml             what is in the cluster
+  draguard simulate --cluster cluster.yaml           why do its pods stay pending?
+  draguard simulate deployment.yaml --cluster cluster.yaml
+  draguard why pod.yaml --cluster must-gather/ --release team-x/train-1
+  draguard simulate job.yaml --cluster cluster.yaml --without node-7
+  draguard simulate pod.yaml --cluster cluster.yaml --fit
+  kubectl get deviceclasses,resourceslices,nodes,pods,resourceclaims -A -o yaml |
+    draguard simulate deployment.yaml --cluster -
+  draguard simulate pod.yaml --cluster cluster.yaml --output json
+
+Pods, and those that workloads make from their templates, are scheduled one after another, by
+priority, age, and order; each uses up devices, cpu and memory. What else the manifests hold (claims,
+templates, classes, slices, nodes) is added to the cluster. Claims are made from templates, and for
+extended resources that a device class provides.
+
+For a pod without a node it is told what the scheduler would say; what is left of the devices of each
+node, step by step, with nodes grouped that look alike; and what would help: changes are tried, and
+those that lead to a node are listed, the smallest first.
+
+Not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those
+of devices. Where several nodes suit a pod equally well the scheduler picks one at random; here it is
+the first.
+
+JSON output is a list with an object for each pod: namespace, name, node, condition (of type
+PodScheduled), claims (allocations by name), candidates (nodes that suit it equally well), why (reason,
+nodes, help, notes). With --fit it is one object: pod, pods, nodes, last. More keys may come, none will
+go.
+"""
+
+MATCH = """\
+examples:
+  draguard match claim.yaml --cluster cluster.yaml
+  draguard match classes/ --cluster slices.yaml                  classes, too
+  draguard match -e 'device.driver == "gpu.example.com"' --cluster cluster.yaml
+  kubectl get resourceslices,deviceclasses -o yaml | draguard match template.yaml --cluster -
+  draguard match claim.yaml --cluster cluster.yaml --output json
+
+For each request of claims and templates, each alternative, and each class: how many devices its
+selectors take, and what keeps the others out: the first part that is false, with the value it met.
+Devices of one model for which the same is true are told together, with their nodes. A selector that is
+an error for a device ends the scheduling of a pod for all nodes, so errors make the exit code 1; so
+does a request that no device suits.
+
+JSON output is a list with an object for each request, class or expression: file, kind, namespace,
+name, request, deviceClass, devices (how many there are), matching, rows (outcome, reason, model, nodes,
+devices).
+"""
+
+SNAPSHOT = """\
+examples:
+  draguard snapshot                                  print the command
+  draguard snapshot --run > cluster.yaml             run it
+  draguard snapshot --run --context prod -n team-x > cluster.yaml
+
+What may be left out: pods, if nothing else uses the nodes' cpu and memory; namespaces; devicetaintrules,
+where there are none (a server that does not serve a kind makes kubectl fail: leave it out with
+--without). Nodes and resourceslices are needed for `draguard simulate`, deviceclasses and
+resourceslices for `draguard match`. Secrets are not read; pods hold environment variables: look at the
+file before you pass it on.
+"""
+
+
+def simulate(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard simulate` takes."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="manifests of pods and workloads: files, directories, globs, or - for standard input (default: the "
+        "pending pods of the cluster)",
+    )
+    cluster(parser, "the simulation")
+    parser.add_argument("--pending", action="store_true", help="schedule the pending pods of the cluster, too")
+    parser.add_argument(
+        "--fit", action="store_true", help="how many more pods of this kind fit, on which nodes, and what runs out"
+    )
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="NODE", help="as if there was no such node; can be repeated"
+    )
+    parser.add_argument(
+        "--release",
+        action="append",
+        default=[],
+        metavar="[NAMESPACE/]CLAIM",
+        help="as if a claim gave its devices back; can be repeated",
+    )
+    parser.add_argument(
+        "-n", "--namespace", default="default", help="where claims of --release are that state none (%(default)s)"
+    )
+    parser.add_argument(
+        "--kubernetes-version", metavar="VERSION", help="the scheduler's release, such as 1.35 (default: 1.36)"
+    )
+    gates(parser, "the defaults of the release")
+    _output(parser)
+
+
+def match(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard match` takes."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="manifests of claims, templates and classes: files, directories, globs, or - for standard input",
+    )
+    cluster(parser, "their devices")
+    parser.add_argument(
+        "-e", "--expression", action="append", default=[], metavar="CEL", help="a selector; can be repeated"
+    )
+    parser.add_argument(
+        "--kubernetes-version", metavar="VERSION", help="the scheduler's release, such as 1.35 (default: 1.36)"
+    )
+    gates(parser, "the defaults of the release")
+    _output(parser)
+
+
+def snapshot(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard snapshot` takes."""
+    parser.add_argument("--run", action="store_true", help="run the command, and print what it prints")
+    parser.add_argument("--context", metavar="NAME", help="the context of kubectl's configuration")
+    parser.add_argument("-n", "--namespace", metavar="NAME", help="one namespace only (default: all)")
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="RESOURCE", help="leave a resource out; can be repeated"
+    )
+
+
+def _output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", choices=["text", "json"], default="text", help="how results are shown")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show results only: no summary, no progress")
+    parser.add_argument(
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="colours in text: auto means on a terminal, unless NO_COLOR is set",
+    )

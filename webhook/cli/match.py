@@ -1,0 +1,171 @@
+"""``draguard match``: which devices selectors take, and what keeps the others out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.api.versions import release_of
+from webhook.cel.devices import Refusal, compile_selector
+from webhook.cli.arguments import UsageError
+from webhook.cli.release import feature_gates, kubernetes
+from webhook.cli.surroundings import read_cluster
+from webhook.documents import Unreadable, read
+from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
+from webhook.inventory.reading import items, text
+from webhook.matching.fleet import ERROR, TRUE, Fleet, rows, shortened
+from webhook.references.claims import CLAIMS, requests_of
+from webhook.report import Report, as_text, unread
+from webhook.simulation import Settings
+from webhook.simulation.cluster import DEFAULT_RELEASE
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from webhook.matching.fleet import Row
+
+JSONObject = dict[str, Any]
+
+_REASON_MAX = 160
+
+
+class Asked(NamedTuple):
+    """Selectors that are asked about.
+
+    Args:
+        about: What they belong to: file, kind, namespace, name, request, deviceClass.
+        of_class: The selectors of the class.
+        own: Those of the request, or of the class that is asked about.
+    """
+
+    about: JSONObject
+    of_class: Sequence[JSONObject]
+    own: Sequence[JSONObject]
+
+
+def run(arguments: Namespace) -> int:
+    """Print for each request which devices match; 1 if none does, or if a selector is an error."""
+    stated = kubernetes(arguments) or DEFAULT_RELEASE
+    settings = Settings.of(stated, feature_gates(arguments, stated))
+    if not arguments.paths and not arguments.expression:
+        message = "there is nothing to match: give manifests of claims, templates or classes, or -e with a selector"
+        raise UsageError(message)
+    report = Report()
+    inventory = read_cluster(arguments.cluster, report)
+    given = _given(arguments, inventory, report)
+    for line in as_text(report.findings):
+        print(line, file=sys.stderr)
+    if report.errors:
+        return 2 if any(finding.line == 0 for finding in report.findings) else 1
+    slices = inventory.all("ResourceSlice")
+    if not slices:
+        message = "there are no devices: give ResourceSlices with --cluster; `draguard snapshot` tells how"
+        raise UsageError(message)
+    try:
+        fleet = Fleet(slices, release_of(stated), settings.gates)
+    except ValueError as error:
+        message = f"Kubernetes {stated}: {error}"
+        raise UsageError(message) from error
+    asked = [*_expressions(arguments, release_of(stated), settings.gates), *_asked(given, inventory)]
+    if not asked:
+        message = "the manifests hold no claims, templates or classes"
+        raise UsageError(message)
+    results = [(each, rows(fleet, each.of_class, each.own)) for each in asked]
+    if arguments.output == "json":
+        print(json.dumps([_as_json(each, found) for each, found in results], indent=2))
+    else:
+        for line in _as_text(results, color=_is_colored(arguments)):
+            print(line)
+    return 0 if all(_is_fine(found) for _, found in results) else 1
+
+
+def _is_colored(arguments: Namespace) -> bool:
+    if arguments.color != "auto":
+        return bool(arguments.color == "always")
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _given(arguments: Namespace, inventory: Inventory, report: Report) -> list[tuple[str, JSONObject]]:
+    found = []
+    for document in read(arguments.paths):
+        if isinstance(document, Unreadable):
+            report.findings.append(unread(document))
+            continue
+        try:
+            known = inventory.take(document.data) if isinstance(document.data, dict) else None
+        except MalformedError as error:
+            message = f"{document.source}: {error}: `draguard validate` tells more"
+            raise UsageError(message) from error
+        if known is not None:
+            found.append((document.source, known))
+    return found
+
+
+def _expressions(arguments: Namespace, release: int, gates: frozenset[str]) -> Iterator[Asked]:
+    for expression in arguments.expression:
+        compiled = compile_selector(expression, release, gates, stored=True)
+        if isinstance(compiled, Refusal):
+            message = f"-e: {compiled.detail}"
+            raise UsageError(message)
+        about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
+        yield Asked({**about, "name": expression}, (), [{"cel": {"expression": expression}}])
+
+
+def _asked(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> Iterator[Asked]:
+    for source, obj in given:
+        about = {"file": source, "kind": text(obj, "kind"), "namespace": namespace_of(obj), "name": name_of(obj)}
+        if about["kind"] == "DeviceClass":
+            own = items(obj, "spec", "selectors")
+            yield Asked({**about, "namespace": "", "request": "", "deviceClass": ""}, (), own)
+        elif about["kind"] in CLAIMS:
+            for request in requests_of(obj):
+                name = text(request.asks, "deviceClassName")
+                device_class = inventory.find("DeviceClass", name)
+                if device_class is None:
+                    print(f"{source}: request {request.name}: there is no device class {name}", file=sys.stderr)
+                    device_class = {"spec": {"selectors": [{"cel": {"expression": "false"}}]}}
+                around = items(device_class, "spec", "selectors")
+                own = items(request.asks, "selectors")
+                yield Asked({**about, "request": request.name, "deviceClass": name}, around, own)
+
+
+def _is_fine(found: Sequence[Row]) -> bool:
+    outcomes = {row.outcome for row in found}
+    return TRUE in outcomes and ERROR not in outcomes
+
+
+def _as_json(asked: Asked, found: Sequence[Row]) -> JSONObject:
+    return {
+        **asked.about,
+        "devices": sum(row.devices for row in found),
+        "matching": sum(row.devices for row in found if row.outcome == TRUE),
+        "rows": [{**row._asdict(), "nodes": list(row.nodes)} for row in found],
+    }
+
+
+def _as_text(results: Sequence[tuple[Asked, list[Row]]], *, color: bool) -> Iterator[str]:
+    for asked, found in results:
+        total = sum(row.devices for row in found)
+        matching = sum(row.devices for row in found if row.outcome == TRUE)
+        yield f"{_title(asked.about)}: {matching} of {total} devices match"
+        width = max((len(row.model) for row in found), default=0)
+        digits = len(str(total))
+        for row in found:
+            outcome = f"{row.outcome:5}"
+            if color:
+                code = {TRUE: "32", ERROR: "1;31"}.get(row.outcome, "33")
+                outcome = f"\x1b[{code}m{outcome}\x1b[0m"
+            reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
+            because = f": {reason}" if reason else ""
+            yield f"  {outcome} {row.devices:{digits}} {row.model:{width}}  {shortened(row.nodes)}{because}"
+
+
+def _title(about: JSONObject) -> str:
+    if not about["kind"]:
+        return str(about["name"])
+    name = f"{about['namespace']}/{about['name']}" if about["namespace"] else about["name"]
+    request = f", request {about['request']} (class {about['deviceClass']})" if about["request"] else ""
+    return f"{about['kind']} {name}{request}"

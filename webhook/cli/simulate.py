@@ -1,0 +1,167 @@
+"""``draguard simulate``: will these pods get their devices, where, and why not?"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from webhook.cli.arguments import UsageError
+from webhook.cli.progress import counting
+from webhook.cli.release import feature_gates, kubernetes
+from webhook.cli.simulated import Text
+from webhook.cli.surroundings import read_cluster
+from webhook.documents import Unreadable, read
+from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
+from webhook.report import Report, as_text, unread
+from webhook.simulation import Cluster, Scheduler, Settings
+from webhook.simulation.answers import NOT_SIMULATED, Answers
+from webhook.simulation.cluster import DEFAULT_RELEASE
+from webhook.simulation.fitting import fit
+from webhook.simulation.queue import in_order
+from webhook.simulation.workloads import is_workload, pods_of
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Sequence
+
+JSONObject = dict[str, Any]
+
+
+def run(arguments: Namespace) -> int:
+    """Print for each pod its node and devices, or why it has none; 1 if one stays pending."""
+    stated = kubernetes(arguments) or DEFAULT_RELEASE
+    settings = Settings.of(stated, feature_gates(arguments, stated))
+    if "-" in arguments.paths and "-" in arguments.cluster:
+        message = "standard input (-) cannot be both the pods and the cluster: give one of them as files"
+        raise UsageError(message)
+    report = Report()
+    inventory = read_cluster(arguments.cluster, report)
+    workloads = _given(arguments.paths, inventory, report)
+    for line in as_text(report.findings):
+        print(line, file=sys.stderr)
+    if report.errors:
+        return 2 if any(finding.line == 0 for finding in report.findings) else 1
+    _what_if(arguments, inventory)
+    pods = _pods(workloads, inventory, arguments)
+    try:
+        scheduler = Scheduler(Cluster(inventory, settings))
+    except ValueError as error:
+        message = f"Kubernetes {stated}: {error}"
+        raise UsageError(message) from error
+    color = arguments.color == "always" or (arguments.color == "auto" and _takes_colors())
+    text = Text(color=color)
+    if arguments.fit:
+        return _fit(scheduler, pods, text, arguments)
+    return _schedule(scheduler, pods, text, arguments)
+
+
+def _takes_colors() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _given(paths: Iterable[str], inventory: Inventory, report: Report) -> list[JSONObject]:
+    """Read the manifests: pods and workloads are returned, all else belongs to the cluster."""
+    found = []
+    for document in read(paths):
+        if isinstance(document, Unreadable):
+            report.findings.append(unread(document))
+            continue
+        obj = document.data
+        if not isinstance(obj, dict):
+            continue
+        try:
+            known = inventory.take(obj)
+        except MalformedError as error:
+            message = f"{document.source}: {error}: `draguard validate` tells more"
+            raise UsageError(message) from error
+        if is_workload(obj):
+            found.append(known or obj)
+    return found
+
+
+def _what_if(arguments: Namespace, inventory: Inventory) -> None:
+    """Take away nodes, and the devices of claims, as the options say."""
+    for name in arguments.without:
+        if inventory.discard("Node", name) is None:
+            message = f"--without {name}: there is no such node{_meant(name, _names(inventory, 'Node'))}"
+            raise UsageError(message)
+    for text in arguments.release:
+        namespace, _, name = text.rpartition("/")
+        claim = inventory.find("ResourceClaim", name, namespace or arguments.namespace)
+        if claim is None:
+            known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
+            wanted = f"{namespace or arguments.namespace}/{name}"
+            message = f"--release {text}: there is no such claim{_meant(wanted, known)}"
+            raise UsageError(message)
+        inventory.add({**claim, "status": {}})
+
+
+def _names(inventory: Inventory, kind: str) -> list[str]:
+    return [name for _, name in inventory.names(kind)]
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
+
+    near = get_close_matches(name, known, 1)
+    return f": did you mean {near[0]}?" if near else ""
+
+
+def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Namespace) -> list[JSONObject]:
+    """Return the pods to schedule: those given; those that wait in the cluster if asked for, or if none are given."""
+    nodes = _names(inventory, "Node")
+    found = [pod for workload in workloads for pod in pods_of(workload, nodes)]
+    if arguments.pending or not arguments.paths:
+        known = {(namespace_of(pod), name_of(pod)) for pod in found}
+        found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
+    if not found:
+        message = "there are no pods to schedule: give manifests of pods or workloads, or a cluster with pending pods"
+        raise UsageError(message)
+    if not nodes:
+        message = "there are no nodes: give what is in the cluster with --cluster; `draguard snapshot` tells how"
+        raise UsageError(message)
+    return [inventory.take(pod) or pod for pod in found]
+
+
+def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, arguments: Namespace) -> int:
+    tell = Answers(scheduler)
+    answers: dict[int, JSONObject] = {}
+    order = in_order(pods, scheduler.cluster.inventory)
+    with counting(f"of {len(pods)} pods", sys.stderr, quiet=arguments.quiet) as progress:
+        for index in order:
+            answers[index] = tell.of(scheduler.schedule(pods[index]))
+            progress(len(answers))
+    found = [answers[index] for index in range(len(pods))]
+    if arguments.output == "json":
+        print(json.dumps(found, indent=2))
+    else:
+        for line in text.answers(found):
+            print(line)
+        if not arguments.quiet:
+            print(text.summary(found))
+            print(NOT_SIMULATED)
+    return 1 if any(each["node"] is None and not each["candidates"] for each in found) else 0
+
+
+def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, arguments: Namespace) -> int:
+    if len({_shape(pod) for pod in pods}) > 1:
+        message = f"--fit takes one pod or workload, and there are {len(pods)} different pods"
+        raise UsageError(message)
+    with counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:
+        found = fit(scheduler, pods[0], progress)
+    last = Answers(scheduler).of(found.last) if found.last else None
+    pod = f"{namespace_of(pods[0])}/{name_of(pods[0])}"
+    if arguments.output == "json":
+        print(json.dumps({"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}, indent=2))
+    else:
+        for line in text.fit(pod, found, last):
+            print(line)
+        if not arguments.quiet:
+            print(NOT_SIMULATED)
+    return 0
+
+
+def _shape(pod: JSONObject) -> str:
+    return json.dumps(pod.get("spec"), sort_keys=True)

@@ -1,0 +1,198 @@
+"""How a simulation is told on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.matching.fleet import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webhook.simulation.fitting import Fit
+
+JSONObject = dict[str, Any]
+
+_COLORS: Final = {"good": "1;32", "bad": "1;31", "help": "1;36"}
+_DEVICES_MAX: Final = 8
+_GROUPS_MAX: Final = 6
+_HELP_MAX: Final = 5
+_HOLDERS_MAX: Final = 3
+
+
+class Text:
+    """Tells what became of pods.
+
+    Args:
+        color: Whether in colours.
+    """
+
+    def __init__(self, *, color: bool) -> None:
+        self._color = color
+
+    def answers(self, answers: Iterable[JSONObject]) -> Iterator[str]:
+        """Tell of each pod; of those that are pending for the same reason, together."""
+        left: list[JSONObject] = []
+        for answer in answers:
+            if left and not _alike(left[0], answer):
+                yield from self._pending(left)
+                left = []
+            if answer["node"] is None:
+                left.append(answer)
+            else:
+                yield from self._placed(answer)
+        if left:
+            yield from self._pending(left)
+
+    def summary(self, answers: Sequence[JSONObject]) -> str:
+        """Say how many pods have a node."""
+        placed = sum(each["node"] is not None for each in answers)
+        waiting = sum(each["node"] is None and bool(each["candidates"]) for each in answers)
+        pending = len(answers) - placed - waiting
+        parts = [f"{placed} get a node", f"{pending} stay pending" if pending else "", f"{waiting} wait for devices"]
+        return f"{_count(len(answers), 'pod')}: " + ", ".join(filter(None, parts[: 3 if waiting else 2]))
+
+    def fit(self, pod: str, found: Fit, last: JSONObject | None) -> Iterator[str]:
+        """Tell how many more pods fit, and what runs out first."""
+        more = "" if last else " at least"
+        state = self._in("good" if found.pods else "bad", f"{_count(found.pods, 'more pod')}{more}")
+        yield f"{state} like {pod} fit{'s' if found.pods == 1 else ''}"
+        by_count: dict[int, list[str]] = {}
+        for node, count in found.nodes.items():
+            by_count.setdefault(count, []).append(node)
+        for count, nodes in sorted(by_count.items(), reverse=True):
+            yield f"  {shortened(sorted(nodes))}: {count}{' each' if len(nodes) > 1 else ''}"
+        if last is not None:
+            yield "then no node takes another:"
+            yield from self._why(last)
+
+    def _placed(self, answer: JSONObject) -> Iterator[str]:
+        others = len(answer["candidates"]) - 1
+        alike = f" (or one of {_count(others, 'other node')} that suit it as well)" if others > 0 else ""
+        yield f"{_name(answer)}: {self._in('good', answer['node'])}{alike}"
+        if answer["condition"] is None:
+            yield f"  {answer['why']['reason']}"
+        yield from _devices(answer)
+        for note in answer["why"]["notes"]:
+            yield f"  note: {note}"
+
+    def _pending(self, answers: Sequence[JSONObject]) -> Iterator[str]:
+        first = answers[0]
+        names = _name(first)
+        if len(answers) > 1:
+            names = f"{names} … {answers[-1]['name']} ({len(answers)} pods)"
+        waits = bool(first["candidates"]) and first["condition"] is None
+        yield f"{names}: {self._in('bad', 'waiting' if waits else 'pending')}"
+        yield from _devices(first)
+        yield from self._why(first)
+
+    def _why(self, answer: JSONObject) -> Iterator[str]:
+        why, condition = answer["why"], answer["condition"]
+        if condition is not None and condition.get("message"):
+            yield f"  {condition['message']}"
+        elif why["reason"]:
+            yield f"  {why['reason']}"
+        groups = why["nodes"]
+        for group in groups[:_GROUPS_MAX]:
+            yield from _group(group)
+        if len(groups) > _GROUPS_MAX:
+            rest = sum(len(group["nodes"]) for group in groups[_GROUPS_MAX:])
+            yield f"  and {_count(rest, 'node')} more, for other reasons (--output json has all)"
+        if why["help"]:
+            yield f"  {self._in('help', 'what would help:')}"
+            for each in why["help"][:_HELP_MAX]:
+                yield f"    {each['change']}: {_count(each['nodes'], 'node')}"
+        for note in why["notes"]:
+            yield f"  note: {note}"
+
+    def _in(self, color: str, text: str) -> str:
+        return f"\x1b[{_COLORS[color]}m{text}\x1b[0m" if self._color else text
+
+
+def _name(answer: JSONObject) -> str:
+    return f"{answer['namespace']}/{answer['name']}"
+
+
+def _alike(one: JSONObject, other: JSONObject) -> bool:
+    same = all(one[key] == other[key] for key in ("namespace", "node", "candidates"))
+    return same and _without_names(one) == _without_names(other)
+
+
+def _without_names(answer: JSONObject) -> str:
+    return repr([answer["condition"], answer["why"]]).replace(str(answer["name"]), "")
+
+
+def _devices(answer: JSONObject) -> Iterator[str]:
+    for claim, allocation in answer["claims"].items():
+        results = allocation["devices"]["results"] if allocation.get("devices") else []
+        names = [f"{each['driver']}/{each['pool']}/{each['device']}" for each in results or ()]
+        more = f", and {len(names) - _DEVICES_MAX} more" if len(names) > _DEVICES_MAX else ""
+        yield f"  {claim}: {', '.join(names[:_DEVICES_MAX]) or 'no devices'}{more}"
+
+
+def _group(group: JSONObject) -> Iterator[str]:
+    nodes = shortened(group["nodes"])
+    if not group["requests"]:
+        yield f"  {nodes}: {', '.join(group['reasons'])}"
+    several = len({(each["claim"], each["request"]) for each in group["requests"]}) > 1
+    told = False
+    for request in group["requests"]:
+        text, met = _funnel(request)
+        if met and several:
+            continue
+        told = True
+        yield f"  {nodes}, request {request['request']}: {text}"
+    if group["requests"] and not told:
+        yield f"  {nodes}: each request alone could be met, but not all of them together"
+
+
+def _funnel(request: JSONObject) -> tuple[str, bool]:
+    """Say what is left of a node's devices after each step, up to the one that leaves too few."""
+    wanted = 1 if request["wanted"] is None else request["wanted"]
+    selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
+    steps = (
+        ("seen", "devices"),
+        ("ofClass", "of the class"),
+        ("selected", selecting),
+        ("free", "free"),
+        ("tolerated", "without a taint that is not tolerated"),
+        ("enough", "with enough capacity"),
+    )
+    parts: list[str] = []
+    before = None
+    for key, label in steps:
+        count = request[key]
+        if count != before or key in {"seen", "ofClass"} or (key == "selected" and request["selecting"]):
+            parts.append(f"{count} {label}")
+        before = count
+        if count < wanted:
+            return f"{', '.join(parts)}{_because(request, key)}{_wanted(wanted)}", False
+    constrained = request["constrained"]
+    if constrained is not None and constrained < wanted:
+        return f"{', '.join(parts)}, {constrained} that meet the constraints together{_wanted(wanted)}", False
+    return f"{', '.join(parts)}{_wanted(wanted)}", True
+
+
+def _wanted(wanted: int) -> str:
+    return f"; {wanted} are wanted" if wanted > 1 else ""
+
+
+def _because(request: JSONObject, key: str) -> str:
+    if key == "seen":
+        return ""
+    if key == "free" and request["heldBy"]:
+        holders = request["heldBy"]
+        named = [_holder(each) for each in holders[:_HOLDERS_MAX]]
+        more = f", and {_count(len(holders) - _HOLDERS_MAX, 'other claim')}" if len(holders) > _HOLDERS_MAX else ""
+        return f": held by {', '.join(named)}{more}"
+    return f": {request['because']}" if request["because"] else ""
+
+
+def _holder(holder: JSONObject) -> str:
+    pods = holder["pods"]
+    who = f" (pod {', '.join(pods[:2])}{', …' if len(pods) > 2 else ''})" if pods else ""  # noqa: PLR2004 - two are named
+    return f"claim {holder['claim']}{who}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,52 @@
+"""``draguard snapshot``: the command that collects what is in a cluster."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from shutil import which
+from typing import TYPE_CHECKING, Final
+
+from webhook.cli.arguments import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+RESOURCES: Final = (
+    "deviceclasses",
+    "resourceslices",
+    "resourceclaims",
+    "resourceclaimtemplates",
+    "devicetaintrules",
+    "nodes",
+    "pods",
+    "namespaces",
+)
+"""What a simulation looks at."""
+_FAILED: Final = 1
+
+
+def run(arguments: Namespace) -> int:
+    """Print the command, or run it."""
+    if unknown := [each for each in arguments.without if each not in RESOURCES]:
+        message = f"--without {unknown[0]}: give one of {', '.join(RESOURCES)}"
+        raise UsageError(message)
+    command = _command(arguments)
+    if not arguments.run:
+        print(shlex.join(command))
+        return 0
+    program = which(command[0])
+    if program is None:
+        message = f"there is no {command[0]} here: run this where there is one: {shlex.join(command)}"
+        raise UsageError(message)
+    sys.stdout.flush()
+    done = subprocess.run([program, *command[1:]], check=False)  # noqa: S603 - its arguments are quoted by nobody
+    return _FAILED if done.returncode else 0
+
+
+def _command(arguments: Namespace) -> list[str]:
+    wanted = ",".join(each for each in RESOURCES if each not in arguments.without)
+    context = ["--context", arguments.context] if arguments.context else []
+    scope = ["-n", arguments.namespace] if arguments.namespace else ["-A"]
+    return ["kubectl", *context, "get", wanted, *scope, "-o", "yaml"]
