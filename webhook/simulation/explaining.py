@@ -164,7 +164,7 @@ class Explainer:
             return reason.text
         settings = self._cluster.settings
         rest = {name: value for name, value in device.items() if name != "name"}
-        bindings = self._values.of(Content(next(self._numbers), reason.driver, rest, ()))
+        bindings = self._values.of(Content(next(self._numbers), reason.driver, rest, (), 0))
         for expression in expressions:
             parts = parts_of(expression, settings.release, settings.gates)
             if parts is not None and (blamed := parts.blame(bindings)):

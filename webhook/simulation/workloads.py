@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.engine.prescheduled import pod_template
 from webhook.inventory import name_of, namespace_of
 from webhook.inventory.claims import MADE
 from webhook.inventory.places import UNSCHEDULABLE
 from webhook.inventory.reading import at, items, mapping, number, text
-from webhook.prescheduled import pod_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
