@@ -312,7 +312,7 @@ class _Checker:
         declared = next((each for each in map(self._environment.struct, candidates) if each is not None), None)
         if declared is None:
             return self._not_a_struct(node, candidates)
-        node.name = name = declared.type.name
+        node.name = name = declared.name or declared.type.name
         for entry in node.entries:
             given = self._check(entry.value)
             expected = self._field_type(entry.offset, name, entry.key)

@@ -101,12 +101,14 @@ class StructType:
         fields: The types of its fields; a mapping of one's own may find them as they are asked for.
         make: Makes a value from the fields that an expression sets; None for a plain `Struct`.
         family: Whether every name below its own, `Object.spec` below `Object`, is such a type too.
+        name: What expressions call it, where that is not the type's name.
     """
 
     type: Type
     fields: Mapping[str, Type]
     make: Callable[[dict[str, Value]], Value] | None = None
     family: bool = False
+    name: str = ""
 
     def construct(self, fields: dict[str, Value]) -> Value:
         """The value with these fields."""

@@ -102,7 +102,7 @@ class Environment:
             self.macros = {**self.macros, **{(each.name, each.arity, each.member): each for each in library.macros}}
             self.variables = {**self.variables, **library.variables}
             self.types = {**self.types, **{each.name: types.type_of(each) for each in library.types}}
-            self.structs = {**self.structs, **{each.type.name: each for each in library.structs}}
+            self.structs = {**self.structs, **{each.name or each.type.name: each for each in library.structs}}
             self.call_costs = {**self.call_costs, **library.call_costs}
             self.call_estimates = {**self.call_estimates, **library.call_estimates}
             self.optional_syntax = self.optional_syntax or library.optional_syntax

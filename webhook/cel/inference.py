@@ -125,9 +125,9 @@ class Inference:
         if first.kind in _ALWAYS_FIT or second.kind in _ALWAYS_FIT:
             return True
         if first.kind is Kind.NULL:
-            return second.kind in _NULLABLE
+            return second.is_nullable or second.kind in _NULLABLE
         if second.kind is Kind.NULL:
-            return first.kind in _NULLABLE
+            return first.is_nullable or first.kind in _NULLABLE
         if first.kind is Kind.TYPE:
             return second.kind is Kind.TYPE
         if first.kind is not second.kind or first.name != second.name:
@@ -233,7 +233,7 @@ def _says_less(first: Type, second: Type) -> bool:
             and len(first.parameters) == len(second.parameters)
             and all(map(_says_less, first.parameters, second.parameters))
         )
-    return first.kind is Kind.TYPE or first == second
+    return first.kind is Kind.TYPE or first == second or first.is_nullable
 
 
 def _rebuild(type_: Type, parameters: tuple[Type, ...]) -> Type:

@@ -28,6 +28,7 @@ from webhook.cel.types import (
 )
 from webhook.cel.values import NANOS
 from webhook.cel.values import type_of as type_of_value
+from webhook.cel.wellknown import WELL_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -307,5 +308,6 @@ STANDARD: Final = Library(
     "standard",
     functions=(*_OPERATORS, *_CONVERSIONS, *_STRINGS, *_ACCESSORS, _size()),
     macros=macros.STANDARD,
+    structs=WELL_KNOWN,
     types=(BOOL, BYTES, DOUBLE, DURATION, INT, LIST, MAP, NULL, STRING, TIMESTAMP, TYPE, UINT),
 )

@@ -39,20 +39,22 @@ class Type:
         kind: What the type is made of.
         name: Its name at run time, as `type(x)` gives it: `int`, `google.protobuf.Duration`, `kubernetes.Quantity`.
         parameters: The types of elements, keys and values, or of an opaque type's parameters.
+        is_nullable: Whether it is a simple type whose values may be null, `wrapper(int)`.
 
     Attributes:
         generic: Whether there are type parameters in it.
         size: How many types it is made of; a map from a type to the same type has twice that type's.
     """
 
-    __slots__ = ("_hash", "generic", "kind", "name", "parameters", "size")
+    __slots__ = ("_hash", "generic", "is_nullable", "kind", "name", "parameters", "size")
 
-    def __init__(self, kind: Kind, name: str, parameters: tuple[Type, ...] = ()) -> None:
+    def __init__(self, kind: Kind, name: str, parameters: tuple[Type, ...] = (), *, is_nullable: bool = False) -> None:
         self.kind: Final = kind
         self.name: Final = name
         self.parameters: Final = parameters
         self.generic: bool = kind is Kind.PARAMETER or any(each.generic for each in parameters)
         self.size: int = 1 + sum(each.size for each in parameters)
+        self.is_nullable: Final = is_nullable
         self._hash = hash((kind, name, parameters))
 
     def __eq__(self, other: object) -> bool:
@@ -64,6 +66,7 @@ class Type:
             and self.kind is other.kind
             and self.name == other.name
             and self.parameters == other.parameters
+            and self.is_nullable is other.is_nullable
         )
 
     def __hash__(self) -> int:
@@ -73,6 +76,8 @@ class Type:
     def __str__(self) -> str:
         """The type as cel-go's error messages show it (checker/format.go)."""
         shown = _SHOWN.get(self.kind, self.name)
+        if self.is_nullable:
+            return f"wrapper({shown})"
         if self.parameters:
             return f"{shown}({', '.join(map(str, self.parameters))})"
         return shown
@@ -126,6 +131,11 @@ def optional_of(value: Type) -> Type:
 def type_of(type_: Type) -> Type:
     """The type of the given type's own value, `type(int)` for `int`."""
     return Type(Kind.TYPE, "type", (type_,))
+
+
+def nullable(type_: Type) -> Type:
+    """A simple type whose values may be null, too."""
+    return Type(type_.kind, type_.name, is_nullable=True)
 
 
 def opaque(name: str, *parameters: Type) -> Type:

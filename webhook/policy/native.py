@@ -6,12 +6,15 @@ Follows apiserver ``pkg/cel/mutation/dynamic/objects.go`` and ``policy/mutating/
 from __future__ import annotations
 
 import base64
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import work
 from webhook.cel import EvaluationError
 from webhook.cel.temporal import format_duration, format_timestamp
 from webhook.cel.values import BoolKey, Duration, Optional, Struct, Timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MAX_EXACT: Final = 2**53
 """Whole numbers beyond this are texts in JSON, as protobuf writes them."""
@@ -27,29 +30,28 @@ def check_names(value: Any) -> None:
     """Make sure that each object stands where its type's name says: ``Object.spec{…}`` in ``spec``.
 
     Raises:
-        MismatchError: One does not.
+        MismatchError: Some do not; all are told, each in a line.
     """
     if isinstance(value, Struct):
-        _check_names(value, value.cel_type.name)
+        found = list(_mismatches(value, value.cel_type.name))
+        if found:
+            raise MismatchError("\n".join(found))
 
 
-def _check_names(value: Any, expected: str) -> None:
+def _mismatches(value: Any, expected: str) -> Iterator[str]:
+    if isinstance(value, list | dict):
+        work(1 + len(value))
     if isinstance(value, Struct):
         if value.cel_type.name != expected:
-            msg = (
+            yield (
                 f'unexpected type name "{value.cel_type.name}", expected "{expected}", which matches field name path '
                 "from root Object type"
             )
-            raise MismatchError(msg)
         for name, each in value.items():
-            _check_names(each, f"{expected}.{name}")
-    elif isinstance(value, list):
-        work(1 + len(value))
-        for each in value:
-            _check_names(each, expected)
-    elif isinstance(value, dict):
-        for each in value.values():
-            _check_names(each, expected)
+            yield from _mismatches(each, f"{expected}.{name}")
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _mismatches(each, expected)
 
 
 def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a return for each type
