@@ -13,11 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from webhook import validate
-from webhook.cel.limits import ensure_recursion
 
 pytestmark = pytest.mark.slow
 
-ensure_recursion()  # before hypothesis looks at it
 
 FOLDER = Path(__file__).parent / "conformance"
 FILES = ("v1-1.36", "v1-1.34", "v1beta1-1.36", "v1alpha3-1.36")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.limits import set_limits
 from webhook.problem import Path, Problem
 
 if TYPE_CHECKING:
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["Path", "Problem", "allocate", "simulate", "validate"]
+
+set_limits()
 
 
 def validate(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tests.cel.encoders import ENCODERS
+from tests.cel.mathematics import MATH
 from webhook.cel import Environment, Meter
 from webhook.cel.ext import (
     BINDINGS,
-    ENCODERS,
     LISTS,
-    MATH,
     OPTIONALS,
     SETS,
     TWO_VARIABLE_COMPREHENSIONS,

@@ -78,6 +78,15 @@ def test_nothing_is_changed_in_a_delete() -> None:
             ),
         ),
         (
+            "Object{metadata: Object.a{}, spec: Object.spec{a: Object.b{c: Object.d{}}}}",
+            (
+                'type mismatch: unexpected type name "Object.a", expected "Object.metadata", which matches field name '
+                'path from root Object type\nunexpected type name "Object.b", expected "Object.spec.a", which matches '
+                'field name path from root Object type\nunexpected type name "Object.d", expected "Object.spec.a.c", '
+                "which matches field name path from root Object type"
+            ),
+        ),
+        (
             "Object{spec: Object.spec{tolerations: []}}",
             (
                 "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "

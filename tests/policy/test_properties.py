@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY
-from webhook.cel.limits import ensure_recursion
 from webhook.engine.offline import judge
 from webhook.engine.suites import SuiteError, run_suite
 from webhook.policy.authorizer import AuthorizerError, authorizer_of
@@ -23,7 +22,6 @@ from webhook.policy.request import request_of, request_of_review
 
 pytestmark = pytest.mark.slow
 
-ensure_recursion()  # Hypothesis wants no test to change it
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12)
 json_values = st.recursive(

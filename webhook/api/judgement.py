@@ -96,7 +96,10 @@ def judge(
     )
     struct = compile_struct(kind.type, known)
     with limited(Budget(DOCUMENT, is_offline=True)):
-        found = _judged(struct, obj, old, *_walked(struct, obj, old))
+        try:
+            found = _judged(struct, obj, old, *_walked(struct, obj, old))
+        except RecursionError:
+            return [_TOO_DEEP]
     if old is None:
         found = [*warned.status_dropped(struct, obj), *found]
     return [*warned.of_kind(obj, kind, known), *found]
@@ -148,6 +151,7 @@ def judge_admitted(
 
 
 _NO_OBJECT = refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")
+_TOO_DEEP = refused(BAD_REQUEST, Path(), "the object is nested too deeply").named("too-deep")
 
 
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:

@@ -12,8 +12,8 @@ than the `Meter` it is given allows, or was about to build something too large. 
 ends with `DeadlineExceededError`, what is too much work with `BudgetExceededError` (`webhook.budget`).
 `estimator.estimate_cost` tells the cost beforehand. Programs may be evaluated in several threads at once.
 
-The first `Environment` raises Python's recursion limit for the whole process, so that expressions as deep as cel-go
-allows can be compiled (`webhook.cel.limits`).
+Importing `webhook` raises Python's recursion limit for the whole process, so that expressions as deep as cel-go allows
+can be compiled (`webhook.limits`).
 
 JSON stands for itself: int is `int`, float `double`, dict `map`; `webhook.cel.values` has the rest (`UInt`,
 `Timestamp`, `Duration`, `Optional`, `Struct`), and says what the Python class of a library's own type needs.

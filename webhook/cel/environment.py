@@ -7,7 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import MAX_REPORT, current
-from webhook.cel import limits, types
+from webhook.cel import types
 from webhook.cel.checker import check
 from webhook.cel.compiler import compile_program
 from webhook.cel.declarations import Library, Options, Overload, Signature, StructType
@@ -73,7 +73,6 @@ class Environment:
         options: Options | None = None,
         standard: bool = True,
     ) -> None:
-        limits.ensure_recursion()
         self.options = options or Options()
         self.functions: Mapping[str, tuple[Overload, ...]] = {}
         self.namespaced: frozenset[str] = frozenset()

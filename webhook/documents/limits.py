@@ -8,8 +8,8 @@ MAX_BYTES = 128 * 1024 * 1024
 """Size of one file or of standard input, in bytes. An API server takes 3 MiB per request, a file may hold many."""
 
 MAX_DEPTH = 200
-"""Maps and lists inside one another, aliases followed: deeper than any manifest needs, and so far below Python's
-recursion limit of 1000 that whatever walks a document may recurse."""
+"""Maps and lists inside one another, aliases followed: deeper than any manifest needs, and so far below
+:data:`webhook.limits.RECURSION_LIMIT` that whatever walks a document may recurse."""
 
 MAX_ALIASED = 1_200_000
 """Values that the aliases of one document stand for: the most that Go's reader allows at any size below 100 MB

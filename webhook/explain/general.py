@@ -102,6 +102,7 @@ EVERY_OBJECT: Mapping[str, str] = {
         "there. `draguard explain` shows which releases serve what.",
     ),
     "not-an-object": "What was submitted is no JSON object.",
+    "too-deep": "The object is nested deeper than draguard can look into.",
     "old-object": "The old state of an update is no stored object of this kind.",
     "old-version": "The old state of an object is in another apiVersion, so the two are not compared.",
     "name": "An update names another object than the one it is sent to.",

@@ -74,7 +74,9 @@ def _extreme_macro(name: str, function: str) -> Expander:
         for argument in arguments:
             if not _is_numeric(argument):
                 raise MacroError(argument, f"math.{name}() simple literal arguments must be numeric")
-        return build.call(function, *arguments) if len(arguments) == 2 else build.call(function, build.list(*arguments))  # noqa: PLR2004  # a pair
+        return (
+            build.call(function, *arguments) if len(arguments) == 2 else build.call(function, build.list(*arguments))
+        )  # a pair
 
     return expand
 
