@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.policy.examples import CLAIM, mutating
 from webhook.engine.offline import judge
 from webhook.policy.load import load
 
@@ -102,6 +103,31 @@ def test_a_line_is_all_that_a_field_needs(tmp_path: Path) -> None:
         check=False,
     )
     assert run.returncode == 0, run.stderr
+
+
+PATCH = "[JSONPatch{op: 'add', path: '/spec/devices/requests/0', value: {'name': 'b', 'exactly': {}}}]"
+MERGE = "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"
+
+
+@pytest.mark.parametrize("mutation", [PATCH, MERGE])
+def test_without_the_line_a_change_beside_the_field_leaves_it_alone(mutation: str) -> None:
+    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
+    policies = load(mutating("m", mutation, matchConstraints={"resourceRules": [rule]}))
+    request = {"name": "a", "exactly": {"deviceClassName": "c", "colour": {"of": ["Red"]}}, "mood": 1}
+    claim = CLAIM | {"spec": {"devices": {"requests": [request]}, "future": [1]}}
+    verdict = judge(claim, policies=policies)
+    assert verdict.allowed, verdict.message
+    assert verdict.object is not None
+    assert verdict.object["spec"]["future"] == [1]
+    assert verdict.object["spec"]["devices"]["requests"][-1] == request
+
+
+def test_a_patch_may_set_what_has_a_feature_gate() -> None:
+    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
+    path = "/spec/devices/requests/0/exactly/tolerations"
+    patch = f"[JSONPatch{{op: 'add', path: '{path}', value: [{{'operator': 'Exists'}}]}}]"
+    policies = load(mutating("m", patch, matchConstraints={"resourceRules": [rule]}))
+    assert judge(CLAIM, policies=policies).allowed
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])

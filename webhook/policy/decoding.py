@@ -14,7 +14,7 @@ from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS, find, target
 from webhook.policy.kinds import kind_of
 from webhook.policy.request import text_of
-from webhook.schema import CREATE, Target, compile_struct
+from webhook.schema import CREATE, GATE_OFF, Target, compile_struct
 from webhook.schema.decoding import apart
 from webhook.schema.derive.whole import whole
 
@@ -47,10 +47,15 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
     found = decode(obj)
     if not found:
         return
-    older = {misfit.path for misfit in decode(before)}
+    older = {_field(misfit) for misfit in decode(before)}
     for misfit in found:
-        if misfit.path not in older:
+        if _field(misfit) not in older:
             raise DecodingError(misfit.problem().message)
+
+
+def _field(misfit: Misfit) -> tuple[str, ...]:
+    """Return which field does not fit; a patch may move the items of a list."""
+    return tuple(step for step in misfit.path if isinstance(step, str))
 
 
 def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Sequence[Misfit]]:
@@ -66,7 +71,12 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
     if known is None or not known.since <= release <= known.until:
         return decode
     judged = compile_struct(known.type, target(api_version, release, CREATE)).decoding
-    return lambda value: apart(judged.walk(value))[0] or decode(value)
+
+    def decode_judged(value: JSONObject) -> Sequence[Misfit]:
+        found = [misfit for misfit in apart(judged.walk(value))[0] if misfit.rule != GATE_OFF]
+        return found or decode(value)
+
+    return decode_judged
 
 
 @lru_cache(maxsize=64)
