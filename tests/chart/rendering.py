@@ -109,6 +109,7 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
         "serve": {
             "host": "::",
             "port": 9443,
+            "connectionsPerAddress": 50,
             "shutdownDelay": 20,
             "onBrokenPolicies": "unready",
             "selectNodeBy": "name",

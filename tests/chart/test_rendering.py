@@ -183,6 +183,7 @@ class TestServing:
         assert options == {
             "host": "::",
             "port": "9443",
+            "connections-per-address": "50",
             "shutdown-delay": "20",
             "tls-cert": "/etc/draguard/tls/tls.crt",
             "tls-key": "/etc/draguard/tls/tls.key",

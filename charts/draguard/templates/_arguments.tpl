@@ -3,6 +3,7 @@
 - serve
 - {{ printf "--host=%s" .Values.serve.host | quote }}
 - --port={{ .Values.serve.port }}
+- --connections-per-address={{ .Values.serve.connectionsPerAddress }}
 - --shutdown-delay={{ .Values.serve.shutdownDelay }}
 {{- include "draguard.arguments.certificate" . }}
 {{- include "draguard.arguments.monitoring" . }}
