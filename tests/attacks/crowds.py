@@ -99,6 +99,20 @@ def _refused(target: Target) -> list[str]:
     return []
 
 
+def _hoarding(target: Target) -> list[str]:
+    """Send long bodies but for their ends."""
+    begun = f"{POST}Content-Length: 6000000\r\n\r\n".encode() + b" " * 5_900_000
+
+    def client() -> None:
+        while not target.is_over:
+            with suppress(OSError), target.tls() as connection:
+                connection.sendall(begun)
+                connection.recv(1 << 16)
+
+    together(*[client] * 16)
+    return []
+
+
 def _resetting(target: Target) -> list[str]:
     body = claim(["true"])
 
@@ -140,6 +154,7 @@ ATTACK = {
     "slow-bodies": Attack("200 bodies, a byte at a time", _trickling(CHUNKED)),
     "pipelining": Attack("requests sent ahead", _pipelining),
     "refused": Attack("requests that are answered 400, 413, 415, 431", _refused),
+    "hoarding": Attack("16 bodies of 6 MB whose ends do not come", _hoarding, slices=True, growth=300 << 20),
     "resetting": Attack("connections that are reset before the answer", _resetting),
     "unread": Attack("90 connections that read no answer", _unread, growth=400 << 20, seconds=12),
 }

@@ -54,6 +54,14 @@ _RETRY = (b"retry-after", b"1")
 _log = logging.getLogger(__name__)
 
 
+class _Body:
+    """A body as far as it has come in, unless it was dropped for others."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self.is_dropped = False
+
+
 class Adapter(Pages):
     """An ASGI application of a review function and a WSGI application.
 
@@ -94,6 +102,7 @@ class Adapter(Pages):
         """Whether the whole webhook is about to end, so that requests should go elsewhere."""
         self.held = 0
         """How many bytes the bodies have that are coming in, or wait as heavy reviews."""
+        self._coming: set[_Body] = set()
         self._told_at = float("-inf")
 
     def reasons(self) -> Iterator[str]:
@@ -163,20 +172,31 @@ class Adapter(Pages):
         block = await incoming.block()
         if incoming.whole and len(block) <= self.body_limit:
             return block
-        body = bytearray()
+        body = _Body()
+        self._coming.add(body)
         try:
             while True:
-                body += block
+                body.content += block
                 self.held += len(block)
-                if len(body) > self.body_limit:
+                if len(body.content) > self.body_limit:
                     raise self.too_large()
                 if incoming.whole:
-                    return bytes(body)
-                if self.held > self._bodies_limit and len(body) > _SMALL:
-                    raise RefusedError(self._overloaded(f"bodies of {self.held} bytes are coming in or wait"))
+                    return bytes(body.content)
+                if self.held > self._bodies_limit and len(body.content) > _SMALL:
+                    self._drop_longest()
+                if body.is_dropped:
+                    raise RefusedError(self._overloaded("bodies that are coming in or wait take too much memory"))
                 block = await incoming.block()
         finally:
-            self.held -= len(body)
+            self.held -= len(body.content)
+            self._coming.discard(body)
+
+    def _drop_longest(self) -> None:
+        """Forget the longest of the bodies that are coming in, so that no client takes all the room."""
+        longest = max(self._coming, key=lambda body: len(body.content))
+        self.held -= len(longest.content)
+        longest.content = bytearray()
+        longest.is_dropped = True
 
     def _overloaded(self, reason: str) -> Page:
         """Make the answer to what is too much at the moment.

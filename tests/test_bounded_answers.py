@@ -1,0 +1,68 @@
+"""Answers stay small, and quick to make, however much there is to be said; offline all of it is said."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import webhook
+from tests.attacks.answers import MADE, owners, pods, segments
+from webhook.admission import Call, MalformedReviewError, Options, answer, parse, review
+from webhook.admission.responses import MAX_CAUSES
+from webhook.problem import SHOWN, cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LARGEST = 1 << 20
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_an_answer_has_at_most_1_mib(make: Callable[[], bytes]) -> None:
+    body = make()
+    for endpoint in ("validate", "mutate"):
+        told = answer(body, Call(endpoint), Options())
+        assert told.status == 200
+        assert len(told.body) <= LARGEST
+
+
+def test_a_refusal_says_how_many_more_causes_there_are() -> None:
+    status = json.loads(answer(pods(), Call("validate"), Options()).body)["response"]["status"]
+    assert len(status["details"]["causes"]) <= MAX_CAUSES
+    assert status["message"].endswith(" more]")
+
+
+def test_a_long_value_is_shown_in_part_at_admission_and_offline_in_full() -> None:
+    made = json.loads(segments())
+    status = review(made, "validate", Options())["response"]["status"]
+    assert max(len(cause["message"]) for cause in status["details"]["causes"]) < 2 * SHOWN
+    made["request"]["object"]["metadata"]["labels"] = {"a": "%" * 2000}
+    found = webhook.validate(made["request"]["object"])
+    assert any('"' + "%" * 2000 + '"' in problem.message for problem in found)
+
+
+def test_many_controllers_are_told_in_linear_time_and_room() -> None:
+    obj = json.loads(owners())["request"]["object"]
+    one = obj["metadata"]["ownerReferences"][0]
+    obj["metadata"]["ownerReferences"] = [one | {"name": f"n{number}"} for number in range(3000)]
+    started = time.process_time()
+    found = [problem for problem in webhook.validate(obj) if "Controller" in problem.message]
+    assert time.process_time() - started < 5
+    assert len(found) == 2999
+    assert len(found[0].message) > 100_000
+    assert sum(len(problem.message) for problem in found) < 20_000_000
+
+
+def test_what_is_cut_says_by_how_much() -> None:
+    assert cut("x" * 12, 10) == "x" * 10 + "\u2026 (2 more characters)"
+    assert cut("x" * 10, 10) == "x" * 10
+
+
+def test_a_long_uid_is_refused_since_the_answer_repeats_it() -> None:
+    body = json.loads(pods())
+    body["request"]["uid"] = "x" * 2000
+    with pytest.raises(MalformedReviewError, match="uid is longer than 1000 characters"):
+        review(parse(json.dumps(body).encode()), "validate", Options())
