@@ -9,8 +9,11 @@ from itertools import permutations
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.conformance.recorded import FILES
+from tests.policy.examples import POD
 from tests.reviews import recorded
 from webhook.api.conversion import ConversionError, convert, to_v1, with_defaults
 from webhook.api.versions import GROUP
@@ -150,6 +153,21 @@ def test_what_is_malformed_stays_as_it_is(spec: Any) -> None:
     assert convert(claim, f"{GROUP}/v1beta2")["spec"] == spec
     assert to_v1(convert(claim, f"{GROUP}/v1beta1"))["apiVersion"] == f"{GROUP}/v1"
     assert with_defaults(claim)["kind"] == "ResourceClaim"
+
+
+@given(st.data())
+def test_nothing_that_is_malformed_raises(data: st.DataObject) -> None:
+    obj = json.loads(json.dumps(data.draw(st.sampled_from([CLAIM, SLICE, POD, *(base.submitted for base in BASES)]))))
+    part: Any = obj["spec"] if isinstance(obj.get("spec"), dict) else obj
+    while isinstance(part, dict | list) and part:
+        step = data.draw(st.sampled_from(sorted(part) if isinstance(part, dict) else range(len(part))))
+        if data.draw(st.booleans()) or not isinstance(part[step], dict | list):
+            part[step] = data.draw(st.sampled_from([None, [], {}, "", "a", 0, 1, True, [None], {"a": None}, [[]]]))
+            break
+        part = part[step]
+    assert with_defaults(obj)["kind"] == obj["kind"]
+    if not obj["apiVersion"].endswith("v1alpha2") and obj["kind"] != "PodSchedulingContext":
+        assert to_v1(obj)["kind"] == obj["kind"]
 
 
 @pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClass", "ResourceSlice", "PodSchedulingContext"])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-__all__ = ["Path", "Problem", "allocate", "simulate", "validate"]
+__all__ = ["Path", "Problem", "allocate", "convert", "simulate", "validate"]
 
 set_limits()
 
@@ -58,6 +58,23 @@ def validate(
         feature_gates=feature_gates,
         namespace_labels=namespace_labels,
     )
+
+
+def convert(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
+    """Return an object of ``resource.k8s.io`` in another version, as the API server would give it there.
+
+    Fields that draguard does not know stay in the struct that they are in; defaults are not set.
+
+    Args:
+        obj: The object in any version, as plain dicts; it is not changed.
+        api_version: Group and version, such as ``"resource.k8s.io/v1"``.
+
+    Raises:
+        ValueError: The kind has no counterpart in that version, as the classic kinds of v1alpha2 have none.
+    """
+    from webhook.api import conversion  # noqa: PLC0415 - `import webhook` stays cheap
+
+    return conversion.convert(obj, api_version)
 
 
 def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
