@@ -153,11 +153,12 @@ def object_name(meta: View) -> Iterator[Problem]:
 
 def created_name(meta: View) -> str:
     """Return the name of a new object: its own, or one that is made of its prefix."""
-    return meta.name or (f"{_prefix(meta.generateName)}{_RANDOM}" if meta.generateName else "")
+    return meta.name or (generated_name(meta.generateName) if meta.generateName else "")
 
 
-def _prefix(text: str) -> str:
-    return text.encode("utf-8", "surrogatepass")[:_BASE].decode("utf-8", "replace")
+def generated_name(prefix: str) -> str:
+    """Return a name that the API server could make of a prefix (apiserver ``pkg/storage/names/generate.go``)."""
+    return prefix.encode("utf-8", "surrogatepass")[:_BASE].decode("utf-8", "replace") + _RANDOM
 
 
 _BASE, _RANDOM = 58, "xxxxx"

@@ -10,6 +10,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import located, position
 from webhook.documents import Document, Unreadable, read
 from webhook.engine.mutation import mutate
+from webhook.engine.registry import before_validation
 from webhook.policy.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.authorizer import NOTE as USERS_NOT_KNOWN
 from webhook.policy.defaults import completed
@@ -279,7 +280,8 @@ class Requester:
     def validate(self, asked: Asked, document: Document) -> tuple[Verdict, list[Finding]]:
         """Ask the validating policies about an object that mutating policies have let pass."""
         policies = asked.policies
-        verdict = validate(completed(asked.request), policies, self._policies.authorizer)
+        request = before_validation(completed(asked.request), policies.kinds)
+        verdict = validate(request, policies, self._policies.authorizer)
         findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
         problems = (
             Problem(NOTE, "assumed", "Assumed", Path(), note, _HINTS.get(note, _NAMESPACE_HINT))

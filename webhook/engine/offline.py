@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.budget import DOCUMENT, Budget, limited
+from webhook.engine.registry import before_validation
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.defaults import completed
 from webhook.policy.mutate import admit
@@ -58,5 +59,10 @@ def judge(
         namespace=namespace,
     )
     with limited(Budget(DOCUMENT, is_offline=True)):
-        verdict = admit(completed(in_namespace(request)), policies, authorizer)
+        verdict = admit(
+            completed(in_namespace(request)),
+            policies,
+            authorizer,
+            lambda later: before_validation(later, policies.kinds),
+        )
     return verdict._replace(object=as_stated(verdict.object, request.object))

@@ -190,6 +190,10 @@ class Kinds:
         known = self._known.get((kind.group, kind.kind))
         return Resource(kind.group, kind.version, known.resource if known else guess_resource(kind.kind))
 
+    def is_custom(self, kind: Kind) -> bool:
+        """Tell whether a kind is none of Kubernetes' own."""
+        return all((kind.group, kind.kind) != (each.group, each.kind) for each in _BUILT_IN_KINDS)
+
     def is_namespaced(self, kind: Kind) -> bool | None:
         """Tell whether objects of a kind are in namespaces; None if the kind is not known."""
         known = self._known.get((kind.group, kind.kind))

@@ -58,19 +58,25 @@ class MutationError(Exception):
     """A mutation cannot be made; the failure policy decides what that means."""
 
 
-def admit(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
+def admit(
+    request: Request,
+    policies: PolicySet,
+    authorizer: Authorizer = DENY_ALL,
+    between: Callable[[Request], Request] = lambda request: request,
+) -> Verdict:
     """Ask all policies about a request, the mutating ones first; never raises.
 
     Args:
         request: The request.
         policies: The policies.
         authorizer: Who knows what the user may do.
+        between: What the API server makes of the request before it asks validating policies.
     """
     changed = _mutate(Session(request, policies, authorizer))
     if not changed.allowed:
         return _as_submitted(changed, request)
-    verdict = validate(request.with_object(changed.object), policies, authorizer)
-    return _as_submitted(verdict.after(changed), request)
+    verdict = validate(between(request.with_object(changed.object)), policies, authorizer)
+    return _as_submitted(verdict.after(changed)._replace(object=changed.object), request)
 
 
 def mutate(

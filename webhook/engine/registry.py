@@ -1,0 +1,161 @@
+"""What the API server sets in an object between mutating and validating admission, where nobody sent it.
+
+Follows apiserver ``pkg/registry/rest/create.go`` (BeforeCreate), ``meta.go`` (FillObjectMetaSystemFields) and
+``update.go`` (BeforeUpdate), and the kinds' strategies. Who sends manifests sees none of it; policies do.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.api.meta import generated_name
+from webhook.api.shapes import type_of
+from webhook.api.templates import template_of
+from webhook.policy.request import CREATE, DELETE, UPDATE, metadata_of, text_of
+from webhook.schema import STATUS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from webhook.policy.kinds import Kinds
+    from webhook.policy.request import JSONObject, Request
+
+_POD_GENERATION: Final = 33
+"""From Kubernetes 1.33 pods count their generations."""
+_SERVER_SETS: Final = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
+_DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
+_QUALIFYING: Final = ("cpu", "memory")
+
+
+def before_validation(request: Request, kinds: Kinds) -> Request:
+    """Return a request as validating policies see it, after mutating ones have seen it as it is.
+
+    Args:
+        request: A request made of manifests.
+        kinds: The kinds that there are, and the release.
+    """
+    old = request.old_object and _stored(request.old_object, request, kinds)
+    if request.operation == DELETE or not request.object or not metadata_of(request.object):
+        return request._replace(old_object=old)
+    if request.operation == CREATE and not request.subresource:
+        obj = _stored(request.object, request, kinds)
+        obj = _with_status(obj, _first_status(obj))
+        return request._replace(object=obj, name=text_of(metadata_of(obj), "name"))
+    if request.operation == UPDATE and old:
+        return request._replace(object=_kept(request.object, old, request.subresource), old_object=old)
+    return request
+
+
+def _stored(obj: JSONObject, request: Request, kinds: Kinds) -> JSONObject:
+    """Return an object with what the server sets when it is created; what it states of that itself stays."""
+    metadata = {name: value for name, value in metadata_of(obj).items() if value is not None}
+    if not metadata:
+        return obj
+    prefix = text_of(metadata, "generateName")
+    name = text_of(metadata, "name") or (generated_name(prefix) if prefix else "")
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    set_: JSONObject = {
+        "name": name,
+        "uid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{request.resource}/{request.namespace}/{name}")),
+        "creationTimestamp": now,
+        "managedFields": [_managed(obj, now)],
+    }
+    if _counts_generations(obj, request, kinds):
+        set_["generation"] = 1
+    if request.operation != CREATE:
+        set_["resourceVersion"] = "1"
+    else:
+        metadata = {name: value for name, value in metadata.items() if name not in _DROPPED}
+    return {**obj, "metadata": set_ | {name: value for name, value in metadata.items() if value != ""}}
+
+
+def _managed(obj: Mapping[str, Any], now: str) -> JSONObject:
+    """Say that kubectl has set all fields."""
+    fields = {name: value for name, value in obj.items() if name not in {"apiVersion", "kind", STATUS}}
+    metadata = {name: value for name, value in metadata_of(obj).items() if name in {"labels", "annotations"}}
+    return {
+        "manager": "kubectl-create",
+        "operation": "Update",
+        "apiVersion": obj.get("apiVersion"),
+        "time": now,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": _names({name: value for name, value in (fields | {"metadata": metadata}).items() if value}),
+    }
+
+
+def _names(value: Any) -> JSONObject:
+    return {f"f:{name}": _names(each) for name, each in value.items()} if isinstance(value, dict) else {}
+
+
+def _counts_generations(obj: Mapping[str, Any], request: Request, kinds: Kinds) -> bool:
+    if request.kind.kind == "Pod" and not request.kind.group:
+        return kinds.release >= _POD_GENERATION
+    if template_of(request.kind.group, request.kind.kind) is not None:
+        return True
+    if type_ := type_of(text_of(obj, "apiVersion"), text_of(obj, "kind")):
+        return bool(getattr(getattr(type_.fields.get("metadata"), "type", None), "counted", False))
+    return kinds.is_custom(request.kind)
+
+
+def _has_status(obj: Mapping[str, Any]) -> bool:
+    """Tell whether a kind has a status of its own, which only the status subresource changes."""
+    type_ = type_of(text_of(obj, "apiVersion"), text_of(obj, "kind"))
+    return type_ is not None and (STATUS in type_.fields or type_.opaque.get(STATUS) is not None)
+
+
+def _with_status(obj: JSONObject, status: JSONObject) -> JSONObject:
+    return {**obj, STATUS: status} if _has_status(obj) else obj
+
+
+def _first_status(obj: Mapping[str, Any]) -> JSONObject:
+    """Return the status that a new object starts with."""
+    match obj.get("apiVersion"), obj.get("kind"):
+        case "v1", "Pod":
+            return {"phase": "Pending", "qosClass": _qos_class(obj.get("spec"))}
+        case "v1", "Namespace":
+            return {"phase": "Active"}
+    return {}
+
+
+def _qos_class(spec: Any) -> str:
+    """Return a pod's class of service (``pkg/apis/core/v1/helper/qos/qos.go``)."""
+    spec = spec if isinstance(spec, dict) else {}
+    containers = [*_maps(spec.get("containers")), *_maps(spec.get("initContainers"))]
+    stated = [
+        {name: {key: part[key] for key in _QUALIFYING if part.get(key)} for name, part in _parts(each.get("resources"))}
+        for each in containers
+    ]
+    if not any(part for each in stated for part in each.values()):
+        return "BestEffort"
+    guaranteed = all(
+        len(each.get("limits", {})) == len(_QUALIFYING) and each.get("requests", each["limits"]) == each["limits"]
+        for each in stated
+    )
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def _parts(resources: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    return (
+        ((name, each) for name, each in resources.items() if isinstance(each, dict))
+        if isinstance(resources, dict)
+        else ()
+    )
+
+
+def _maps(value: Any) -> Iterable[Mapping[str, Any]]:
+    return (each for each in value if isinstance(each, dict)) if isinstance(value, list) else ()
+
+
+def _kept(obj: JSONObject, old: JSONObject, subresource: str) -> JSONObject:
+    """Return an update with what it does not state and cannot change, taken from the stored object."""
+    metadata, stored = metadata_of(obj), metadata_of(old)
+    kept = {name: stored[name] for name in _SERVER_SETS if stored.get(name) and not metadata.get(name)}
+    updated = {**obj, "metadata": {**metadata, **kept}}
+    if not _has_status(obj):
+        return updated
+    untouched = "spec" if subresource == STATUS else STATUS
+    if subresource not in {"", STATUS} or untouched not in old:
+        return updated
+    return updated | {untouched: old[untouched]}
