@@ -5,13 +5,13 @@ from __future__ import annotations
 from webhook.cel.cache import Cache
 
 
-def test_the_longest_unused_goes_first() -> None:
+def test_the_oldest_goes_first() -> None:
     cache: Cache[int] = Cache(80)
     for number in range(8):
         cache.put(number, number, 10)
     assert cache.get(0) == 0
     cache.put("new", 8, 10)
-    assert [cache.get(0), cache.get(1), cache.get("new")] == [0, None, 8]
+    assert [cache.get(0), cache.get(1), cache.get("new")] == [None, 1, 8]
     assert cache.size == 80
 
 

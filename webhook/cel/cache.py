@@ -1,8 +1,7 @@
-"""What is kept of things that strangers send: bounded by bytes, the longest unused goes first."""
+"""What is kept of things that strangers send: bounded by bytes, the oldest goes first."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -19,24 +18,20 @@ class Cache(Generic[Value]):
         most: How many bytes all entries may take. One that would take an eighth of that is not kept.
     """
 
+    __slots__ = ("_entries", "_lock", "_sizes", "get", "most", "size")
+
     def __init__(self, most: int) -> None:
         self.most = most
         self.size = 0
-        self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._entries: dict[Hashable, Value] = {}
+        self._sizes: dict[Hashable, int] = {}
         self._lock = Lock()
+        self.get = self._entries.get
+        """Returns the value of a key; None if there is none. The dict's own: it is asked again and again."""
 
     def __len__(self) -> int:
         """How many values are kept."""
         return len(self._entries)
-
-    def get(self, key: Hashable) -> Value | None:
-        """The value of a key; None if there is none."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
-                return None
-            self._entries.move_to_end(key)
-            return entry[0]
 
     def put(self, key: Hashable, value: Value, size: int) -> None:
         """Keeps a value.
@@ -49,8 +44,10 @@ class Cache(Generic[Value]):
         if size > self.most // 8:
             return
         with self._lock:
-            before = self._entries.pop(key, None)
-            self._entries[key] = value, size
-            self.size += size - (before[1] if before else 0)
+            self.size += size - self._sizes.pop(key, 0)
+            self._entries[key] = value
+            self._sizes[key] = size
             while self.size > self.most:
-                self.size -= self._entries.popitem(last=False)[1][1]
+                oldest = next(iter(self._sizes))
+                self.size -= self._sizes.pop(oldest)
+                self._entries.pop(oldest, None)

@@ -8,11 +8,23 @@ interpreter/interpretable.go, runtimecost.go).
 from __future__ import annotations
 
 from functools import lru_cache
+from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel import operators
 from webhook.cel.errors import EvaluationError
-from webhook.cel.frame import BUDGET, BYTES, FAILED, RESERVE, SHARE, count_built, draw, hasten, try_to_evaluate
+from webhook.cel.frame import (
+    BUDGET,
+    BYTES,
+    FAILED,
+    RESERVE,
+    SHARE,
+    count_built,
+    draw,
+    hasten,
+    too_many_bytes,
+    try_to_evaluate,
+)
 from webhook.cel.types import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.values import PLAIN_CLASSES, Optional, Value, python_type, type_of
 from webhook.cel.watched import contains_in_time
@@ -144,7 +156,11 @@ def make_call(
 
 def _counting(call: Closure) -> Closure:
     def counting(frame: Frame) -> Value:
-        return count_built(frame, call(frame))
+        value = call(frame)
+        frame[BYTES] -= getsizeof(value)  # as `count_built`, whose call would take as long
+        if frame[BYTES] < 0:
+            raise too_many_bytes()
+        return value
 
     return counting
 

@@ -14,8 +14,7 @@ from webhook.cel.limits import MAX_BYTES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.budget import Budget
-    from webhook.cel.frame import Closure, Frame
+    from webhook.cel.frame import Closure
     from webhook.cel.values import Value
 
 
@@ -51,22 +50,7 @@ class Program:
         """The names of the variables that the expression uses."""
         return tuple(name for name, _ in self._variables)
 
-    def _frame(self, bindings: Mapping[str, Value], meter: Meter | None, budget: Budget) -> Frame:
-        frame = self._template.copy()
-        frame[BINDINGS] = bindings
-        frame[WORK] = budget
-        for name, slot in self._variables:
-            frame[slot] = bindings.get(name, UNSET)
-        if meter is not None:
-            frame[BUDGET] = meter.limit
-            frame[BYTES] = meter.bytes
-            if meter.deadline is not None:
-                frame[DEADLINE] = meter.deadline
-        if budget is not NONE or frame[DEADLINE] is not math.inf:
-            draw(frame)
-        return frame
-
-    def evaluate(self, bindings: Mapping[str, Value], *, meter: Meter | None = None) -> Value:
+    def evaluate(self, bindings: Mapping[str, Value], *, meter: Meter | None = None) -> Value:  # noqa: C901  # a call more would take long
         """Evaluates the expression.
 
         Args:
@@ -81,8 +65,18 @@ class Program:
             DeadlineExceededError: It was to go on after the meter's deadline, or the budget's.
             BudgetExceededError: It was more work than the budget in force allows.
         """
-        budget = current()
-        frame = self._frame(bindings, meter, budget)
+        frame = self._template.copy()
+        frame[BINDINGS] = bindings
+        frame[WORK] = budget = current()
+        for name, slot in self._variables:
+            frame[slot] = bindings.get(name, UNSET)
+        if meter is not None:
+            frame[BUDGET] = meter.limit
+            frame[BYTES] = meter.bytes
+            if meter.deadline is not None:
+                frame[DEADLINE] = meter.deadline
+        if budget is not NONE or frame[DEADLINE] is not math.inf:
+            draw(frame)
         try:
             value = self._run(frame)
         except CostLimitExceededError:

@@ -6,17 +6,17 @@ Go takes and RE2 cannot compile in it is valid, and an error only where it would
 
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from webhook.budget import work
 from webhook.cel.cache import Cache
 from webhook.cel.errors import EvaluationError
+from webhook.cel.pattern import Pattern as Read
 from webhook.cel.pattern import PatternError, read_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from webhook.cel.pattern import Pattern as Read
 
 MAX_MEMORY: Final = 256 << 10
 """How many bytes RE2 may use for a pattern and what it learns of it."""
@@ -87,6 +87,9 @@ class Pattern:
         return readable(text)
 
 
+_ENTRY: Final = 400
+_known: Final[Cache[Read]] = Cache(1 << 20)
+"""Patterns as they were read, which takes longer than all the rest of a short expression."""
 _patterns: Final[Cache[Pattern]] = Cache(MAX_CACHE)
 
 
@@ -101,11 +104,15 @@ def check_pattern(pattern: str) -> None:
 
 
 def _read(pattern: str) -> Read:
-    work(len(pattern))
-    try:
-        return read_pattern(pattern)
-    except PatternError as error:
-        raise EvaluationError(str(error)) from None
+    found = _known.get(pattern)
+    if found is None:
+        work(len(pattern))
+        try:
+            found = read_pattern(pattern)
+        except PatternError as error:
+            raise EvaluationError(str(error)) from None
+        _known.put(pattern, found, _ENTRY + 2 * getsizeof(pattern))
+    return found
 
 
 def _too_large() -> EvaluationError:
