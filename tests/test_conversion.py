@@ -6,7 +6,7 @@ import gzip
 import json
 from collections import defaultdict
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,13 @@ from tests.conformance.recorded import FILES
 from tests.policy.examples import POD
 from tests.reviews import recorded
 from webhook.api.conversion import ConversionError, convert, to_v1, with_defaults
-from webhook.api.versions import GROUP
+from webhook.api.gates import every
+from webhook.api.versions import GROUP, NEWEST, VERSIONS, target
+from webhook.schema import CREATE, OLDEST, Array, Bool, Int, Map, Nested, Parsed, Text, compile_struct
+from webhook.schema.decoding import apart
+
+if TYPE_CHECKING:
+    from webhook.schema import Field, Struct, Target
 
 SET_BY_THE_SERVER = {"uid", "resourceVersion", "creationTimestamp", "generation", "timeAdded"}
 
@@ -137,6 +143,56 @@ def test_a_field_of_a_newer_release_stays_in_its_struct(version: str) -> None:
         part["fieldOfTheFuture"] = newer["spec"]["another"] = newer["another"] = {"a": [1]}
         older = convert(newer, f"{GROUP}/{version}")
         assert to_v1(older) == newer
+
+
+def sample(field: Field, target: Target) -> Any:
+    """Make a value that is not empty of every field."""
+    if isinstance(field, Nested):
+        return full(field.type, target)
+    if isinstance(field, Array):
+        return [sample(field.item, target)]
+    if isinstance(field, Map):
+        return {"key": sample(field.item, target)}
+    if isinstance(field, Parsed):
+        return "2026-01-02T03:04:05Z" if field.rule == "timestamp" else "1"
+    return {Int: 1, Bool: True, Text: "x"}.get(type(field), {"a": 1})
+
+
+def full(type_: type[Struct], target: Target) -> dict[str, Any]:
+    """Make a struct that has every field that a release knows."""
+    found: dict[str, Any] = {}
+    wanted = target.replaced.get(type_, type_)
+    for name, field in wanted.fields.items():
+        if target.has(field.since, field.until):
+            found |= sample(field, target) if field.inline else {name: sample(field, target)}
+    return found
+
+
+def several_versions() -> list[tuple[int, str, str, str]]:
+    """List the kinds that a release serves in two versions."""
+    return [
+        (release, kind, one, other)
+        for release in range(OLDEST, NEWEST + 1)
+        for one, other in permutations(VERSIONS, 2)
+        for kind, first in VERSIONS[one].kinds.items()
+        if (second := VERSIONS[other].kinds.get(kind)) and first.type is second.type
+        if all(each.since <= release <= each.until for each in (first, second))
+    ]
+
+
+@pytest.mark.parametrize(("release", "kind", "one", "other"), several_versions())
+def test_every_field_finds_its_place_in_the_other_version(release: int, kind: str, one: str, other: str) -> None:
+    type_ = VERSIONS[one].kinds[kind].type
+    source, wanted = (target(version, release, CREATE, every(release)) for version in (one, other))
+    obj = full(type_, source) | {"apiVersion": one, "kind": kind}
+    converted = convert(obj, other)
+    assert unknown(obj, type_, source) == unknown(converted, type_, wanted) == []
+    assert convert(converted, one) == obj
+
+
+def unknown(obj: dict[str, Any], type_: type[Struct], target: Target) -> list[str]:
+    """List the fields of an object that a version does not know, or whose values are of a wrong type."""
+    return [str(misfit.path) for misfit in apart(compile_struct(type_, target).decoding.walk(obj))[0]]
 
 
 def test_what_says_nothing_in_an_older_version_is_gone() -> None:

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from webhook.api.shapes import schema_of
 from webhook.api.versions import VERSIONS, find, target
 from webhook.schema import CREATE, Array, CompiledStruct, Field, Map, compile_struct
+from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Structure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from webhook.schema.derive.shape import Shape
 
 LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}
 """Types of other packages, of which the list has no fields."""
@@ -74,6 +78,22 @@ def test_a_kind_has_the_fields_of_its_go_type(kubernetes: str, version: str, kin
         for path, types in different.items()
         if not any(kubernetes == release and path.endswith(end) for release, end in BY_VALUE)
     } == {}
+
+
+@pytest.mark.parametrize(("kubernetes", "version", "kind"), LISTED, ids=" ".join)
+def test_merging_and_policies_know_every_field(kubernetes: str, version: str, kind: str) -> None:
+    for path, go_type in LISTED[kubernetes, version, kind].items():
+        shape: Shape | None = schema_of(f"resource.k8s.io/{version}", kind)
+        for step in re.findall(r"[^.\[{]+|\[\]|\{\}", path):
+            if isinstance(shape, ListOf | MapOf):
+                assert step in {"[]", "{}"}, path
+                shape = shape.item
+            else:
+                assert isinstance(shape, Structure), path
+                shape = shape.field(step)
+            assert shape is not None, path
+        if go_type.removeprefix("*") in {"string", "bool", "int64", "int32"}:
+            assert isinstance(shape, Scalar), path
 
 
 def test_a_kind_is_served_by_the_releases_that_have_its_type() -> None:
