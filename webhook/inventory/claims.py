@@ -132,7 +132,7 @@ def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[
         return None, False
     claim = made(template, owner, text(entry, "name"))
     if inventory.find("ResourceClaim", name_of(claim), namespace_of(owner)) is None:
-        inventory.add(claim)
+        inventory.put(claim)
     return name_of(claim), True
 
 

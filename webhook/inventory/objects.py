@@ -103,6 +103,8 @@ class Inventory:
         if namespaced is None:
             return None
         known = _as_v1(obj, version, kind)
+        if "apiVersion" not in known:
+            known = {**known, "apiVersion": _version_of(kind)}
         if namespaced and not _metadata(known, "namespace"):
             known = {**known, "metadata": {**known["metadata"], "namespace": DEFAULT_NAMESPACE}}
         key = (namespace_of(known) if namespaced else "", name_of(known))
@@ -111,6 +113,12 @@ class Inventory:
             raise MalformedError(message)
         self._kinds.setdefault(kind, {})[key] = known
         return known
+
+    def put(self, obj: JSONObject) -> None:
+        """Take up what :meth:`take` has returned, or what was made of that: it is not decoded again."""
+        kind = obj["kind"]
+        namespace = obj["metadata"]["namespace"] if _namespaced(obj["apiVersion"], kind) else ""
+        self._kinds.setdefault(kind, {})[namespace, obj["metadata"]["name"]] = obj
 
     def discard(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
         """Forget an object; return it, None if there was none."""
@@ -181,10 +189,9 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
         message = f"{kind} without metadata"
         raise MalformedError(message)
     served = find(version or _version_of(kind), kind)
-    if served is not None:
-        _decode(obj, served, version or _version_of(kind))
     if served is None:
         return obj
+    _decode(obj, served, version or _version_of(kind))
     try:
         known = to_v1({**obj, "apiVersion": version or _version_of(kind)})
     except ConversionError as error:
@@ -196,7 +203,12 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
 _COMPLETED: Final = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 """The kinds whose defaults mean something to the scheduler."""
 
-_VERSIONS: Final = {"DeviceTaintRule": f"{DRA}/v1beta2", "Pod": "v1", "PodGroup": "scheduling.k8s.io/v1alpha2"}
+_VERSIONS: Final = {
+    "DeviceTaintRule": f"{DRA}/v1beta2",
+    "PodGroup": "scheduling.k8s.io/v1alpha2",
+    "PriorityClass": "scheduling.k8s.io/v1",
+    **dict.fromkeys(("Node", "Pod", "Namespace"), "v1"),
+}
 
 
 def _version_of(kind: str) -> str:

@@ -129,7 +129,7 @@ def _dumped(allocation: Any) -> str:
 
 
 def _requirements(term: JSONObject, name: str) -> list[JSONObject] | None:
-    found = [{_go(key): value for key, value in each.items()} for each in items(term, name)]
+    found = [{_go(key): at(each, key) for key in ("key", "operator", "values")} for each in items(term, name)]
     return found or None
 
 

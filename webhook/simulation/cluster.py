@@ -82,6 +82,7 @@ class Cluster:
         self.settings = settings
         self.extended = ExtendedResources(inventory.all("DeviceClass") if settings.has_extended_resources else ())
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
+        self.names = [node.name for node in self.nodes]
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
         self.node_allocatable = None
         if "DRANodeAllocatableResources" in settings.gates:
@@ -150,7 +151,7 @@ class Cluster:
         current = self.claim(name_of(claim), namespace_of(claim))
         if current is not None and allocation_of(current):
             self._release(current)
-        self.inventory.add(claim)
+        self.inventory.put(claim)
         if allocation_of(claim):
             self._use(claim)
 
@@ -168,7 +169,7 @@ class Cluster:
         before, after = allocation_of(claim), allocation_of(changed)
         if before and not after:
             self._release(claim)
-        self.inventory.add(changed)
+        self.inventory.put(changed)
         if after and not before:
             self._use(changed)
         return changed

@@ -149,7 +149,7 @@ class Scheduler:
             condition = conditions.before_filter(reason, nodes, conditions.NOTHING_TO_DEALLOCATE, pod)
             return Placement(pod, None, condition, claims, reason=reason), False
         standing, round_ = self.ask(pod, uses)
-        uncertain = any(each.uncertain for each in standing.verdicts.values())
+        uncertain = bool(standing.uncertain)
         placement = Placement(pod, None, None, claims, standing=standing, asked=round_.asked, uncertain=uncertain)
         if standing.errors:
             # Of several nodes the first to fail counts; the text is this pod's own.
@@ -195,7 +195,7 @@ class Scheduler:
         cluster, asked = self.cluster, round_.asked
         best = placement.standing.best() if placement.standing else []
         node = best[0]
-        names = tuple(cluster.nodes[each].name for each in best)
+        names = tuple(map(cluster.names.__getitem__, best))
         placement = placement._replace(candidates=names)
         result = round_.result_on(node)
         pending = round_.claims_on(node)
@@ -217,7 +217,7 @@ class Scheduler:
                 continue
             before.append(claim)
             if not allocation_of(claim):
-                cluster.inventory.add(claim)
+                cluster.inventory.put(claim)
                 claim = cluster.allocate(claim, given[id(use.claim)])
                 timestamps = False
             else:
@@ -248,7 +248,7 @@ class Scheduler:
             status.pop("reservedFor", None)
             if reserved:
                 status["reservedFor"] = reserved
-            self.cluster.inventory.add({**current, "status": status})
+            self.cluster.inventory.put({**current, "status": status})
 
 
 def requested_classes(claim: JSONObject) -> Iterator[tuple[str, str]]:

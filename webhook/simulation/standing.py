@@ -211,6 +211,8 @@ class Standing:
         self.fitting: dict[int, int] = {}
         """The nodes that take the pod, with their scores."""
         self.errors: dict[int, str] = {}
+        self.uncertain: set[int] = set()
+        """The nodes whose answer depends on what upstream keeps in maps."""
         self._seen = 0
 
     def update(self, round_: Round, *, at_most: int | None = None) -> None:
@@ -231,6 +233,9 @@ class Standing:
             verdict = self.verdicts[node] = round_.ask(node)
             self.fitting.pop(node, None)
             self.errors.pop(node, None)
+            self.uncertain.discard(node)
+            if verdict.uncertain:
+                self.uncertain.add(node)
             if verdict.error:
                 self.errors[node] = verdict.error
             elif verdict.refusal is None:
@@ -239,4 +244,6 @@ class Standing:
     def best(self) -> list[int]:
         """Return the nodes that suit the pod best; the scheduler picks one of them at random."""
         highest = max(self.fitting.values(), default=0)
+        if not highest:
+            return sorted(self.fitting)
         return sorted(node for node, score in self.fitting.items() if score == highest)

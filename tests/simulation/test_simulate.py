@@ -1,0 +1,324 @@
+"""How pods fare in small clusters; what a real scheduler says of such is in test_recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector, template
+from webhook import simulate
+
+JSONObject = dict[str, Any]
+GPU = [device_class(), devices("a", 2), devices("b", 2)]
+NODES = [node("a"), node("b")]
+NOT_HELPFUL = "preemption: 0/{0} nodes are available: {0} Preemption is not helpful for scheduling."
+
+
+def message(objects: list[JSONObject], each: JSONObject, **options: Any) -> str:
+    (answer,) = simulate(objects, [each], **options)
+    assert answer["node"] is None
+    return str(answer["condition"]["message"])
+
+
+def nodes(objects: list[JSONObject], *pods: JSONObject, **options: Any) -> list[str | None]:
+    return [each["node"] for each in simulate(objects, pods, **options)]
+
+
+class TestNodes:
+    @pytest.mark.parametrize(
+        ("spec", "reason"),
+        [
+            ({"nodeSelector": {"zone": "b"}}, "node(s) didn't match Pod's node affinity/selector"),
+            ({"tolerations": [{"key": "k"}]}, "node(s) had untolerated taint(s)"),
+            ({"tolerations": [{"key": "k", "operator": "Equal", "value": "w"}]}, "node(s) had untolerated taint(s)"),
+            ({"tolerations": [{"operator": "Exists", "effect": "NoExecute"}]}, "node(s) had untolerated taint(s)"),
+        ],
+    )
+    def test_refuse_with_the_schedulers_words(self, spec: JSONObject, reason: str) -> None:
+        taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
+        one = node("a", {"taints": [taint]} if "tolerations" in spec else {}, {"zone": "a"})
+        expected = f"0/1 nodes are available: 1 {reason}. no new claims to deallocate, {NOT_HELPFUL.format(1)}"
+        assert message([one], pod(**spec)) == expected
+
+    @pytest.mark.parametrize(
+        "toleration",
+        [
+            {"operator": "Exists"},
+            {"key": "k", "operator": "Exists"},
+            {"key": "k", "value": "v", "effect": "NoSchedule"},
+        ],
+    )
+    def test_taints_are_tolerated(self, toleration: JSONObject) -> None:
+        one = node("a", {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]})
+        assert nodes([one], pod(tolerations=[toleration])) == ["a"]
+
+    def test_before_1_35_the_taint_is_named(self) -> None:
+        one = node("a", {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]})
+        assert "1 node(s) had untolerated taint {k: v}" in message([one], pod(), kubernetes="1.34")
+
+    @pytest.mark.parametrize(
+        ("operator", "values", "fits"),
+        [
+            ("In", ["3"], True),
+            ("NotIn", ["3"], False),
+            ("Exists", [], True),
+            ("DoesNotExist", [], False),
+            ("Gt", ["2"], True),
+            ("Lt", ["2"], False),
+            ("Gt", ["x"], False),
+            ("Unknown", [], False),
+        ],
+    )
+    def test_affinity_is_obeyed(self, operator: str, values: list[str], fits: bool) -> None:  # noqa: FBT001
+        term = {"matchExpressions": [{"key": "rank", "operator": operator, "values": values}]}
+        assert nodes([node("a", labels={"rank": "3"})], _bound_to(term)) == (["a"] if fits else [None])
+
+    def test_an_empty_term_takes_no_node(self) -> None:
+        assert nodes(NODES, _bound_to({})) == [None]
+
+    def test_affinity_that_names_nodes_leaves_the_others_out(self) -> None:
+        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b", "gone"]}]}
+        assert nodes(NODES, _bound_to(term)) == ["b"]
+        full = [node("a"), node("b", cpu="1")]
+        assert message(full, {**_bound_to(term), "spec": {**_bound_to(term)["spec"], "overhead": {"cpu": "2"}}}) == (
+            "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity]. "
+            f"no new claims to deallocate, {NOT_HELPFUL.format(2)}"
+        )
+
+    def test_without_nodes_nothing_can_be_scheduled(self) -> None:
+        assert message([], pod()) == "no nodes available to schedule pods"
+
+    def test_a_node_of_which_nothing_is_known_has_room(self) -> None:
+        assert nodes([{"kind": "Node", "metadata": {"name": "a"}}], pod(requests={"cpu": "99"})) == ["a"]
+
+    def test_ports_conflict(self) -> None:
+        ports = [{"containerPort": 80, "hostPort": 80}]
+        one, other = (pod(name, containers=[{"name": "c", "ports": ports}]) for name in ("p", "q"))
+        found = simulate([node("a")], [one, other])
+        assert found[0]["node"] == "a"
+        assert found[1]["condition"]["message"] == (
+            "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports. no new claims to "
+            "deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+        )
+
+
+def _bound_to(term: JSONObject) -> JSONObject:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return pod(affinity={"nodeAffinity": required})
+
+
+class TestResources:
+    def test_pods_use_them_up(self) -> None:
+        running = {**pod("old", requests={"cpu": "7500m"}, nodeName="a"), "kind": "Pod"}
+        assert nodes([node("a"), running], pod(requests={"cpu": "500m"}), pod("q", requests={"cpu": "1m"})) == [
+            "a",
+            None,
+        ]
+
+    def test_what_others_use_could_be_freed_by_preemption(self) -> None:
+        running = {**pod("old", requests={"cpu": "8"}, nodeName="a"), "kind": "Pod"}
+        assert message([node("a"), running], pod(requests={"cpu": "1"})).endswith(
+            "1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: "
+            "1 No preemption victims found for incoming pod."
+        )
+
+    def test_a_pod_may_not_preempt(self) -> None:
+        text = message([node("a")], pod(requests={"cpu": "9"}, preemptionPolicy="Never"))
+        assert text.endswith("preemption: not eligible due to preemptionPolicy=Never.")
+
+    def test_pods_that_have_ended_use_nothing(self) -> None:
+        ended = {**pod("old", requests={"cpu": "8"}, nodeName="a"), "kind": "Pod", "status": {"phase": "Succeeded"}}
+        assert nodes([node("a"), ended], pod(requests={"cpu": "8"})) == ["a"]
+
+    def test_there_are_only_so_many_pods(self) -> None:
+        assert "1 Too many pods" in message([node("a", pods="0")], pod())
+
+    def test_init_containers_and_sidecars_count_as_they_run(self) -> None:
+        def container(cpu: str, **fields: Any) -> JSONObject:
+            return {"name": f"c{cpu}", "resources": {"limits": {"cpu": cpu}}, **fields}
+
+        first = [container("2", restartPolicy="Always"), container("6")]
+        fits = pod(containers=[container("5")], initContainers=first)
+        assert nodes([node("a")], fits) == ["a"]
+        assert nodes([node("a")], pod(containers=[container("7")], initContainers=first)) == [None]
+        assert nodes([node("a")], pod(containers=[container("1")], initContainers=[*first, container("7")])) == [None]
+
+    def test_those_of_the_pod_as_a_whole_count(self) -> None:
+        assert nodes([node("a")], pod(resources={"requests": {"cpu": "9"}})) == [None]
+
+
+class TestClaims:
+    def test_templates_give_each_pod_a_claim(self) -> None:
+        found = simulate([*GPU, *NODES, template()], [pod(f"p{number}", {"gpu": "t"}) for number in range(5)])
+        assert [each["node"] for each in found] == ["a", "a", "b", "b", None]
+        assert list(found[0]["claims"]) == ["p0-gpu-XXXXX"]
+        assert found[0]["claims"]["p0-gpu-XXXXX"]["devices"]["results"][0]["device"] == "d0"
+
+    def test_a_claim_is_shared(self) -> None:
+        assert nodes([*GPU, *NODES, claim()], pod("p", {"gpu": "c"}), pod("q", {"gpu": "c"})) == ["a", "a"]
+
+    def test_the_shape_of_1_30_is_understood(self) -> None:
+        entry = {"name": "gpu", "source": {"resourceClaimTemplateName": "t"}}
+        assert nodes([*GPU, *NODES, template()], pod(resourceClaims=[entry])) == ["a"]
+
+    def test_devices_in_use_are_not_handed_out(self) -> None:
+        objects = [device_class(), devices("a"), node("a"), claim(), allocated("used", "a", "d0", "old")]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        (group,) = answer["why"]["nodes"]
+        assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "devices": 1}]
+        assert {"change": "once claim default/used is released (pod old)", "nodes": 1} in answer["why"]["help"]
+
+    def test_several_nodes_that_suit_alike_are_named(self) -> None:
+        (answer,) = simulate([*GPU, *NODES, claim()], [pod(claims={"gpu": "c"})])
+        assert answer["candidates"] == ["a", "b"]
+
+    def test_a_pod_that_names_its_node_bypasses_the_scheduler(self) -> None:
+        (answer,) = simulate([*GPU, *NODES, claim()], [pod(claims={"gpu": "c"}, nodeName="a")])
+        assert (answer["node"], answer["condition"]) == ("a", None)
+        assert "nobody allocates its claims" in answer["why"]["reason"]
+
+    def test_a_pod_that_runs_is_told_as_such(self) -> None:
+        objects = [*GPU, *NODES, allocated("c", "a", "d0", "p")]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"}, nodeName="a")])
+        assert answer["condition"] == {"status": "True"}
+
+    def test_claims_of_a_group_are_shared_by_its_pods(self) -> None:
+        entry = {"name": "gpu", "resourceClaimTemplateName": "t"}
+        group = {
+            "kind": "PodGroup",
+            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "metadata": {"name": "g"},
+            "spec": {"resourceClaims": [entry]},
+        }
+        pods = [pod(name, {"gpu": "t"}, schedulingGroup={"podGroupName": "g"}) for name in ("p", "q", "r")]
+        objects = [*GPU, *NODES, template(), group]
+        gates = {"DRAWorkloadResourceClaims": True, "GenericWorkload": True}
+        assert nodes(objects, *pods, feature_gates=gates) == ["a", "a", "a"]
+        assert nodes(objects, *pods) == ["a", "a", "b"]
+
+    def test_taint_rules_are_applied_from_1_37_and_not_by_1_36(self) -> None:
+        rule = {
+            "kind": "DeviceTaintRule",
+            "metadata": {"name": "rule"},
+            "spec": {"deviceSelector": {"driver": "gpu.example.com"}, "taint": {"key": "k", "effect": "NoSchedule"}},
+        }
+        (answer,) = simulate([*GPU, *NODES, claim(), rule], [pod(claims={"gpu": "c"})])
+        assert answer["node"] == "a"
+        assert answer["why"]["notes"] == ["the scheduler of Kubernetes 1.36 does not apply DeviceTaintRules"]
+
+
+class TestOrder:
+    def test_priority_goes_first_then_age(self) -> None:
+        objects = [device_class(), devices("a"), node("a"), template()]
+        old = pod("old", {"gpu": "t"})
+        old["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        new = pod("new", {"gpu": "t"})
+        new["metadata"]["creationTimestamp"] = "2026-02-01T00:00:00Z"
+        assert nodes(objects, new, old) == [None, "a"]
+        assert nodes(objects, {**new, "spec": {**new["spec"], "priority": 1}}, old) == ["a", None]
+        critical = {**new, "spec": {**new["spec"], "priorityClassName": "system-cluster-critical"}}
+        assert nodes(objects, old, critical) == [None, "a"]
+
+    def test_priority_classes_are_looked_up(self) -> None:
+        classes = [
+            {"kind": "PriorityClass", "metadata": {"name": "high"}, "value": 10},
+            {"kind": "PriorityClass", "metadata": {"name": "usual"}, "value": 5, "globalDefault": True},
+        ]
+        objects = [device_class(), devices("a"), node("a"), template(), *classes]
+        assert nodes(objects, pod("p", {"gpu": "t"}), pod("q", {"gpu": "t"}, priorityClassName="high")) == [None, "a"]
+        assert nodes(objects, pod("p", {"gpu": "t"}, priority=1), pod("q", {"gpu": "t"})) == [None, "a"]
+
+
+class TestHelp:
+    def test_smaller_changes_come_first(self) -> None:
+        big = selector('device.driver == "other" || device.allowMultipleAllocations')
+        objects = [*GPU, *NODES, claim(count=2, selectors=[big])]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        assert [each["nodes"] for each in answer["why"]["help"]] == [2]
+        assert answer["why"]["help"][0]["change"].startswith("without the selector (driver = ")
+
+    def test_a_selector_that_fails_is_guarded(self) -> None:
+        objects = [device_class(), devices("a"), devices("b", 1, attributes={"x": {"int": 1}}), *NODES]
+        wanted = claim(selectors=[selector('device.attributes["gpu.example.com"].x == 1')])
+        (answer,) = simulate([*objects, wanted], [pod(claims={"gpu": "c"})])
+        assert answer["condition"]["reason"] == "SchedulerError"
+        assert answer["why"]["help"][0] == {
+            "change": 'with the selector of request r guarded: has(device.attributes["gpu.example.com"].x) && '
+            'device.attributes["gpu.example.com"].x == 1',
+            "nodes": 1,
+        }
+
+    def test_a_smaller_count(self) -> None:
+        (answer,) = simulate([*GPU, *NODES, claim(count=5)], [pod(claims={"gpu": "c"})])
+        assert answer["why"]["help"][0] == {"change": "with count 2 in request r", "nodes": 2}
+
+    def test_without_a_constraint(self) -> None:
+        wanted = claim(count=2)
+        wanted["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/x"}]
+        (answer,) = simulate([*GPU, *NODES, wanted], [pod(claims={"gpu": "c"})])
+        changes = [each["change"] for each in answer["why"]["help"]]
+        assert "without the constraint matchAttribute: gpu.example.com/x" in changes
+
+    def test_tolerations_of_devices(self) -> None:
+        tainted = devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}])
+        (answer,) = simulate([device_class(), tainted, node("a"), claim()], [pod(claims={"gpu": "c"})])
+        assert answer["why"]["help"] == [{"change": "if request r tolerates the taints of devices", "nodes": 1}]
+        assert "k=:NoSchedule" in answer["why"]["nodes"][0]["requests"][0]["because"]
+
+    def test_of_nodes(self) -> None:
+        taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
+        objects = [node("a", {"taints": [taint]}), node("b", labels={"zone": "b"}, cpu="1")]
+        (answer,) = simulate(objects, [pod(nodeSelector={"zone": "b"}, requests={"cpu": "2"})])
+        assert [each["change"] for each in answer["why"]["help"]] == ["with less cpu"]
+        (answer,) = simulate(objects[:1], [pod(nodeSelector={"zone": "b"})])
+        assert [each["change"] for each in answer["why"]["help"]] == []
+        (answer,) = simulate(objects[:1], [pod()])
+        assert answer["why"]["help"] == [{"change": "if the pod tolerates k=v:NoSchedule", "nodes": 1}]
+        (answer,) = simulate(objects[1:], [pod(nodeSelector={"zone": "c"})])
+        assert answer["why"]["help"] == [{"change": "without the pod's nodeSelector", "nodes": 1}]
+
+    def test_two_changes_at_once_if_one_is_not_enough(self) -> None:
+        objects = [device_class(), devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}]), node("a")]
+        (answer,) = simulate([*objects, claim(count=2)], [pod(claims={"gpu": "c"})])
+        (help_,) = answer["why"]["help"]
+        assert help_["change"] == "with count 1 in request r and if request r tolerates the taints of devices"
+
+    def test_all_devices(self) -> None:
+        objects = [*GPU, *NODES, allocated("used", "a"), allocated("other", "b"), claim(allocationMode="All")]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        assert answer["why"]["help"][0]["change"] == "with allocationMode ExactCount in place of All in request r"
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("objects", "text"),
+        [
+            ([{"kind": "Node"}], "Node without metadata"),
+            ([{"kind": "Node", "metadata": {}}], "Node without metadata.name"),
+            ([{**claim(), "spec": 1}], "ResourceClaim c: spec: json: cannot unmarshal number"),
+            (
+                [{"apiVersion": "resource.k8s.io/v1alpha2", **claim()}],
+                "ResourceClaim c: ",
+            ),
+        ],
+    )
+    def test_is_told(self, objects: list[JSONObject], text: str) -> None:
+        with pytest.raises(ValueError, match=f"^{text}"):
+            simulate(objects, [pod()])
+
+    def test_an_unknown_release(self) -> None:
+        with pytest.raises(ValueError, match=r"1\.99 is not known here"):
+            simulate([], [], kubernetes="1.99")
+
+    def test_kinds_of_others_are_ignored(self) -> None:
+        assert nodes([node("a"), {"kind": "Cat", "metadata": {"name": "tom"}}, {"kind": 1}], pod()) == ["a"]
+
+    def test_earlier_versions_are_read(self) -> None:
+        old = {
+            "apiVersion": "resource.k8s.io/v1beta1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "c"},
+            "spec": {"devices": {"requests": [{"name": "r", "deviceClassName": "gpu"}]}},
+        }
+        assert nodes([*GPU, *NODES, old], pod(claims={"gpu": "c"})) == ["a"]
