@@ -124,6 +124,12 @@ class TestScalars:
             ("! 5", "5"),
             ("!!str [a]", ["a"]),
             ("!!set {a}", {"a": None}),
+            ("[!!str, z]", ["z"]),
+            ("[a, !x, 5, b]", ["a", "5", "b"]),
+            ("{!!str, b: c}", {"b": "c"}),
+            ("['!a, b', \"!c, d\"]", ["!a, b", "!c, d"]),
+            ("!!str, b", "b"),
+            ("[!x] b]", ["b"]),
         ],
     )
     def test_tags_mean_what_they_mean_to_go(self, text: str, expected: object) -> None:

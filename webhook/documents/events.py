@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from yaml.parser import Parser
@@ -11,6 +11,9 @@ from yaml.reader import Reader
 from yaml.scanner import Scanner
 
 from webhook.documents.fault import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that YAML allows nowhere, not even in quotes (go-yaml v2 ``readerc.go``)."""
@@ -28,6 +31,52 @@ _HINTS: Final = {
     "found undefined tag handle": "quote a text that starts with !",
     "found unknown escape character": "in double quotes a backslash is written twice; or use single quotes",
 }
+_MAY_BE_TAG: Final = re.compile(r"![^\s,\[\]!]*[,\[\]]")
+_TAG: Final = re.compile(r"![\w\-;/?:@&=+$,.!~*'()\[\]%]*", re.ASCII)
+_ENDS: Final = frozenset(",[]")
+_MOST_WRONG_TAGS: Final = 20
+"""How many tags that libyaml cannot read are looked for in a text, which takes reading it again for each."""
+_SPELLED: Final = str.maketrans(",[]", ";;;")
+
+
+def _with_whole_tags(text: str) -> str:
+    """Return the text with tags that end where Kubernetes' reader ends them (go-yaml v2 ``scannerc.go``, tag URIs).
+
+    Commas and brackets belong to its tags, ``[!!str, z]`` is one text; libyaml ends a tag before them. What such a tag
+    is called matters to nobody, so that they are replaced by a character that both take.
+    """
+    for _ in range(_MOST_WRONG_TAGS):
+        pieces: list[str] = []
+        at = 0
+        wrong = None
+        try:
+            for start, end in _tags(text):
+                if start >= at and text[end : end + 1] in _ENDS:
+                    whole = _TAG.match(text, start)
+                    assert whole is not None  # noqa: S101 - a tag begins there
+                    pieces += text[at:start], whole[0].translate(_SPELLED)
+                    at = whole.end()
+        except yaml.MarkedYAMLError as error:
+            if error.context == "while scanning a tag" and error.context_mark is not None:
+                wrong = _TAG.match(text, error.context_mark.index)
+        except PARSER_ERRORS:
+            pass  # whoever parses it will be told
+        if wrong is not None and wrong.start() >= at:
+            pieces += text[at : wrong.start()], wrong[0].translate(_SPELLED)
+            at = wrong.end()
+        changed = "".join((*pieces, text[at:]))
+        if wrong is None or changed == text:
+            return changed
+        text = changed
+    return text
+
+
+def _tags(text: str) -> Iterator[tuple[int, int]]:
+    """List where tags begin and end."""
+    parser = _parser(text)
+    while (token := parser.get_token()) is not None:
+        if type(token) is yaml.TagToken:
+            yield token.start_mark.index, token.end_mark.index
 
 
 class PythonParser(Reader, Scanner, Parser):
@@ -44,6 +93,12 @@ PARSER_ERRORS = (yaml.YAMLError, ValueError, OverflowError)
 
 def parser_of(text: str) -> Any:
     """Return a parser whose ``get_event`` gives the text's events and at last ``None``."""
+    if _MAY_BE_TAG.search(text):
+        text = _with_whole_tags(text)
+    return _parser(text)
+
+
+def _parser(text: str) -> Any:
     if yaml.__with_libyaml__:
         return yaml.cyaml.CParser(text)  # type: ignore[attr-defined]  # the stubs leave it out
     return PythonParser(text)
