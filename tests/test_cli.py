@@ -85,15 +85,23 @@ class TestProcess:
         assert (done.code, done.err) == (1, "")
         assert done.out.startswith(f"{BAD}:9:3: error max-items: spec.potentialNodes: Too long: ")
 
+    def test_a_release_that_is_not_known_yet_is_judged_as_the_newest_with_a_note(self) -> None:
+        done = process("validate", "--kubernetes-version", "1.99", "examples/mended")
+        assert done.err == (
+            "note: --kubernetes-version: Kubernetes 1.99 is not known here yet: "
+            "judged as 1.37, the newest release that is\n"
+        )
+        assert "help: Kubernetes 1.37 serves " in done.out
+
     def test_nothing_found_is_exit_code_0(self) -> None:
         done = process("validate", "examples/mended")
         assert (done.code, done.err) == (0, "")
 
     def test_wrong_use_is_exit_code_2_and_told_on_standard_error(self) -> None:
-        done = process("validate", "--kubernetes-version", "1.99")
+        done = process("validate", "--kubernetes-version", "1.26")
         assert (done.code, done.out) == (2, "")
         assert done.err == (
-            "draguard validate: error: --kubernetes-version: Kubernetes 1.99 is not known here; 1.27 to 1.36 are\n"
+            "draguard validate: error: --kubernetes-version: Kubernetes 1.26 is not known here; 1.27 and later are\n"
         )
 
     def test_standard_input_is_read(self) -> None:

@@ -200,27 +200,27 @@ class TestKindsThatNobodyHas:
                 "apiVersion: resource.k8s.io/v1\nkind: X",
                 2,
                 "no matches for kind",
-                "Kubernetes 1.27 to 1.36 have no such kind",
+                "Kubernetes 1.27 to 1.37 have no such kind",
             ),
             (
                 "apiVersion: resource.k8s.io/v1alpha1\nkind: ResourceClass",
                 1,
                 "no matches",
-                "Kubernetes 1.36 serves ResourceClass in no version",
+                "Kubernetes 1.37 serves ResourceClass in no version",
             ),
             (
                 "apiVersion: v1\nkind: DeviceClass",
                 1,
                 'no matches for kind "DeviceClass" in version "v1"',
-                "Kubernetes 1.36 serves",
+                "Kubernetes 1.37 serves",
             ),
             (
                 "apiVersion: resources.k8s.io/v1\nkind: DeviceClass",
                 1,
                 'no matches for kind "DeviceClass" in version "resources.k8s.io/v1"',
-                "Kubernetes 1.36 serves DeviceClass in resource.k8s.io/v1,",
+                "Kubernetes 1.37 serves DeviceClass in resource.k8s.io/v1,",
             ),
-            ("apiVersion: apps/v1\nkind: DeviceClass", 1, "no matches for kind", "Kubernetes 1.36 serves"),
+            ("apiVersion: apps/v1\nkind: DeviceClass", 1, "no matches for kind", "Kubernetes 1.37 serves"),
             ("apiVersion: resource.k8s.io/v1", 1, "kind not set", ""),
             ("kind: ResourceClaim", 1, "apiVersion not set", ""),
         ],
@@ -312,7 +312,7 @@ class TestReleases:
     def test_otherwise_a_pod_is_judged_by_the_newest_release(self, beside: str, write: Callable[..., Path]) -> None:
         folder = write(a=f"{beside}---\n{OLD_POD}")
         (found,) = report(folder)["findings"]
-        assert (found["rule"], found["kubernetes"]) == ("unknown-field", "1.36")
+        assert (found["rule"], found["kubernetes"]) == ("unknown-field", "1.37")
 
     def test_a_stated_release_judges_pods_too(self, write: Callable[..., Path]) -> None:
         folder = write(a=f"{CLAIM}---\n{NEW_POD}")
@@ -574,7 +574,8 @@ class TestFeatureGates:
 
     @pytest.mark.parametrize("gates", ["DRADeviceTaints=false", "AllBeta=f", "AllBeta=true,DRADeviceTaints=0"])
     def test_a_gate_is_switched_off(self, gates: str) -> None:
-        assert levels("--feature-gates", gates, stdin=TAINTED) == [("warning", "gate-off")]
+        options = ["--kubernetes-version", "1.36", "--feature-gates", gates]
+        assert levels(*options, stdin=TAINTED) == [("warning", "gate-off")]
 
     @pytest.mark.parametrize("command", [["validate"], ["review"], ["serve", "--dev"]])
     @pytest.mark.parametrize(

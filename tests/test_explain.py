@@ -211,7 +211,10 @@ class TestFeatureGates:
     def test_a_gate_is_named_with_its_history_and_what_goes_without_it(self) -> None:
         lines = lines_of("ResourceClaim.spec.devices.requests.firstAvailable.count")
         assert section(lines, "FEATURE GATES") == [
-            "  DRAPrioritizedList  alpha, off from 1.33; beta, on from 1.34; stable, on from 1.36",
+            (
+                "  DRAPrioritizedList  alpha, off from 1.33; beta, on from 1.34; stable, on from 1.36; "
+                "locked, on from 1.37"
+            ),
             "    Without it, the API server drops spec.devices.requests.firstAvailable.",
         ]
 
@@ -317,16 +320,17 @@ class TestRules:
 class TestGatesByName:
     def test_a_gate_tells_its_stages_and_what_needs_it(self) -> None:
         lines = explain("DRADeviceTaints", kubernetes="1.36").splitlines()
-        assert lines[:7] == [
+        assert lines[:8] == [
             "FEATURE GATE:  DRADeviceTaints",
             "",
             "STAGES:",
             "    alpha, off from 1.33",
             "    beta, on from 1.36",
+            "    stable, on from 1.37",
             "",
             "NEEDED BY:",
         ]
-        assert lines[7] == "  resource.k8s.io/v1"
+        assert lines[8] == "  resource.k8s.io/v1"
         assert "    ResourceClaim.spec.devices.requests.exactly.tolerations" in lines
         assert "    ResourceSlice.spec.devices.taints" in lines
 

@@ -607,7 +607,7 @@ def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
     (problem,) = validate(claim(REQUEST, version="v1beta1"), kubernetes="1.34")
     assert problem.hint.endswith("sit on the request itself")
     (problem,) = validate(claim(REQUEST), kubernetes="1.30")
-    assert problem.hint.endswith("resource.k8s.io/v1alpha2; resource.k8s.io/v1 is served by 1.34 to 1.36")
+    assert problem.hint.endswith("resource.k8s.io/v1alpha2; resource.k8s.io/v1 is served by 1.34 to 1.37")
     (problem,) = validate(resource_slice({"name": "a", "basic": {}}))
     assert problem.hint == "in this version, attributes, capacity and all else sit on the device itself"
 

@@ -18,9 +18,9 @@ def found(obj: Any, old: Any = None) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kubernetes": 1.34}, r'1\.34 is no text; write the Kubernetes version as "1\.36"'),
+        ({"kubernetes": 1.34}, r'1\.34 is no text; write the Kubernetes version as "1\.37"'),
         ({"kubernetes": 34}, "34 is no text"),
-        ({"kubernetes": "1.99"}, r"Kubernetes 1\.99 is not known here; 1\.27 to 1\.36 are"),
+        ({"kubernetes": "1.26"}, r"Kubernetes 1\.26 is not known here; 1\.27 and later are"),
         ({"subresource": "scale"}, "subresource 'scale' is not judged: give \"status\""),
         ({"subresource": "Status", "old": claim()}, "subresource 'Status' is not judged"),
         ({"subresource": "status"}, "a status is judged as an update: give the stored object as old"),

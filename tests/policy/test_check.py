@@ -59,7 +59,7 @@ RULE = "spec.matchConstraints.resourceRules[0]"
             (
                 "unserved-version",
                 f"{RULE}.apiVersions",
-                "Kubernetes 1.36 does not serve pods in v2, v3: the rule matches nothing",
+                "Kubernetes 1.37 does not serve pods in v2, v3: the rule matches nothing",
             ),
         ),
     ],

@@ -34,8 +34,6 @@ _DEMANDS: Final = 64
 """How many different demands are remembered."""
 _PLANS: Final = 100_000
 """How many searches are remembered of each."""
-GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
-"""The scheduler's error for a search that takes too long."""
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -155,9 +153,7 @@ class Failure:
 
     @property
     def timed_out(self) -> bool:
-        """Whether upstream would search longer than ten seconds, and give the pod up; true if that was done here."""
-        if self._complaint is GIVEN_UP:
-            return True
+        """Whether upstream would search longer than ten seconds, and give the pod up."""
         return self._found is not None and _takes_too_long(self._attempt.counted(self._view, self._found))
 
     @property
@@ -327,7 +323,8 @@ class Allocator:
         except Stop as stop:
             return Plan(search.so_far(), stop.complaint)
         except GivenUpError:
-            return Plan(search.so_far(), GIVEN_UP)
+            after = ": timed out trying to allocate devices"
+            return Plan(search.so_far(), Complaint(None, "node ", "node", after=after))
         if found.picks is None and view.invalid:
             return Plan(found, Complaint(None, "invalid resource pools were encountered", is_of_node=True))
         return Plan(found)
@@ -449,7 +446,7 @@ class Attempt:
         """
         view = self._allocator.view(node)
         key = view.key()
-        plan = self._plans.get(key) if view.is_like_others else None
+        plan = None if view.consumes else self._plans.get(key)
         if plan is None:
             plan = self._plan(view, key)
         found = plan.found
@@ -459,7 +456,7 @@ class Attempt:
 
     def _plan(self, view: NodeView, key: Hashable) -> Plan:
         """Return how a search goes on a node, from what is known of one like it if there is one."""
-        if not view.is_like_others:
+        if view.consumes:
             return self._allocator.search(self.demand, view, self._counters)
         plans, alike = self._plans, view.alike(self.demand)
         plan = plans.get(alike)

@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING
 
 from webhook.api.values import Quantity
 from webhook.formats.quantities import Quantity as Value
-from webhook.formats.quantities import decode_quantity
+from webhook.formats.quantities import decode_quantity, whole_quantity
 from webhook.problem import duplicate, forbidden, invalid, refused, required, too_many
 from webhook.schema import Array, Nested, Struct
 from webhook.schema.collections import SIZE_ENDS_LIST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from webhook.problem import Problem
+    from webhook.problem import Path, Problem
     from webhook.schema import View
 
 VALID_VALUES_MAX_ITEMS = 10
+FRACTIONS = "DRAFractionalCapacityRange"
+_GUARDED_SINCE = 37
+_BOUNDS = "min", "max", "step"
+_LARGEST = whole_quantity(2**63 - 1)
 
 
 class CapacityRequestPolicyRange(Struct):
@@ -92,15 +96,17 @@ def _values(policy: View, total: Value) -> Iterator[Problem]:
     if len(values) > VALID_VALUES_MAX_ITEMS:
         yield too_many(path, len(values), VALID_VALUES_MAX_ITEMS, policy.release)
     if len(values) <= VALID_VALUES_MAX_ITEMS or policy.release < SIZE_ENDS_LIST:
+        in_decimals = policy.enabled(FRACTIONS)
         seen = set()
         for index, value in enumerate(values):
             found = found or value == default
             if value > total:
                 yield invalid(path / index, str(value), f"option is larger than capacity value: {total}")
-            # Upstream compares what is left after rounding to whole numbers.
-            if value.value() in seen:
-                yield duplicate(path / index, str(value.value()))
-            seen.add(value.value())
+            # Upstream compares decimals, whose scale counts, or what is left after rounding to whole numbers.
+            key = value.decimal() if in_decimals else str(value.value())
+            if key in seen:
+                yield duplicate(path / index, key)
+            seen.add(key)
     if not found:
         yield invalid(path, str(default), "default value is not valid according to the requestPolicy")
 
@@ -110,11 +116,13 @@ def _range(policy: View, total: Value) -> Iterator[Problem]:
     if "min" not in bounds:
         yield required(bounds / "min", "required when validRange is defined")
         return
+    # Upstream reports the default as a field of the range.
+    at_default = policy.release >= _GUARDED_SINCE
     least = _value(bounds.min)
     if least > total:
         yield invalid(bounds / "min", str(least), f"min is larger than capacity value: {total}")
     if default < least:
-        yield invalid(bounds / "min", str(default), f"default is less than min: {least}")
+        yield invalid(bounds / ("default" if at_default else "min"), str(default), f"default is less than min: {least}")
     most = _value(bounds.max) if "max" in bounds else None
     if most is not None:
         if least > most:
@@ -122,8 +130,11 @@ def _range(policy: View, total: Value) -> Iterator[Problem]:
         if most > total:
             yield invalid(bounds / "max", str(most), f"max is larger than capacity value: {total}")
         if default > most:
-            yield invalid(bounds / "max", str(default), f"default is more than max: {most}")
-    if "step" in bounds:
+            path = bounds / ("default" if at_default else "max")
+            yield invalid(path, str(default), f"default is more than max: {most}")
+    if policy.release >= _GUARDED_SINCE:
+        yield from _guarded_steps(bounds, total, default)
+    elif "step" in bounds:
         yield from _steps(bounds, total, least, [default] if most is None else [default, most])
 
 
@@ -135,7 +146,43 @@ def _steps(bounds: View, total: Value, least: Value, values: list[Value]) -> Ite
         # The API server divides by it: the request handler panics, and the connection is closed.
         yield refused("InternalError", path, "Internal error: runtime error: integer divide by zero")
         return
+    yield from _off_the_steps(path, step, least, values, Value.value)
+
+
+def _guarded_steps(bounds: View, total: Value, default: Value) -> Iterator[Problem]:
+    """Check steps as Kubernetes 1.37 does: in whole numbers of 64 bits or, with a gate, in thousandths."""
+    values = {"default": default} | {name: _value(getattr(bounds, name)) for name in _BOUNDS if name in bounds}
+    in_thousandths = bounds.enabled(FRACTIONS) and any(value.power < 0 for value in values.values())
+    if in_thousandths and (bad := [name for name, value in values.items() if value.thousandths() is None]):
+        for name in bad:
+            yield invalid(bounds / name, str(values[name]), "value cannot be represented as a milli value")
+        return
+    if "step" not in values:
+        return
+    path, least, step = bounds / "step", values["min"], values["step"]
+    if step.sign <= 0:
+        yield invalid(path, str(step), "must be greater than zero")
+        return
+    if least + step > total:
+        yield invalid(path, str(step), f"one step {least + step} is larger than capacity value: {total}")
+    if not in_thousandths and (wrong := list(_beyond_64_bits(bounds, values))):
+        yield from wrong
+        return
+    checked = [values[name] for name in ("default", "max") if name in values]
+    yield from _off_the_steps(path, step, least, checked, Value.thousandths if in_thousandths else Value.value)
+
+
+def _beyond_64_bits(bounds: View, values: Mapping[str, Value]) -> Iterator[Problem]:
+    for name, value in values.items():
+        if value.sign < 0:
+            yield invalid(bounds / name, str(value), "must be greater than or equal to 0")
+        elif value > _LARGEST:
+            yield invalid(bounds / name, str(value), f"must not be larger than {_LARGEST.value()}")
+
+
+def _off_the_steps(
+    path: Path, step: Value, least: Value, values: Iterable[Value], count: Callable[[Value], int | None]
+) -> Iterator[Problem]:
     for value in values:
-        if (value.value() - least.value()) % step.value():
-            detail = f"value is not a multiple of a given step ({step}) from ({least})"
-            yield invalid(path, str(value), detail)
+        if ((count(value) or 0) - (count(least) or 0)) % (count(step) or 1):
+            yield invalid(path, str(value), f"value is not a multiple of a given step ({step}) from ({least})")

@@ -9,6 +9,7 @@ from webhook.api.binding import BINDING_GATES, CONDITION_LISTS, binding_conditio
 from webhook.api.conditions import conditions
 from webhook.api.core import NodeSelector
 from webhook.api.names import TAGGED, TAGGED_DRIVER_NAME, dns_label, driver_name, pool_name, pool_path
+from webhook.api.nodeoperations import skip_node_operations, skipped_operations
 from webhook.api.opaque import DeviceConfiguration, RawObject
 from webhook.api.taints import AllocatedToleration, tolerations
 from webhook.api.values import Quantity, Time
@@ -61,6 +62,7 @@ class DeviceRequestAllocationResult(Struct):
     consumedCapacity = Map(
         Quantity(), "How much of the device is used.", key_go="QualifiedName", since=34, gate="DRAConsumableCapacity"
     )
+    skipNodeOperations = skip_node_operations("What kubelet need not ask the driver for.")
 
 
 class LimitedAllocationResult(DeviceRequestAllocationResult):
@@ -76,6 +78,7 @@ class LimitedAllocationResult(DeviceRequestAllocationResult):
 
 
 check(DeviceRequestAllocationResult, since=34, given=CONDITION_LISTS)(conditions_for_binding)
+check(DeviceRequestAllocationResult, since=37, given=["skipNodeOperations"])(skipped_operations)
 
 
 class DeviceAllocationConfiguration(DeviceConfiguration):

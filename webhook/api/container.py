@@ -36,8 +36,8 @@ def _is_quantity(text: str) -> bool:
 class ResourceList(Map):
     """Quantities by the name of a resource."""
 
-    def __init__(self, doc: str = "") -> None:
-        super().__init__(Quantity(), doc)
+    def __init__(self, doc: str = "", **common: Any) -> None:
+        super().__init__(Quantity(), doc, **common)
 
     def type_name(self, package: str) -> str:
         """Name the Go type."""

@@ -12,15 +12,21 @@ from webhook.api.names import (
     DRIVER_NAME_MAX_BYTES,
     ID_MAX_BYTES,
     TAGGED,
+    TAGGED_37,
     TAGGED_SHORT_NAME,
     dns_label,
     qualified_name,
 )
+from webhook.api.nodeallocatable import (
+    NodeAllocatableResource,
+    NodeAllocatableResourceMapping,
+    allocatable_resource,
+    mapped_resource,
+)
 from webhook.api.taints import DeviceTaint
 from webhook.api.unions import one_member
 from webhook.api.values import Quantity
-from webhook.formats.quantities import decode_quantity
-from webhook.problem import forbidden, invalid, not_found, required
+from webhook.problem import forbidden, invalid, required
 from webhook.schema import CHANGED, Array, Bool, Field, Int, Map, Nested, Struct, Text, check, exactly_one
 
 if TYPE_CHECKING:
@@ -35,6 +41,7 @@ ATTRIBUTE_VALUES_MAX = 48
 TAINTS_MAX_ITEMS = {33: 4, 35: 16}
 CONSUMED_SETS_MAX_ITEMS = {35: 2}
 COUNTERS_MAX_ITEMS = {35: 32}
+COMPATIBILITY_GROUPS_MAX_ITEMS = 2
 QUALIFIED_NAME_MAX_BYTES = DRIVER_NAME_MAX_BYTES + len("/") + ID_MAX_BYTES
 COUNTER_NAME_MAX_BYTES = 63
 
@@ -56,7 +63,7 @@ def values(item: Field, doc: str) -> Array:
 class DeviceAttribute(Struct):
     """A property of a device: one value, or a list of values of one kind."""
 
-    tagged = frozenset({"one-attribute-value"})
+    tagged = frozenset({"one-attribute-value", "no-empty-list"})
 
     int = Int("A whole number.", pointer=True)
     bool = Bool("True or false.", pointer=True)
@@ -78,14 +85,25 @@ def one_attribute_value(attribute: View, given: Sequence[str]) -> Iterator[Probl
     detail = "exactly one value must be specified"
     if attribute.target.declarative:
         members = ONE_VALUE if attribute.release < _LISTS_SINCE else (*ONE_VALUE, *LISTS)
-        yield from one_member(attribute.path, members, given)
-    elif given:
+        held = [name for name in given if name not in _LISTS or attribute.content[name]]
+        if len(held) != 1:
+            yield from one_member(attribute.path, members, held)
+            return
+    if given:
         detail = detail if attribute.release >= _ANY_SEVERAL else "exactly one field must be specified"
         yield invalid(attribute.path, attribute.submitted, detail)
     elif attribute.release >= _INVALID_WITHOUT:
         yield invalid(attribute.path, "", detail)
     else:
         yield required(attribute.path, detail)
+
+
+@check(DeviceAttribute, since=37, given=LISTS)
+def no_empty_list(attribute: View) -> Iterator[Problem]:
+    """An attribute whose only value is an empty list has none; declarative validation says that, too."""
+    given = [name for name in attribute.content if attribute.content[name] is not None]
+    if attribute.target.declarative and len(given) == 1 and given[0] in _LISTS and not attribute.content[given[0]]:
+        yield from one_member(attribute.path, (*ONE_VALUE, *LISTS), ())
 
 
 def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:
@@ -98,6 +116,9 @@ def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:
 # Counters
 
 
+_TAGGED_KEY = {37: TAGGED_SHORT_NAME[35]}
+
+
 class CounterSet(Struct):
     """Counters that devices of the pool share."""
 
@@ -105,10 +126,11 @@ class CounterSet(Struct):
     counters = Map(
         Nested(Counter),
         "How much there is of each.",
-        key=dns_label("", always=True),
+        key=dns_label("", always=True, declared=_TAGGED_KEY),
         key_bytes=COUNTER_NAME_MAX_BYTES,
         max_items=COUNTERS_MAX_ITEMS,
         required=True,
+        declared=TAGGED_37,
     )
 
 
@@ -119,10 +141,20 @@ class DeviceCounterConsumption(Struct):
     counters = Map(
         Nested(Counter),
         "How much it takes of each.",
-        key=dns_label("", always=True),
+        key=dns_label("", always=True, declared=_TAGGED_KEY),
         key_bytes=COUNTER_NAME_MAX_BYTES,
         max_items=COUNTERS_MAX_ITEMS,
         required=True,
+        declared=TAGGED_37,
+    )
+    compatibilityGroups = Array(
+        Text(format=formats.short_name, always=True),
+        "Devices share the set only with devices that have one of these groups, too, or none at all.",
+        max_items=COMPATIBILITY_GROUPS_MAX_ITEMS,
+        unique="",
+        declarative=True,
+        since=37,
+        gate="DRADeviceCompatibilityGroups",
     )
 
 
@@ -133,21 +165,6 @@ def counter_set_name(consumption: View) -> Iterator[Problem]:
         return
     for detail in formats.dns_label(consumption.counterSet, consumption.release):
         yield invalid(consumption / "counterSet", consumption.counterSet, detail)
-
-
-# Resources of the node
-
-
-class NodeAllocatableResourceMapping(Struct):
-    """How much of a resource of the node goes with a device."""
-
-    capacityKey = Text(
-        "The capacity that is taken for it.",
-        go="QualifiedName",
-        pointer=True,
-        empty="capacityKey must not be an empty string",
-    )
-    allocationMultiplier = Quantity("What the capacity is multiplied by.", pointer=True, default="1")
 
 
 # The device
@@ -205,6 +222,14 @@ class BasicDevice(Struct):
         "Resources of the node that go with it.",
         key_go="v1.ResourceName",
         since=36,
+        until=36,
+        gate="DRANodeAllocatableResources",
+    )
+    nodeAllocatableResources = Map(
+        Nested(NodeAllocatableResource),
+        "Resources of the node that go with it.",
+        key_go="v1.ResourceName",
+        since=37,
         gate="DRANodeAllocatableResources",
     )
 
@@ -253,16 +278,18 @@ def capacity_for_requests(device: View) -> Iterator[Problem]:
             yield forbidden(capacity / "requestPolicy", "allowMultipleAllocations must be true")
 
 
-@check(BasicDevice, since=36, given=["nodeAllocatableResourceMappings"])
+@check(BasicDevice, since=36, until=36, given=["nodeAllocatableResourceMappings"])
 def resources_of_the_node(device: View) -> Iterator[Problem]:
     """What goes with a device are resources of the node itself, taken for a capacity that the device has."""
     for name, mapping in device.nodeAllocatableResourceMappings.items():
-        if "/" in name and "kubernetes.io/" not in name:
-            yield invalid(mapping.path, name, "must be a node allocatable resource name")
-        if decode_quantity(mapping.allocationMultiplier).sign <= 0:
-            yield invalid(mapping / "allocationMultiplier", mapping.allocationMultiplier, "must be positive")
-        if mapping.capacityKey and mapping.capacityKey not in device.capacity:
-            yield not_found(mapping / "capacityKey", mapping.capacityKey)
+        yield from mapped_resource(device, name, mapping)
+
+
+@check(BasicDevice, since=37, given=["nodeAllocatableResources"])
+def node_allocatable_resources(device: View) -> Iterator[Problem]:
+    """What goes with a device are resources of the node, for the device, one of its capacities, or its users."""
+    for name, resource in device.nodeAllocatableResources.items():
+        yield from allocatable_resource(device, name, resource)
 
 
 # v1alpha3 and v1beta1: what is to be known about a device sits under `basic`

@@ -10,7 +10,7 @@ from webhook.api.meta import CountedMetadata, CountedObject
 from webhook.api.names import TAGGED
 from webhook.api.opaque import DeviceConfiguration
 from webhook.api.selectors import selectors
-from webhook.schema import OLDEST, STORED, Array, Nested, Struct, Text
+from webhook.schema import CHANGED, OLDEST, STORED, Array, Nested, Struct, Text
 
 CONFIG_MAX_ITEMS = 32
 
@@ -22,7 +22,7 @@ class DeviceClassConfiguration(DeviceConfiguration):
 class DeviceClassSpec(Struct):
     """Which devices belong to the class, and how they are configured."""
 
-    selectors = selectors("What devices of the class must meet.", rechecked={35: STORED})
+    selectors = selectors("What devices of the class must meet.", rechecked={35: STORED, 37: CHANGED})
     config = Array(
         Nested(DeviceClassConfiguration),
         "Configuration for drivers.",

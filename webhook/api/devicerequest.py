@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
+from webhook.api.derivedattributes import derived_attributes
 from webhook.api.names import TAGGED, dns_label
 from webhook.api.selectors import selectors
 from webhook.api.taints import tolerations
@@ -50,6 +51,7 @@ class Wanted(Struct):
         since=34,
         gate="DRAConsumableCapacity",
     )
+    derivedAttributes = derived_attributes()
 
 
 class Named(Struct):

@@ -44,3 +44,10 @@ class DeviceTaintRule(CountedObject):
 
     spec = Nested(DeviceTaintRuleSpec, "The taint, and the devices that get it.", subresource=MAIN)
     status = Nested(DeviceTaintRuleStatus, "What became of the taint.", since=35, subresource=STATUS)
+
+
+class ConditionalDeviceTaintRule(DeviceTaintRule):
+    """Puts a taint on devices, as v1 has it: an update is based on a resourceVersion."""
+
+    go_name = "DeviceTaintRule"
+    unconditional_update = False

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from webhook import formats
 from webhook.api.container import ResourceList, ResourceRequirements
-from webhook.api.values import Time, V1Struct, alike, unjudged
+from webhook.api.values import Quantity, Time, V1Struct, alike, unjudged
 from webhook.formats.quantities import decode_quantity
 from webhook.problem import Key, Path, duplicate, invalid, required
 from webhook.schema import Anything, Array, Int, Nested, Text, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from webhook.problem import Problem
     from webhook.schema import View
@@ -110,12 +110,33 @@ class AllocatableResources(ResourceList):
         return f"map[{package}.ResourceName]resource.Quantity"
 
 
+class NodeAllocatableMappingStatus(V1Struct):
+    """How much of a resource of the node goes with the claim's devices."""
+
+    name = Text("The resource.", go="ResourceName", required=True)
+    quantity = Quantity("How much it is.", pointer=True, required=True)
+
+
+class NodeAllocatableOverheadStatus(V1Struct):
+    """How much of a resource of the node goes with the users of the claim."""
+
+    name = Text("The resource.", go="ResourceName", required=True)
+    perPod = Quantity("How much goes with each pod.", pointer=True)
+    perContainer = Quantity("How much goes with each container.", pointer=True)
+
+
 class NodeAllocatableResourceClaimStatus(V1Struct):
     """What a claim takes of a node's cpu, memory and the like."""
 
     resourceClaimName = Text("The ResourceClaim.")
     containers = Array(Text(), "The containers that use it.", required=True, required_detail="must not be empty")
-    resources = AllocatableResources("What it takes.")
+    resources = AllocatableResources("What it takes.", until=36)
+    mapping = Array(
+        Nested(NodeAllocatableMappingStatus), "What goes with its devices.", list_map_keys=["name"], since=37
+    )
+    overhead = Array(
+        Nested(NodeAllocatableOverheadStatus), "What goes with its users.", list_map_keys=["name"], since=37
+    )
 
 
 class PodStatus(V1Struct):
@@ -178,7 +199,37 @@ def repeated_mapping(status: View) -> Iterator[Problem]:
 _SEVERAL_REQUESTS = 35
 
 
-@check(NodeAllocatableResourceClaimStatus)
+@check(PodStatus, since=37, given=["nodeAllocatableResourceClaimStatuses"])
+def repeated_allocatable_resources(status: View) -> Iterator[Problem]:
+    """A claim is reported once, and so are its containers and resources."""
+    statuses = status.nodeAllocatableResourceClaimStatuses
+    yield from _repeated(statuses, "resourceClaimName")
+    for each in statuses:
+        seen = set()
+        for index, container in enumerate(each.containers):
+            if container in seen:
+                yield duplicate(each / "containers" / index, container)
+            seen.add(container)
+        yield from _repeated(each.mapping, "name")
+        yield from _repeated(each.overhead, "name")
+
+
+def _repeated(items: Iterable[View], key: str) -> Iterator[Problem]:
+    seen = set()
+    for each in items:
+        if (value := getattr(each, key)) in seen:
+            yield duplicate(each.path, each.submitted)
+        seen.add(value)
+
+
+@check(NodeAllocatableResourceClaimStatus, since=37)
+def name_of_the_claim(status: View) -> Iterator[Problem]:
+    """It is known which claim takes something of the node."""
+    if not status.resourceClaimName:
+        yield required(status / "resourceClaimName")
+
+
+@check(NodeAllocatableResourceClaimStatus, until=36)
 def allocatable_resources(status: View) -> Iterator[Problem]:
     """What a claim takes of a node is known by name, and is not negative."""
     if not status.resourceClaimName:

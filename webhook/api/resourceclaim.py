@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook import formats
 from webhook.api.claimstatus import CHECKED_ONCE, ResourceClaimStatus
+from webhook.api.derivedattributes import has_derived, too_expensive, unreferenced
 from webhook.api.devicerequest import DeviceRequest
 from webhook.api.meta import Object, TemplateMetadata
 from webhook.api.names import TAGGED, attribute_of_a_domain, driver_name, fully_qualified_name
@@ -162,6 +163,14 @@ def requests_that_exist(devices: View) -> Iterator[Problem]:
     for field, limit in (("constraints", CONSTRAINTS_MAX_ITEMS), ("config", CONFIG_MAX_ITEMS)):
         for each in _checked_items(getattr(devices, field), limit, devices.release):
             yield from _references(each, known)
+
+
+@check(DeviceClaim, since=37, given=["requests"])
+def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
+    """Attributes are derived for constraints, and all together do not cost too much."""
+    if has_derived(devices.content):
+        yield from unreferenced(devices)
+        yield from too_expensive(devices)
 
 
 @transition(ResourceClaim, on=[UPDATE_STATUS])

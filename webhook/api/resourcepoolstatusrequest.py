@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from webhook import formats
 from webhook.api.conditions import conditions
 from webhook.api.meta import Object
-from webhook.api.names import pool_path
+from webhook.api.names import attribute_of_a_domain, pool_path
+from webhook.api.values import Quantity
 from webhook.problem import duplicate, invalid
 from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, check, transition
 
@@ -26,6 +27,8 @@ CONDITIONS_MAX_ITEMS = 10
 LIMIT_MAX = 1000
 LIMIT_DEFAULT = 100
 VALIDATION_ERROR_MAX_BYTES = 256
+PARTITION_SUMMARY_MAX_ITEMS = 32
+SHAREABLE_CAPACITY_MAX_ITEMS = 32
 
 
 def driver(doc: str) -> Text:
@@ -51,6 +54,39 @@ class ResourcePoolStatusRequestSpec(Struct):
         minimum=(1, "must be greater than or equal to 1"),
         maximum=(LIMIT_MAX, f"must be less than or equal to {LIMIT_MAX}"),
     )
+    defaultPartitionTypeAttribute = Text(
+        "The attribute that tells of which type a partition is, for slices that do not say.",
+        checked_by=attribute_of_a_domain,
+        pointer=True,
+        since=37,
+        gate="DRAPartitionableDevicesType",
+    )
+
+
+class PartitionTypeStatus(Struct):
+    """How many partitions of one type can be had."""
+
+    attribute = Text("The attribute that tells the type.", required=True)
+    type = Text("The type.", required=True)
+    total = number("How many partitions there are.", required=True)
+    allocatable = number("How many of them can be allocated.", required=True)
+
+
+class ShareableCapacityStatus(Struct):
+    """How much of a capacity can be had of devices that can be shared."""
+
+    name = Text("The capacity.", required=True)
+    total = Quantity("How much there is.", pointer=True, required=True)
+    consumed = Quantity("How much of it is used.", pointer=True, required=True)
+    available = Quantity("How much of it is left.", pointer=True, required=True)
+
+
+class ShareableSummaryStatus(Struct):
+    """What can be had of devices that can be shared."""
+
+    fullyAvailableDevices = number("How many devices nobody uses.", required=True)
+    partiallyAvailableDevices = number("How many devices have something left.", required=True)
+    capacity = Array(Nested(ShareableCapacityStatus), "Their capacities.", max_items=SHAREABLE_CAPACITY_MAX_ITEMS)
 
 
 class PoolStatus(Struct):
@@ -71,6 +107,25 @@ class PoolStatus(Struct):
     unavailableDevices = number("How many of them cannot be used.")
     nodeName = Text("The node that has the pool.", format=formats.dns_subdomain, pointer=True)
     validationError = Text("Why nothing can be said.", max_length=VALIDATION_ERROR_MAX_BYTES, pointer=True)
+    partitionSummary = Array(
+        Nested(PartitionTypeStatus),
+        "How many partitions of which type can be had.",
+        max_items=PARTITION_SUMMARY_MAX_ITEMS,
+        since=37,
+    )
+    shareableSummary = Nested(
+        ShareableSummaryStatus, "What can be had of devices that can be shared.", pointer=True, since=37
+    )
+
+
+@check(PoolStatus, since=37, given=["partitionSummary"])
+def repeated_type(pool: View) -> Iterator[Problem]:
+    """A type of partitions is summed up once."""
+    seen = set()
+    for each in pool.partitionSummary if len(pool.partitionSummary) <= PARTITION_SUMMARY_MAX_ITEMS else ():
+        if (each.attribute, each.type) in seen:
+            yield duplicate(each.path, each.submitted)
+        seen.add((each.attribute, each.type))
 
 
 class ResourcePoolStatusRequestStatus(Struct):
@@ -98,7 +153,7 @@ class ResourcePoolStatusRequest(Object):
     status = Nested(ResourcePoolStatusRequestStatus, "The answer.", pointer=True, subresource=STATUS)
 
 
-@check(ResourcePoolStatusRequestStatus)
+@check(ResourcePoolStatusRequestStatus, until=36)
 def repeated_conditions(status: View) -> Iterator[Problem]:
     """Conditions are of different types; the declarative rule says it again of lists that are not too long."""
     seen = set()

@@ -8,8 +8,9 @@ from webhook import formats
 from webhook.api.core import NodeSelector
 from webhook.api.device import CounterSet, Device, list_attributes
 from webhook.api.meta import CountedObject
-from webhook.api.names import TAGGED, driver_name, pool_name
-from webhook.problem import WARNING, Problem, Verbatim, invalid, null, quoted, required, too_many
+from webhook.api.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
+from webhook.api.nodeoperations import skip_node_operations, skipped_operations
+from webhook.problem import WARNING, Key, Problem, Verbatim, invalid, null, quoted, required, too_many
 from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
 from webhook.schema.collections import SIZE_ENDS_LIST
 
@@ -67,6 +68,16 @@ class ResourceSliceSpec(Struct):
         since=33,
         gate="DRAPartitionableDevices",
     )
+    partitionTypeAttribute = Text(
+        "The attribute that tells of which type a partition of a device is.",
+        checked_by=attribute_of_a_domain,
+        go="FullyQualifiedName",
+        pointer=True,
+        declarative=True,
+        since=37,
+        gate="DRAPartitionableDevicesType",
+    )
+    skipNodeOperations = skip_node_operations("What kubelet need not ask the driver for.")
 
 
 class ResourceSlice(CountedObject):
@@ -200,6 +211,37 @@ def devices_or_counters(spec: View) -> Iterator[Problem]:
     """Counters that devices share are in a slice of their own."""
     if "sharedCounters" in spec and "devices" in spec:
         yield invalid(spec.path, "", "only one of `sharedCounters` or `devices` is allowed")
+
+
+# Types of partitions, and operations on the node
+
+check(ResourceSliceSpec, since=37, given=["skipNodeOperations"])(skipped_operations)
+
+
+@check(ResourceSliceSpec, since=37, given=["partitionTypeAttribute"])
+def type_of_each_partition(spec: View) -> Iterator[Problem]:
+    """Every device that uses counters has the attribute that tells its type, as a string."""
+    path, name = spec / "partitionTypeAttribute", spec.partitionTypeAttribute
+    if name is None:
+        return
+    partitions = [index for index, each in enumerate(spec.contents("devices")) if each.get("consumesCounters")]
+    if not partitions:
+        yield invalid(path, name, "may only be set on a slice which declares devices that consume counters")
+    domain, _, bare = name.partition("/")
+    names = (name, bare) if domain == spec.driver else (name,)
+    for index in partitions:
+        yield from _partition_type(spec.devices[index], names)
+
+
+def _partition_type(device: View, names: Sequence[str]) -> Iterator[Problem]:
+    full, attributes = names[0], device.content.get("attributes") or {}
+    path = device / "attributes" / Key(full)
+    given = next((name for name in names if name in attributes), None)
+    named = "`partitionTypeAttribute` names this attribute"
+    if given is None:
+        yield required(path, f"device consumes counters and {named}, so it must be set")
+    elif (attribute := attributes[given] or {}).get("string") is None:
+        yield invalid(path, attribute, f"must be a string value because {named}")
 
 
 # Counters of Kubernetes 1.33 and 1.34, which had them in one slice with the devices

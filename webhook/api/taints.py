@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from webhook import formats
 from webhook.api.names import TAGGED
 from webhook.api.values import Time
-from webhook.problem import invalid, not_supported
+from webhook.problem import Path, invalid, not_supported
 from webhook.schema import CHANGED, Array, Int, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.problem import Problem
-    from webhook.schema import View
+    from webhook.schema import Target, View
 
 EFFECTS = {33: ("NoExecute", "NoSchedule"), 35: ("NoExecute", "NoSchedule", "None")}
 
@@ -50,12 +50,26 @@ class DeviceTaintOfRule(DeviceTaint):
     effect = DeviceTaint.effect.but(rechecked={35: CHANGED})
 
 
+_ALLOCATED_SINCE = 37
+
+
+def allocated_key(text: str, target: Target) -> Iterator[Problem]:
+    """A label key, of which the API server makes sure from Kubernetes 1.37 on."""
+    if target.release >= _ALLOCATED_SINCE:
+        for detail in formats.label_key(text, target.release):
+            yield invalid(Path(), text, detail)
+
+
 class AllocatedToleration(Struct):
-    """A taint that did not matter when the device was allocated; what the scheduler copies is not validated."""
+    """A taint that did not matter when the device was allocated; it is validated from Kubernetes 1.37 on."""
 
     go_name = "DeviceToleration"
 
-    key = Text("The taint's key; empty for all.", declared={35: {"formats": (formats.label_key,)}})
+    key = Text(
+        "The taint's key; empty for all.",
+        checked_by=allocated_key,
+        declared={35: {"formats": (formats.label_key,), "checked_by": None}},
+    )
     operator = Text(
         "Exists or Equal.",
         go="DeviceTolerationOperator",
@@ -63,7 +77,12 @@ class AllocatedToleration(Struct):
         declared={35: {"one_of": OPERATORS}},
     )
     value = Text("The taint's value, for Equal.")
-    effect = Text("The effect to tolerate; empty for all.", go="DeviceTaintEffect", declared=_TAGGED_EFFECT)
+    effect = Text(
+        "The effect to tolerate; empty for all.",
+        go="DeviceTaintEffect",
+        one_of={_ALLOCATED_SINCE: EFFECTS[35]},
+        declared=_TAGGED_EFFECT,
+    )
     tolerationSeconds = Int("For how long NoExecute is tolerated.", pointer=True)
 
 
@@ -81,7 +100,8 @@ def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, *
     return Array(Nested(type_), doc, since=33, gate="DRADeviceTaints", **common)
 
 
-@check(DeviceToleration)
+@check(DeviceToleration, until=_ALLOCATED_SINCE - 1)
+@check(AllocatedToleration, since=_ALLOCATED_SINCE)
 def value_for_operator(toleration: View) -> Iterator[Problem]:
     """A toleration compares values only with Equal."""
     path, value = toleration / "value", toleration.value

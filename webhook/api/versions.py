@@ -14,7 +14,7 @@ from webhook.api.claimstatus import DeviceRequestAllocationResult, LimitedAlloca
 from webhook.api.device import BasicDevice, BoxedDevice, Device, QuantityDevice
 from webhook.api.deviceclass import DeviceClass
 from webhook.api.devicerequest import DeviceRequest, FlatDeviceRequest
-from webhook.api.devicetaintrule import DeviceTaintRule
+from webhook.api.devicetaintrule import ConditionalDeviceTaintRule, DeviceTaintRule
 from webhook.api.pod import Pod
 from webhook.api.podgroup import PodGroup
 from webhook.api.resourceclaim import ResourceClaim, ResourceClaimTemplate
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from webhook.problem import Path
     from webhook.schema import Struct
 
-NEWEST = 36
+NEWEST = 37
 """The newest Kubernetes 1.x release that is known here."""
 
 
@@ -112,6 +112,8 @@ VERSIONS: Mapping[str, Version] = {
         Served(ResourceClaim, 34, NEWEST),
         Served(ResourceClaimTemplate, 34, NEWEST),
         Served(ResourceSlice, 34, NEWEST),
+        Served(DeviceTaintRule, 37, NEWEST, gate="DRADeviceTaintRules"),
+        replaced={DeviceTaintRule: ConditionalDeviceTaintRule},
     ),
     "resource.k8s.io/v1beta2": _version(
         Served(DeviceClass, 33, NEWEST, deprecation=_V1BETA2),
@@ -121,10 +123,10 @@ VERSIONS: Mapping[str, Version] = {
         Served(DeviceTaintRule, 36, NEWEST, gate="DRADeviceTaintRules", deprecation=_OF_1_36),
     ),
     "resource.k8s.io/v1beta1": _version(
-        Served(DeviceClass, 32, NEWEST, deprecation=_V1BETA1),
-        Served(ResourceClaim, 32, NEWEST, deprecation=_V1BETA1),
-        Served(ResourceClaimTemplate, 32, NEWEST, deprecation=_V1BETA1),
-        Served(ResourceSlice, 32, NEWEST, deprecation=_V1BETA1),
+        Served(DeviceClass, 32, 37, deprecation=_V1BETA1),
+        Served(ResourceClaim, 32, 37, deprecation=_V1BETA1),
+        Served(ResourceClaimTemplate, 32, 37, deprecation=_V1BETA1),
+        Served(ResourceSlice, 32, 37, deprecation=_V1BETA1),
         replaced=_FLAT,
     ),
     "resource.k8s.io/v1alpha3": _version(
@@ -146,8 +148,14 @@ VERSIONS: Mapping[str, Version] = {
         Served(structured_v1alpha2.ResourceClassParameters, 30, 30),
         Served(structured_v1alpha2.ResourceSlice, 30, 30),
     ),
+    "scheduling.k8s.io/v1beta1": _version(
+        Served(PodGroup, 37, NEWEST, gate="GenericWorkload", deprecation=Deprecation(40, 43)),
+    ),
+    "scheduling.k8s.io/v1alpha3": _version(
+        Served(PodGroup, 37, NEWEST, gate="GenericWorkload"),
+    ),
     "scheduling.k8s.io/v1alpha2": _version(
-        Served(PodGroup, 36, NEWEST, gate="GenericWorkload"),
+        Served(PodGroup, 36, 36, gate="GenericWorkload"),
     ),
     **{
         api_version: _version(*(Served(_MAKES_PODS[kind], OLDEST, NEWEST) for kind in kinds))
@@ -245,11 +253,31 @@ def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:
 
 
 def release_of(kubernetes: str) -> int:
-    """Read a Kubernetes version such as ``1.30``, ``v1.30`` or ``1.30.2``; return its minor.
+    """Read a Kubernetes version such as ``1.30``, ``v1.30`` or ``1.30.2``; return the minor by which it is judged.
+
+    A release that is not known here yet is judged as the newest that is; :func:`not_known_yet` says so.
 
     Raises:
-        ValueError: It is no version, or none that is known here.
+        ValueError: It is no version, or one before the first that is known here.
     """
+    release = _minor(kubernetes)
+    if release < OLDEST:
+        msg = f"Kubernetes 1.{release} is not known here; 1.{OLDEST} and later are"
+        raise ValueError(msg)
+    return min(release, NEWEST)
+
+
+def not_known_yet(kubernetes: str) -> str:
+    """Say that a release is judged as another one, if so.
+
+    Raises:
+        ValueError: It is no version.
+    """
+    release = _minor(kubernetes)
+    return f"Kubernetes 1.{release} is not known here yet: judged as 1.{NEWEST}" if release > NEWEST else ""
+
+
+def _minor(kubernetes: str) -> int:
     if not isinstance(kubernetes, str):  # as a number, 1.30 would be 1.3
         msg = f'{kubernetes!r} is no text; write the Kubernetes version as "1.{NEWEST}"'
         raise ValueError(msg)  # noqa: TRY004 - who passes on what a file says expects one kind of error
@@ -257,11 +285,7 @@ def release_of(kubernetes: str) -> int:
     if not match:
         msg = f"{kubernetes!r} is no Kubernetes version; write it as 1.{NEWEST}"
         raise ValueError(msg)
-    release = int(match[1])
-    if not OLDEST <= release <= NEWEST:
-        msg = f"Kubernetes 1.{release} is not known here; 1.{OLDEST} to 1.{NEWEST} are"
-        raise ValueError(msg)
-    return release
+    return int(match[1])
 
 
 _targets: dict[tuple[Any, ...], Target] = {}

@@ -24,7 +24,7 @@ from webhook.cel.operators import equal
 from webhook.cel.types import ANY, BOOL, DYN, INT, STRING, Type, list_of, map_of, struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from webhook.cel.ast import Expression
     from webhook.cel.environment import Environment
@@ -46,6 +46,7 @@ _ESTIMATED_SINCE: Final = 32
 _NO_COLUMN_SINCE: Final = 32
 _MULTIPLE_SINCE: Final = 34
 _LISTS_SINCE: Final = 36
+_ANY_LENGTH_SINCE: Final = 37
 
 _DOMAIN_MAX: Final = 63
 _ID_MAX: Final = 32
@@ -123,14 +124,58 @@ def compile_selector(
         BudgetExceededError: It is more work than the budget in force allows.
     """
     relevant = gates & _RELEVANT
+    unknown = " or the unknown type, not {}" if release > _NAMED_RESOURCES else ""
+    return _compiled(
+        expression,
+        release,
+        relevant,
+        stored=stored,
+        is_result=lambda type_: _is_result(type_, release, relevant),
+        wanted=f"must evaluate to bool{unknown}",
+    )
+
+
+def compile_derived_attribute(
+    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+) -> Selector | Refusal:
+    """Compiles what an attribute is derived by, which comes to a value that an attribute can have.
+
+    The arguments are those of `compile_selector`.
+
+    Raises:
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    has_lists = stored or LIST_ATTRIBUTES in gates
+    lists = " or a list of these scalars" if has_lists else ""
+
+    def is_result(type_: Type) -> bool:
+        if type_ in _SCALARS:
+            return True
+        return has_lists and any(type_ == list_of(scalar) for scalar in _SCALARS)
+
+    wanted = f"must evaluate to a primitive scalar (string, integer, boolean, semver){lists}, not {{}}"
+    return _compiled(expression, release, gates & _RELEVANT, stored=stored, is_result=is_result, wanted=wanted)
+
+
+_SCALARS: Final = (BOOL, INT, STRING, SEMVER, ANY, DYN)
+
+
+def _compiled(
+    expression: str,
+    release: int,
+    relevant: frozenset[str],
+    *,
+    stored: bool,
+    is_result: Callable[[Type], bool],
+    wanted: str,
+) -> Selector | Refusal:
     known = selector_environment(release, relevant, stored=stored)
     try:
         checked = known.check(expression)
     except CompileError as error:
         return Refusal(f"compilation failed: {_placed(error, expression, release)}")
-    if not _is_result(checked.type, release, relevant):
-        unknown = f" or the unknown type, not {checked.type}" if release > _NAMED_RESOURCES else ""
-        return Refusal(f"must evaluate to bool{unknown}")
+    if not is_result(checked.type):
+        return Refusal(wanted.format(checked.type))
     try:
         program = known.program(checked)
     except ProgramError as error:
@@ -193,7 +238,7 @@ def selector_environment(release: int, gates: frozenset[str] = frozenset(), *, s
         libraries.append(_SEMVER.library)
     has_lists = release >= _LISTS_SINCE and LIST_ATTRIBUTES in gates
     if release >= _LISTS_SINCE and (stored or has_lists):
-        libraries.append(_INCLUDES)
+        libraries.append(_INCLUDES if release < _ANY_LENGTH_SINCE else _INCLUDES_OF_ANY_LENGTH)
     has_multiple = release >= _MULTIPLE_SINCE and (stored or CONSUMABLE_CAPACITY in gates)
     return base.extend(*libraries, _device(DYN if has_lists else ANY, has_multiple=has_multiple))
 
@@ -231,6 +276,26 @@ _INCLUDES: Final = Library(
     functions=(Function("includes", Overload("dra_includes_dyn_dyn", (DYN, DYN), BOOL, _includes, member=True)),),
     call_estimates={"includes": _estimate_includes},
 )
+
+
+def _includes_of_any_length(target: Value, sought: Value) -> bool:
+    return any(equal(value, sought) for value in target) if type(target) is list else equal(target, sought)
+
+
+def _estimate_includes_by_size(
+    size_of: SizeOf, __: str, target: EstimatedNode | None, ___: Sequence[EstimatedNode]
+) -> CallEstimate | None:
+    return None if target is None else CallEstimate(size_of(target))
+
+
+_INCLUDES_OF_ANY_LENGTH: Final = Library(
+    "includes",
+    functions=(
+        Function("includes", Overload("list_includes", (DYN, DYN), BOOL, _includes_of_any_length, member=True)),
+    ),
+    call_estimates={"includes": _estimate_includes_by_size},
+)
+"""From Kubernetes 1.37 `includes` is that of the library of lists."""
 
 
 # -- sizes

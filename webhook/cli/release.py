@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook.api import gates
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import NEWEST, not_known_yet, release_of
 from webhook.cli.arguments import UsageError
 from webhook.schema import OLDEST
 
@@ -28,12 +28,23 @@ def kubernetes(arguments: Namespace) -> str | None:
     if stated is None:
         return _of_file(getattr(arguments, "kubernetes_version_file", None))
     try:
-        if stated is not None:
-            release_of(stated)
+        return _known(stated, "--kubernetes-version")
     except ValueError as error:
         message = f"--kubernetes-version: {error}"
         raise UsageError(message) from error
-    return stated
+
+
+def _known(stated: str, source: str) -> str:
+    """Return a version that is known here, and say so if it is another one than was given.
+
+    Raises:
+        ValueError: It is no version, or one before the first that is known here.
+    """
+    release = release_of(stated)
+    if not (note := not_known_yet(stated)):
+        return stated
+    _log.warning("note: %s: %s, the newest release that is", source, note)
+    return f"1.{release}"
 
 
 def _of_file(path: str | None) -> str | None:
@@ -42,15 +53,13 @@ def _of_file(path: str | None) -> str | None:
         return None
     try:
         with Path(path).open(encoding="ascii") as file:
-            stated = file.read(_LONGEST_VERSION).strip()
-        release_of(stated)
+            return _known(file.read(_LONGEST_VERSION).strip(), path)
     except FileNotFoundError:
         _log.warning("there is no %s: objects are judged by the newest release that knows them", path)
         return None
     except (OSError, ValueError) as error:
         _log.warning("%s: %s: objects are judged by the newest release that knows them", path, error)
         return None
-    return stated
 
 
 def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] | None:

@@ -178,7 +178,7 @@ def _rules_of(field: Field) -> Iterator[Stated]:
     for name, (doc, states) in EVERY_FIELD.items():
         if states(field):
             yield Stated(name, doc)
-    for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None)):
+    for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None), *_declared_tests(field)):
         if test:
             yield Stated(test.__name__.replace("_", "-"), _doc(test))
     if isinstance(field, Parsed):
@@ -187,6 +187,13 @@ def _rules_of(field: Field) -> Iterator[Stated]:
         yield from _rules_of(field.item)
     if isinstance(field, Map) and field.key:
         yield from _rules_of(field.key)
+
+
+def _declared_tests(field: Field) -> Iterator[Any]:
+    """List the tests that declarative validation has in place of others."""
+    for instead in (field.declared or {}).values():
+        yield from instead.get("formats", ())
+        yield instead.get("checked_by")
 
 
 def _exists(what: Field | Declared, kind: Kind, release: int | None) -> bool:

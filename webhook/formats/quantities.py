@@ -37,6 +37,7 @@ _FAST_DIGITS, _FAST_BINARY_DIGITS = 18, 14
 """The digits that upstream takes to fit an int64; longer numbers take its slow way, which caps and rounds."""
 _KIBI = 1024
 """The least that is written with a binary suffix."""
+_MILLI = -3
 _NANO = -9
 _EXACT_DIGITS = 600
 """The digits up to which sums and fractions of binary quantities are exact; Python turns 640 into a number at least."""
@@ -131,6 +132,17 @@ class Quantity:
         else:
             number = int(f"0{self.digits}{'0' * self.power}")
         return self.sign * number if self.sign * number in _INT64 else 0
+
+    def thousandths(self) -> int | None:
+        """Count thousandths; None if there are smaller parts, or more than 64 bits of them."""
+        return self.counted(_MILLI) if self.power >= _MILLI else None
+
+    def decimal(self) -> str:
+        """Write it as a decimal number of the scale that it was given with: ``1500m`` is ``1.500`` (``inf.Dec``)."""
+        scale = min(self.power if self.scale is None else self.scale, self.power, 0)
+        digits = f"{self.digits}{'0' * (self.power - scale)}".rjust(1 - scale, "0")
+        minus = "-" if self.sign < 0 else ""
+        return f"{minus}{digits[:scale]}.{digits[scale:]}" if scale else f"{minus}{digits}"
 
     def __str__(self) -> str:
         """Write it as the API server does: as it was given where it takes that for canonical, else canonically."""

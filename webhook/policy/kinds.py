@@ -100,7 +100,8 @@ policy v1 n: PodDisruptionBudget
 rbac.authorization.k8s.io v1 c: ClusterRole ClusterRoleBinding
 rbac.authorization.k8s.io v1 n: Role RoleBinding
 scheduling.k8s.io v1 c: PriorityClass
-scheduling.k8s.io v1alpha2:36,v1alpha1:35-35 n: Workload
+scheduling.k8s.io v1beta1:37,v1alpha3:37,v1alpha2:36-36,v1alpha1:35-35 n: Workload
+scheduling.k8s.io v1alpha3:37 n: CompositePodGroup
 storage.k8s.io v1 c: CSIDriver CSINode StorageClass VolumeAttachment
 storage.k8s.io v1 n: CSIStorageCapacity
 storage.k8s.io v1:34,v1beta1:31,v1alpha1:29-34 c: VolumeAttributesClass

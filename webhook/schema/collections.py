@@ -78,7 +78,7 @@ class Array(Field):
 
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
-        item = self.item.compile(target, owner, package)
+        item = self.item.stated(target).compile(target, owner, package)
 
         def canonical(value: Any) -> Any:
             return [item.canonical(each) for each in value] if value else None
@@ -224,7 +224,7 @@ class Map(Field):
 
     def compile(self, target: Target, owner: str, package: str) -> Compiled:
         """Make the closures for one target."""
-        item = self.item.compile(target, owner, package)
+        item = self.item.stated(target).compile(target, owner, package)
 
         def canonical(value: Any) -> Any:
             return {name: item.canonical(each) for name, each in value.items()} if value else None
@@ -242,7 +242,7 @@ class Map(Field):
         passes, walk_item, decode_item = item.passes, item.walk, decoding(self.item, target, owner, package)
         limit = target.pick(self.max_items) if target.validates else None
         absent = (required(Path()),) if self.required and target.validates else NOTHING
-        walk_key = self.key.compile(target, owner, package).walk if self.key else None
+        walk_key = self.key.stated(target).compile(target, owner, package).walk if self.key else None
         key_bytes = self.key_bytes if release >= LONG_KEY_IS_CUT else 0
         at_key = target.pick(BAD_KEY_HAS_KEY)
 

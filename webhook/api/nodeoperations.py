@@ -1,0 +1,37 @@
+"""Operations on the node that kubelet need not ask a driver for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.problem import invalid
+from webhook.schema import Array, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+EVERY, PREPARE, UNPREPARE = "*", "NodePrepareResources", "NodeUnprepareResources"
+
+
+def skip_node_operations(doc: str) -> Array:
+    """Declare operations that are skipped."""
+    return Array(
+        Text(go="SkipNodeOperation", one_of=(EVERY, PREPARE, UNPREPARE), always=True),
+        doc,
+        unique="",
+        list_type="set",
+        declarative=True,
+        since=37,
+        gate="DRAOptionalNodeOperations",
+    )
+
+
+def skipped_operations(holder: View) -> Iterator[Problem]:
+    """What is prepared without its driver is unprepared without it, too."""
+    skipped = holder.skipNodeOperations
+    if PREPARE in skipped and UNPREPARE not in skipped and EVERY not in skipped:
+        detail = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"
+        yield invalid(holder / "skipNodeOperations", list(skipped), detail)
