@@ -11,7 +11,7 @@ from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
 from webhook.admission.requests import part
 from webhook.admission.responses import annotations_of, denied, noted, patch, refusal, refused, with_remarks
 from webhook.api.judgement import judge_admitted
-from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, limited
+from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled
 from webhook.problem import ERROR, Problem
 
@@ -73,8 +73,11 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
             return {"allowed": True}
         if call.is_late:
             raise TimeoutError  # noqa: TRY301 - as whatever else goes wrong
-        with limited(Budget(INLINE if call.is_inline else REVIEW, call.deadline)):
+        before = enter(Budget(INLINE if call.is_inline else REVIEW, call.deadline))
+        try:
             response = _ENDPOINTS[call.endpoint](_Case(request, options, call.deadline, record))
+        finally:
+            leave(before)
     except Exception as error:  # noqa: BLE001 - whatever it is, the API server waits for a decision
         return _failed(error, request, call, options, record)
     record.decision = ALLOWED if response["allowed"] else DENIED
