@@ -34,6 +34,8 @@ _DEMANDS: Final = 64
 """How many different demands are remembered."""
 _PLANS: Final = 100_000
 """How many searches are remembered of each."""
+GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
+"""The scheduler's error for a search that takes too long."""
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -153,7 +155,9 @@ class Failure:
 
     @property
     def timed_out(self) -> bool:
-        """Whether upstream would search longer than ten seconds, and give the pod up."""
+        """Whether upstream would search longer than ten seconds, and give the pod up; true if that was done here."""
+        if self._complaint is GIVEN_UP:
+            return True
         return self._found is not None and _takes_too_long(self._attempt.counted(self._view, self._found))
 
     @property
@@ -323,8 +327,7 @@ class Allocator:
         except Stop as stop:
             return Plan(search.so_far(), stop.complaint)
         except GivenUpError:
-            after = ": timed out trying to allocate devices"
-            return Plan(search.so_far(), Complaint(None, "node ", "node", after=after))
+            return Plan(search.so_far(), GIVEN_UP)
         if found.picks is None and view.invalid:
             return Plan(found, Complaint(None, "invalid resource pools were encountered", is_of_node=True))
         return Plan(found)
@@ -446,7 +449,7 @@ class Attempt:
         """
         view = self._allocator.view(node)
         key = view.key()
-        plan = None if view.consumes else self._plans.get(key)
+        plan = self._plans.get(key) if view.is_like_others else None
         if plan is None:
             plan = self._plan(view, key)
         found = plan.found
@@ -456,7 +459,7 @@ class Attempt:
 
     def _plan(self, view: NodeView, key: Hashable) -> Plan:
         """Return how a search goes on a node, from what is known of one like it if there is one."""
-        if view.consumes:
+        if not view.is_like_others:
             return self._allocator.search(self.demand, view, self._counters)
         plans, alike = self._plans, view.alike(self.demand)
         plan = plans.get(alike)

@@ -239,6 +239,7 @@ class Demand:
             content.raw.get("nodeName") is not None,
             terms(content.raw.get("nodeSelector")),
             content.capacity_index,
+            tuple(content.consumes.items()),
             tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in self._asks]),
             tuple([attribute.of(content) for claim in self.claims for _, attribute in claim.constraints]),
         )

@@ -6,7 +6,7 @@ same devices free, up to exchanging equal ones, and constraints and counters in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.constraints import Distinct, MatchLists
 
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.state import State
     from webhook.allocation.view import NodeView
+
+
+_MOST: Final = 50_000
+"""How many states are remembered."""
+_TRIAL, _WORTH = 2_000, 20
+"""One state in twenty must be known, from so many on."""
 
 
 class Place(NamedTuple):
@@ -55,9 +61,11 @@ class Memories:
     __slots__ = (
         "_classes",
         "_demand",
+        "_found",
         "_has_admins",
         "_known",
         "_numbers",
+        "_sought",
         "_state",
         "_view",
         "leaves_traces",
@@ -68,6 +76,8 @@ class Memories:
         self._view = view
         self._state = state
         self._known: dict[Hashable, Memory] = {}
+        self._sought = 0
+        self._found = 0
         self.leaves_traces = _leaves_traces(demand, view)
         self._has_admins = any(ask.is_admin for ask in _asks(demand, 0))
         self._classes: dict[int, list[int | None]] = {}
@@ -76,13 +86,22 @@ class Memories:
     def recall(self, key: Hashable) -> Memory | None:
         """Return what became of a state, None if it was not come to yet; what it left behind is made so again."""
         memory = self._known.get(key)
-        if memory is not None and self.leaves_traces:
-            self._state.restore(memory.after)
+        self._sought += 1
+        if memory is not None:
+            self._found += 1
+            if self.leaves_traces:
+                self._state.restore(memory.after)
         return memory
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether states are come to often enough for remembering them to pay."""
+        return self._sought < _TRIAL or self._found * _WORTH > self._sought
 
     def note(self, key: Hashable, code: int, steps: int, visits: int) -> None:
         """Note how the search ended from a state."""
-        self._known[key] = Memory(code, steps, visits, self._state.save() if self.leaves_traces else None)
+        if len(self._known) < _MOST:
+            self._known[key] = Memory(code, steps, visits, self._state.save() if self.leaves_traces else None)
 
     def key(self, place: Place, claim: int) -> Hashable:
         """Return what a state is known by.

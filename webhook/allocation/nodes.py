@@ -72,7 +72,7 @@ def _term(term: Json, node: str, labels: Mapping[str, str]) -> bool:
     if not expressions and not fields:
         return False
     return all(_holds(each, labels) for each in expressions) and all(
-        (each.get("key") == "metadata.name") and ((node in each["values"]) == (each["operator"] == "In"))
+        ((node if each.get("key") == "metadata.name" else "") in each["values"]) == (each["operator"] == "In")
         for each in fields
     )
 

@@ -207,7 +207,7 @@ class Search:
             if self._is_hopeless(frame):
                 return FAILED
             stack.append(frame)
-            return self._recall(frame) if self.steps > _REMEMBERED_AFTER else None
+            return self._recall(frame) if self.steps > _REMEMBERED_AFTER and self._memories.is_worthwhile else None
 
     def _is_hopeless(self, frame: _Scan) -> bool:
         if self._bounds is None or not self._bounds.is_hopeless(frame.at):

@@ -40,6 +40,7 @@ class NodeView:
         "error",
         "invalid",
         "is_ambiguous",
+        "is_like_others",
         "labels",
         "matches",
         "node",
@@ -80,6 +81,10 @@ class NodeView:
         self.pool_of = tuple(pool_of)
         self.invalid = any(pool.is_invalid for pool in self.pools)
         self.consumes = any(device.content.consumes for device in devices)
+        self.is_like_others = not self.consumes or not any(
+            pool.others or catalog.is_pool_name_shared(pool.name) for pool in self.pools
+        )
+        """Whether counters depend on nothing but what `key` tells, so that a search on a node alike goes alike."""
         self.matches: tuple[bool | str, ...] | None = None
         if any(each.is_per_device for pool in self.pools for each in pool.slices):
             self.matches = tuple(self._matches(device) for device in devices)
@@ -109,6 +114,7 @@ class NodeView:
                 (
                     pool.is_incomplete,
                     pool.is_invalid,
+                    tuple(pool.counters.items()),
                     tuple(
                         (each.node_name is None, terms(each.node_selector), each.is_per_device, len(each.devices))
                         for each in pool.slices
@@ -127,7 +133,7 @@ class NodeView:
             self._stamp = stamp
             self.taken, state = 0, []
             for usage in self._usages:
-                if usage.dedicated or usage.capacity:
+                if usage.dedicated or usage.shares:
                     break
             else:  # nothing is in use
                 self._used, self._key = (), self._whole
@@ -136,8 +142,8 @@ class NodeView:
                 used = self._usages[self.pool_of[index]]
                 if device.name in used.dedicated:
                     self.taken |= 1 << index
-                if device.name in used.capacity:
-                    state.append((index, tuple(sorted(used.capacity[device.name].items()))))
+                if device.name in used.shares:
+                    state.append((index, tuple(sorted(used.capacity.get(device.name, {}).items()))))
             self._used = self.taken, tuple(state)
             self._key = self._whole, self._used
         return self._key
