@@ -11,13 +11,14 @@ from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import NEWEST, Features, implementation
 from webhook.allocation.outcome import UnsupportedSelectorError, allocation, node_selector
+from webhook.allocation.pools import unusable_elsewhere
 from webhook.allocation.search import GivenUpError, Search, fault, raise_unless_bool
 from webhook.allocation.selecting import Fault, Selectors
 from webhook.allocation.usage import Usage, available, full_name
 from webhook.allocation.view import NodeView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
     from webhook.allocation.pools import Pool
     from webhook.allocation.search import Found
@@ -216,11 +217,12 @@ class Allocator:
         for claim in allocated:
             self._usage.add(claim)
         self._views: dict[str, NodeView] = {}
+        self._elsewhere = unusable_elsewhere(self._catalog, self._variant)
         self._is_local = not self._catalog.shared
         """Whether no slice serves more than one node, so that labels do not matter."""
         if self._is_local:
             for name in self._catalog.by_node:
-                self._views[name] = NodeView(name, None, self._catalog, self._usage, self._variant)
+                self._views[name] = self._view(name, None)
 
     @property
     def implementation(self) -> str:
@@ -288,8 +290,13 @@ class Allocator:
         name, labels = metadata["name"], metadata.get("labels")
         view = self._views.get(name)
         if view is None or not (self._is_local or view.labels == labels):
-            view = self._views[name] = NodeView(name, labels, self._catalog, self._usage, self._variant)
+            view = self._views[name] = self._view(name, labels)
         return view
+
+    def _view(self, name: str, labels: Mapping[str, str] | None) -> NodeView:
+        return NodeView(
+            name, labels, catalog=self._catalog, usage=self._usage, variant=self._variant, elsewhere=self._elsewhere
+        )
 
     def left(self, view: NodeView, counters: dict[str, Available]) -> Callable[[int], Available]:
         """Return what tells how much is left of the counters of a node's pools, by their places.

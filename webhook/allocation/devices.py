@@ -160,6 +160,7 @@ class Slice:
 
     Args:
         raw: The object, as in the API.
+        order: Its place among all slices.
     """
 
     __slots__ = (
@@ -172,17 +173,19 @@ class Slice:
         "name",
         "node_name",
         "node_selector",
+        "order",
         "pool",
         "says_per_device",
         "serves_all_nodes",
     )
 
-    def __init__(self, raw: Json) -> None:
+    def __init__(self, raw: Json, order: int) -> None:
         spec: Json = raw["spec"]
         pool: Json = spec.get("pool") or {}
         self.name: str = raw["metadata"]["name"]
         self.driver = intern(spec.get("driver", ""))
         self.pool = intern(pool.get("name", ""))
+        self.order = order
         self.generation: int = pool.get("generation", 0)
         self.count: int = pool.get("resourceSliceCount", 0)
         self.node_name: str | None = spec.get("nodeName")
@@ -197,11 +200,6 @@ class Slice:
     def id(self) -> PoolId:
         """The pool that it belongs to."""
         return self.driver, self.pool
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether more than one node may see it."""
-        return not self.node_name or bool(self.counter_sets)
 
 
 class TaintRule(NamedTuple):
@@ -245,6 +243,7 @@ class Catalog:
         "by_pool",
         "shared",
         "slices",
+        "with_counters",
     )
 
     def __init__(self, slices: Iterable[Json], taint_rules: Iterable[Json] = ()) -> None:
@@ -255,6 +254,9 @@ class Catalog:
         self._known_parts: dict[Hashable, int] = {}
         self.slices: list[Slice] = []
         self.shared: list[Slice] = []
+        """Those with devices for more than one node."""
+        self.with_counters: defaultdict[PoolId, list[Slice]] = defaultdict(list)
+        """Those with counters, which all nodes look at."""
         self.by_node: defaultdict[str, list[Slice]] = defaultdict(list)
         self.by_pool: defaultdict[PoolId, list[Slice]] = defaultdict(list)
         self._drivers_of_pool: defaultdict[str, set[str]] = defaultdict(set)
@@ -279,13 +281,16 @@ class Catalog:
         return len(self._drivers_of_pool[name]) > 1
 
     def _read(self, raw: Json) -> None:
-        slice_ = Slice(raw)
+        slice_ = Slice(raw, len(self.slices))
         rules = [
             rule for rule in self._rules if rule.driver in {None, slice_.driver} and rule.pool in {None, slice_.pool}
         ]
         slice_.devices = tuple(self._devices(raw["spec"].get("devices") or (), slice_, rules))
         self.slices.append(slice_)
-        (self.shared if slice_.is_shared else self.by_node[slice_.node_name or ""]).append(slice_)
+        if slice_.counter_sets:
+            self.with_counters[slice_.id].append(slice_)
+        else:
+            (self.by_node[slice_.node_name] if slice_.node_name else self.shared).append(slice_)
         self.by_pool[slice_.id].append(slice_)
         self._drivers_of_pool[slice_.pool].add(slice_.driver)
 

@@ -92,7 +92,13 @@ class GatherError(Exception):
         self.is_ambiguous = is_ambiguous
 
 
-def gather(catalog: Catalog, node: str, labels: Mapping[str, str] | None, variant: Implementation) -> list[Pool]:
+def gather(
+    catalog: Catalog,
+    node: str,
+    labels: Mapping[str, str] | None,
+    variant: Implementation,
+    elsewhere: Sequence[Pool] = (),
+) -> list[Pool]:
     """Return the pools with devices for a node, in the order in which they are tried.
 
     Args:
@@ -100,41 +106,71 @@ def gather(catalog: Catalog, node: str, labels: Mapping[str, str] | None, varian
         node: The node's name.
         labels: Its labels.
         variant: The implementation, which says what is on and whether pools are sorted.
+        elsewhere: What `unusable_elsewhere` returns.
 
     Raises:
         GatherError: A node selector cannot be parsed.
     """
-    found: dict[PoolId, list[Slice]] = {}
-    local = catalog.by_node.get(node, ())
-    seen: Iterable[Slice]
+    seen = _with_devices(catalog, node, labels, variant)
+    if catalog.with_counters and variant.features.PartitionableDevices:
+        seen += [each for pool in {each.id for each in seen} for each in catalog.with_counters.get(pool, ())]
     if variant.is_sorted:
-        seen = [*local, *catalog.shared]
-    elif catalog.shared:
-        # One list in upstream: the order within it decides which slice of a pool comes first.
-        wanted = {*map(id, local), *map(id, catalog.shared)}
-        seen = [each for each in catalog.slices if id(each) in wanted]
+        seen.sort(key=lambda each: (not each.node_name or bool(each.counter_sets), each.order))
     else:
-        seen = local
-    errors: list[GatherError] = []
+        seen.sort(key=lambda each: each.order)
+    found: dict[PoolId, list[Slice]] = {}
     for each in seen:
-        if not variant.features.PartitionableDevices and (each.says_per_device or each.counter_sets):
-            continue
-        try:
-            if _is_relevant(each, node, labels or _NO_LABELS):
-                _add(found, each)
-        except GatherError as error:
-            errors.append(error)
-    if errors:
-        raise GatherError(str(errors[0]), is_ambiguous=len(errors) > 1)
+        _add(found, each)
     pools = [pool for slices in found.values() if (pool := _pool(slices, catalog, variant)) is not None]
+    if catalog.with_counters:
+        pools += [pool for pool in elsewhere if (pool.driver, pool.name) not in found]
     if variant.is_sorted:
         pools.sort(key=lambda pool: (pool.has_binding_conditions, pool.driver, pool.name))
     return pools
 
 
+def _with_devices(
+    catalog: Catalog, node: str, labels: Mapping[str, str] | None, variant: Implementation
+) -> list[Slice]:
+    """Return the slices with devices for a node.
+
+    Raises:
+        GatherError: A node selector cannot be parsed.
+    """
+    errors: list[GatherError] = []
+    seen: list[Slice] = []
+    for each in (*catalog.by_node.get(node, ()), *catalog.shared):
+        if each.says_per_device and not variant.features.PartitionableDevices:
+            continue
+        try:
+            if _is_relevant(each, node, labels or _NO_LABELS):
+                seen.append(each)
+        except GatherError as error:
+            errors.append(error)
+    if errors:
+        raise GatherError(str(errors[0]), is_ambiguous=len(errors) > 1)
+    return seen
+
+
+def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
+    """Return pools that are incomplete or invalid for nodes which have no devices of them, too.
+
+    All nodes look at counters, wherever the devices are; pools that are fine make no difference to other nodes.
+
+    Args:
+        catalog: The slices of the cluster.
+        variant: The implementation.
+    """
+    found: dict[PoolId, list[Slice]] = {}
+    if variant.features.PartitionableDevices:
+        for slices in catalog.with_counters.values():
+            for each in slices:
+                _add(found, each)
+    pools = [_pool(slices, catalog, variant) for slices in found.values()]
+    return [pool for pool in pools if pool is not None and (not pool.is_usable or pool.is_ambiguous)]
+
+
 def _is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
-    if each.counter_sets:
-        return True
     if each.node_name:
         return each.node_name == node
     try:

@@ -8,7 +8,7 @@ from webhook.allocation.nodes import SelectorError, node_matches, terms
 from webhook.allocation.pools import GatherError, gather
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Mapping, Sequence
 
     from webhook.allocation.demand import Demand
     from webhook.allocation.devices import Catalog, Device
@@ -26,6 +26,7 @@ class NodeView:
         catalog: The slices of the cluster.
         usage: What is in use.
         variant: The implementation.
+        elsewhere: Pools without devices for the node that are incomplete or invalid.
     """
 
     __slots__ = (
@@ -54,9 +55,11 @@ class NodeView:
         self,
         node: str,
         labels: Mapping[str, str] | None,
+        *,
         catalog: Catalog,
         usage: Usage,
         variant: Implementation,
+        elsewhere: Sequence[Pool],
     ) -> None:
         self.node = node
         self.variant = variant
@@ -65,7 +68,7 @@ class NodeView:
         self.is_ambiguous = False
         self.pools: list[Pool] = []
         try:
-            self.pools = gather(catalog, node, labels, variant)
+            self.pools = gather(catalog, node, labels, variant, elsewhere)
         except GatherError as error:
             self.error = str(error)
             self.is_ambiguous = error.is_ambiguous
