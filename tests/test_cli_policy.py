@@ -279,22 +279,27 @@ class TestValidate:
         found = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
         assert [each["rule"] for each in found] == ["wrong-type"]
 
-    def test_policies_are_those_of_the_release_for_which_an_object_is_meant(self, write: Callable[..., Path]) -> None:
-        every = {"apiGroups": ["*"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
-        refusing = policy(rules=[every], validations=[{"expression": "false"}])
+    def test_a_release_that_does_not_serve_policies_may_have_them(self, write: Callable[..., Path]) -> None:
+        of_claims = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1alpha2"], "resources": ["resourceclaims"]}
+        rules = [of_claims | {"operations": ["*"]}]
+        refusing = policy(rules=rules, validations=[{"expression": "object.metadata.labels.a != 'b'"}])
         claim = {
             "apiVersion": "resource.k8s.io/v1alpha2",
             "kind": "ResourceClaim",
             "metadata": {"name": "c"},
             "spec": {"resourceClassName": "gpu.example.com"},
         }
-        label = mutating("m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}")
+        label = mutating(
+            "m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", matchConstraints={"resourceRules": rules}
+        )
         folder = write(p=[refusing, binding(), *label], claim=[claim])
-        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "claim.yaml")
-        assert (found["level"], found["rule"], found["kubernetes"]) == ("note", "assumed", "1.30")
-        assert found["message"].endswith("takes 2 of the policies and bindings not")
-        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "claim.yaml")
-        assert (done.code, done.out) == (0, dump([claim]))
+        for release in ("1.27", "1.30"):
+            options = ["--kubernetes-version", release, "--policies", folder / "p.yaml", folder / "claim.yaml"]
+            (found,) = findings("validate", *options)
+            assert (found["level"], found["rule"], found["kubernetes"]) == ("error", "policy", release)
+            done = draguard("mutate", *options)
+            assert (done.code, done.out) == (0, dump([claim | {"metadata": {"name": "c", "labels": {"a": "b"}}}]))
+        assert draguard("policy", "check", "--kubernetes-version", "1.27", folder / "p.yaml").code == 1
 
     def test_a_change_is_not_to_blame_for_what_was_there_before(self, write: Callable[..., Path]) -> None:
         labelling = mutating("m", "[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'a': 'b'}}]")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import POD, binding, mutating, policy
+from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from webhook.engine.suites import SuiteError, SuiteResult, run_suite
 
 NAMED = policy(
@@ -119,10 +119,19 @@ def test_operations_follow_from_the_objects_or_are_named() -> None:
 
 
 def test_the_release_is_the_suites_or_the_callers() -> None:
-    suite = {"kubernetes": "1.29", "cases": [{"object": POD, "expect": {"allowed": True}}]}
-    assert [each.problem.rule for each in run_suite(suite, [NAMED, binding()]).findings] == ["not-served"] * 2
-    assert not run_suite(suite, [NAMED, binding()]).passed
-    assert run_suite(suite, [NAMED, binding()], 36).passed
+    older = CLAIM | {"apiVersion": "resource.k8s.io/v1beta1"}
+    by_version = policy(
+        rules=[{"apiGroups": ["*"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}],
+        validations=[{"expression": "false"}],
+    )
+    suite = {"kubernetes": "1.33", "cases": [{"object": older, "expect": {"allowed": True}}]}
+    assert run_suite(suite, [by_version, binding()]).passed
+    assert not run_suite(suite, [by_version, binding()], 36).passed
+
+
+def test_policies_need_not_be_served_by_the_release() -> None:
+    suite = {"kubernetes": "1.27", "cases": [{"object": POD, "expect": {"allowed": True}}]}
+    assert run_suite(suite, [NAMED, binding()]).passed
 
 
 def test_coverage_lists_what_no_case_has_seen() -> None:

@@ -263,8 +263,6 @@ class Requester:
         for text in texts:  # what no policy decides: it has made what cannot be decoded
             problem = Problem(ERROR, NOT_EVALUATED, done.verdict.reason, Path(), text)
             findings.append(found(problem, document, f"1.{policies.release}"))
-        if policies is not self._policies.set and policies.errors:
-            findings.append(_left_out(document, policies))
         return Asked(request.with_object(done.object), done, findings, data, policies)
 
     def _release(self, obj: Mapping[str, Any]) -> int:
@@ -272,7 +270,7 @@ class Requester:
         return minor if known is None or known.since <= minor <= known.until else known.until
 
     def _at(self, minor: int) -> PolicySet:
-        """Return the policies as a release takes them; what that does not take is not asked."""
+        """Return the policies with the kinds of a release."""
         if minor not in self._sets:
             self._sets[minor] = load(self._policies.given, minor)
         return self._sets[minor]
@@ -313,13 +311,6 @@ def _found(decision: Decision, document: Document, policies: PolicySet, level: s
     hint = decision.missing and f"add to what --policies names: {decision.missing}"
     problem = Problem(level, rule, decision.reason, Path(), text, hint)
     return found(problem, document, f"1.{policies.release}")._replace(origin=_origin(decision, policies))
-
-
-def _left_out(document: Document, policies: PolicySet) -> Finding:
-    kubernetes, names = f"1.{policies.release}", {id(finding.given.object) for finding in policies.errors}
-    message = f"Kubernetes {kubernetes}, which this object is for, takes {len(names)} of the policies and bindings not"
-    hint = f"`draguard policy check --kubernetes-version {kubernetes}` says why; they were not asked"
-    return found(Problem(NOTE, "assumed", "LeftOut", Path(), message, hint), document, kubernetes)
 
 
 def _origin(decision: Decision, policies: PolicySet) -> Origin:

@@ -72,7 +72,7 @@ def check_policies(given: Iterable[Given | JSONObject], release: int = NEWEST) -
         given: The objects of manifests; others than policies and bindings are what these look at.
         release: The Kubernetes release, as the minor of 1.x.
     """
-    policies = load(given, release)
+    policies = load(given, release, by_cluster=True)
     findings = list(policies.findings)
     costs: list[Cost] = []
     for policy in policies.policies:

@@ -229,6 +229,11 @@ class Kinds:
         """List the resources of a group that the release serves."""
         return [each.resource for each in self._known.values() if each.group == group and self._served(each)]
 
+    def releases(self, kind: Kind) -> tuple[int, int] | None:
+        """Return the first and the last release that serve a kind in this version; None if it is not known."""
+        known = self._known.get((kind.group, kind.kind))
+        return known.versions.get(kind.version) if known else None
+
     def versions(self, kind: Kind) -> list[str]:
         """List the versions in which the release serves a kind, the preferred one first."""
         known = self._known.get((kind.group, kind.kind))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.api.versions import NEWEST
 from webhook.policy.index import Index
 from webhook.policy.kinds import Kind, Kinds, kind_of
-from webhook.policy.manifests import is_policy, judge
+from webhook.policy.manifests import is_policy, judge, serving
 from webhook.policy.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
 from webhook.policy.params import DEFAULT_NAMESPACE
 from webhook.policy.programs import Programs, compile_policy
@@ -140,7 +140,11 @@ class PolicySet:
 
 
 def load(
-    given: Iterable[Given | JSONObject], release: int = NEWEST, strongest: Callable[[str], str] = lambda _name: DENY
+    given: Iterable[Given | JSONObject],
+    release: int = NEWEST,
+    strongest: Callable[[str], str] = lambda _name: DENY,
+    *,
+    by_cluster: bool = False,
 ) -> PolicySet:
     """Make a set of policies of the objects in manifests; never raises.
 
@@ -149,6 +153,8 @@ def load(
             CustomResourceDefinitions.
         release: The Kubernetes release, as the minor of 1.x.
         strongest: Says by its name which action a policy may lead to at most, Deny, Warn or Audit.
+        by_cluster: Whether a cluster of that release evaluates the policies, so that it must serve them; if not,
+            those of other releases are used, too.
     """
     policies: dict[tuple[str, str], Policy] = {}
     bindings: dict[tuple[str, str], Binding] = {}
@@ -162,7 +168,7 @@ def load(
                 kind = kind_of(text_of(each.object, "apiVersion"), text_of(each.object, "kind"))
                 objects.setdefault(kind, []).append(each.object)
             continue
-        problems = judge(each.object, release)
+        problems = judge(each.object, release if by_cluster else serving(each.object, release))
         findings += [Finding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
             refused.add(_stood_for(each.object))
@@ -183,7 +189,7 @@ def load(
     findings += _unbound(policies, bindings, origins, refused)
     hooks = {
         kind: tuple(
-            _hook(policy, bound, release)
+            _hook(policy, bound, release if by_cluster else serving(origins[policy].object, release))
             for policy in policies.values()
             if policy.kind == kind
             and (bound := tuple(each for each in bindings.values() if (each.kind, each.policy) == (kind, policy.name)))

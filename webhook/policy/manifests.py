@@ -54,6 +54,20 @@ def served(kind: str, release: int) -> list[str]:
     return [f"{GROUP}/{name}" for name in reversed(Kinds(release).versions(Kind(GROUP, "", kind)))]
 
 
+def serving(obj: Mapping[str, Any], release: int) -> int:
+    """Return the release that is nearest to another among those that serve a policy or binding in its version.
+
+    Policies that draguard evaluates itself need not be served by the cluster that their requests come from.
+
+    Args:
+        obj: An object that :func:`is_policy`.
+        release: The cluster's release, as the minor of 1.x.
+    """
+    group, _, version = str(obj["apiVersion"]).rpartition("/")
+    releases = Kinds(release).releases(Kind(group, version, str(obj["kind"])))
+    return min(max(release, releases[0]), releases[1]) if releases else release
+
+
 def judge(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:
     """Say what the API server says of a policy or binding that is created.
 
