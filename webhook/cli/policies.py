@@ -278,7 +278,7 @@ class Requester:
     def validate(self, asked: Asked, document: Document) -> tuple[Verdict, list[Finding]]:
         """Ask the validating policies about an object that mutating policies have let pass."""
         policies = asked.policies
-        request = before_validation(completed(asked.request), policies.kinds)
+        request = before_validation(completed(asked.request, policies.release), policies.kinds)
         verdict = validate(request, policies, self._policies.authorizer)
         findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
         problems = (

@@ -60,7 +60,7 @@ def judge(
     )
     with limited(Budget(DOCUMENT, is_offline=True)):
         verdict = admit(
-            completed(in_namespace(request)),
+            completed(in_namespace(request), policies.release),
             policies,
             authorizer,
             lambda later: before_validation(later, policies.kinds),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api import conversion
+from webhook.api.versions import NEWEST
 from webhook.policy.request import CREATE
 
 if TYPE_CHECKING:
@@ -17,32 +18,34 @@ if TYPE_CHECKING:
 _EVICTED_AFTER: Final = 300
 
 
-def with_defaults(obj: JSONObject, *, created: bool) -> JSONObject:
+def with_defaults(obj: JSONObject, *, created: bool, release: int = NEWEST) -> JSONObject:
     """Return an object as the API server has it when it asks policies; the object itself is not changed.
 
     Args:
         obj: The object as submitted.
         created: Whether it is new, so that admission plugins complete it.
+        release: The Kubernetes release, as the minor of 1.x.
     """
-    defaulted = conversion.with_defaults(obj)
+    defaulted = conversion.with_defaults(obj, release)
     spec = defaulted.get("spec")
     if (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod") and created and isinstance(spec, dict):
         return defaulted | {"spec": _admitted(spec)}
     return defaulted
 
 
-def completed(request: Request) -> Request:
+def completed(request: Request, release: int = NEWEST) -> Request:
     """Return a request as the API server has it when it asks policies: with defaults.
 
     Args:
         request: A request made of manifests.
+        release: The Kubernetes release, as the minor of 1.x.
     """
     obj, old = request.object, request.old_object
     if request.subresource:
         return request
     return request._replace(
-        object=None if obj is None else with_defaults(obj, created=request.operation == CREATE),
-        old_object=None if old is None else with_defaults(old, created=True),
+        object=None if obj is None else with_defaults(obj, created=request.operation == CREATE, release=release),
+        old_object=None if old is None else with_defaults(old, created=True, release=release),
         submitted=obj,
     )
 
