@@ -66,8 +66,6 @@ def _fit(scheduler: Scheduler, each: JSONObject) -> str:
     """Fill the cluster up, empty it again, and say how many fitted where."""
     found = fit(scheduler, each)
     for claim in scheduler.cluster.inventory.all("ResourceClaim"):
-        if allocation_of(claim):
-            scheduler.cluster.deallocate(claim)
         scheduler.cluster.delete(claim)
     return json.dumps(found.nodes, sort_keys=True)
 

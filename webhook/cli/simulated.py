@@ -100,8 +100,11 @@ class Text:
             yield f"  and {_count(rest, 'node')} more, for other reasons (--output json has all)"
         if why["help"]:
             yield f"  {self._in('help', 'what would help:')}"
-            for each in why["help"][:_HELP_MAX]:
+            helping = why["help"]
+            for each in helping[:_HELP_MAX]:
                 yield f"    {each['change']}: {_count(each['nodes'], 'node')}"
+            if len(helping) > _HELP_MAX:
+                yield f"    and {_count(len(helping) - _HELP_MAX, 'other change')} (--output json has all)"
         for note in why["notes"]:
             yield f"  note: {note}"
 

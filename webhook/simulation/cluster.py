@@ -142,18 +142,9 @@ class Cluster:
 
     def delete(self, claim: JSONObject) -> None:
         """Delete a claim."""
-        self.inventory.discard("ResourceClaim", name_of(claim), namespace_of(claim))
-        if allocation_of(claim):
-            self._release(claim)
-
-    def restore(self, claim: JSONObject) -> None:
-        """Bring a claim, as it was, back in place of what it is now."""
-        current = self.claim(name_of(claim), namespace_of(claim))
+        current = self.inventory.discard("ResourceClaim", name_of(claim), namespace_of(claim))
         if current is not None and allocation_of(current):
             self._release(current)
-        self.inventory.put(claim)
-        if allocation_of(claim):
-            self._use(claim)
 
     @contextmanager
     def without(self, claim: JSONObject) -> Iterator[None]:
@@ -185,10 +176,6 @@ class Cluster:
     def _touch(self, claim: JSONObject) -> None:
         for result in items(claim, "status", "allocation", "devices", "results"):
             self.log.append(self._homes.get((text(result, "driver"), text(result, "pool")), EVERYWHERE))
-
-    def holders_of(self, claim: JSONObject) -> list[str]:
-        """Name the pods that a claim is reserved for."""
-        return [text(each, "name") for each in items(claim, "status", "reservedFor")]
 
 
 def _homes(slices: Iterable[JSONObject], index: Mapping[str, int]) -> dict[tuple[str, str], int]:
