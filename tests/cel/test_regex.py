@@ -15,7 +15,8 @@ from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
 from webhook.cel import EvaluationError, regex
 from webhook.cel.cache import Cache
 from webhook.cel.devices import Refusal, compile_selector
-from webhook.cel.pattern import PatternError, read_pattern
+from webhook.cel.pattern import read_pattern
+from webhook.cel.pattern_stack import PatternError
 from webhook.cel.regex import MAX_CACHE, MAX_MEMORY, check_pattern, compile_pattern, matches
 
 LINES = [json.loads(line) for line in Path(__file__).with_name("go-regexp.jsonl").read_text().splitlines()]

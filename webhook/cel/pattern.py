@@ -7,14 +7,18 @@ syntax: only the names of groups and of Unicode classes are written anew for it.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple
 
+from webhook.cel.pattern_stack import (
+    CAPTURE,
+    CLASS,
+    COUNT,
+    MAX_REPEAT,
+    OTHER,
+    Node,
+    Stack,
+)
 from webhook.cel.unicode import ASCII, unicode_class
-
-MAX_REPEAT: Final = 1000
-MAX_HEIGHT: Final = 1000
-MAX_SIZE: Final = (128 << 20) // 40
-"""How many instructions of 40 bytes fit the memory that Go allows."""
 
 _TOO_MANY_DIGITS: Final = 5
 _MAX_RUNE: Final = 0x10FFFF
@@ -33,16 +37,9 @@ _FLAGS: Final = frozenset("imsU")
 _PERL: Final = "invalid or unsupported Perl syntax"
 _RANGE: Final = "invalid character class range"
 _ESCAPE: Final = "invalid escape sequence"
-_ARGUMENT: Final = "missing argument to repetition operator"
-_COUNT: Final = "invalid repeat count"
 _NAME: Final = "invalid named capture"
-_LITERAL, _CLASS, _OTHER, _CONCATENATION, _ALTERNATION, _BAR, _OPEN, _CAPTURE = range(8)
 _UNICODE_WEIGHT: Final = 600
 _CLASS_WEIGHT: Final = 8
-
-
-class PatternError(Exception):
-    """The text is no regular expression; `str()` is Go's message."""
 
 
 class Pattern(NamedTuple):
@@ -66,42 +63,12 @@ def read_pattern(text: str) -> Pattern:
     return _Reader(text).read()
 
 
-class _Node:
-    """A part of the expression, of which only what limits look at is kept.
-
-    Attributes:
-        kind: What it is.
-        size: How many instructions Go makes of it, at most.
-        height: How many parts are nested in it, itself counted.
-        copies: How often nested repetitions repeat what is innermost.
-        weight: About how many instructions RE2 makes of it.
-        fold: Whether a literal ignores case; of an open group, whether what was before it did.
-    """
-
-    __slots__ = ("copies", "fold", "height", "kind", "size", "weight")
-
-    def __init__(self, kind: int, *, size: int = 1, fold: bool = False, weight: int = 1) -> None:
-        self.kind = kind
-        self.size = size
-        self.height = 1
-        self.copies = 1
-        self.weight = weight
-        self.fold = fold
-
-
-class _Reader:
+class _Reader(Stack):
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._stack: list[_Node] = []
-        self._fold = False
+        super().__init__(text)
         self._pieces: list[str] = []
         self._copied = 0
         self._ends_of_names = True
-
-    def _fail(self, what: str, start: int, end: int | None = None) -> NoReturn:
-        msg = f"error parsing regexp: {what}: `{self._text[start:end]}`"
-        raise PatternError(msg)
 
     def read(self) -> Pattern:
         text, size = self._text, len(self._text)
@@ -117,7 +84,7 @@ class _Reader:
             elif char == "{" and (counts := self._counts()) is not None:
                 least, most = counts
                 if max(least, most) > MAX_REPEAT or 0 <= most < least:
-                    self._fail(_COUNT, start, self._at)
+                    self._fail(COUNT, start, self._at)
                 self._repeat(start, repeated, counts)
                 repeats = True
             else:
@@ -141,7 +108,7 @@ class _Reader:
                 self._group()
             else:
                 self._at += 1
-                self._open(_CAPTURE)
+                self._open(CAPTURE)
         elif char == "|":
             self._at += 1
             self._concatenate()
@@ -152,130 +119,9 @@ class _Reader:
         else:
             self._at += 1
             if char in "^$.":
-                self._push(_Node(_OTHER if char != "." else _CLASS, weight=1 if char != "." else _CLASS_WEIGHT))
+                self._push(Node(OTHER if char != "." else CLASS, weight=1 if char != "." else _CLASS_WEIGHT))
             else:
                 self._literal()
-
-    # -- the stack, as in Go: what it merges and flattens decides how high and how large a part is
-
-    def _push(self, node: _Node) -> None:
-        self._merge()
-        self._stack.append(node)
-        self._check(node)
-
-    def _literal(self, *, fold: bool | None = None) -> None:
-        self._push(_Node(_LITERAL, fold=self._fold if fold is None else fold))
-
-    def _merge(self) -> None:
-        """Joins the two literals on top, now that no repetition can be about the last one alone."""
-        stack = self._stack
-        if len(stack) > 1:
-            last, before = stack[-1], stack[-2]
-            if last.kind == before.kind == _LITERAL and last.fold == before.fold:
-                before.size += last.size
-                before.weight += last.weight
-                stack.pop()
-
-    def _check(self, node: _Node) -> None:
-        if node.size > MAX_SIZE:
-            self._fail("expression too large", 0)
-        if node.height > MAX_HEIGHT:
-            self._fail("expression nests too deeply", 0)
-
-    def _repeat(self, start: int, repeated: int, counts: tuple[int, int] | None = None) -> None:
-        if self._text.startswith("?", self._at):
-            self._at += 1
-        if repeated >= 0:
-            self._fail("invalid nested repetition operator", repeated, self._at)
-        stack = self._stack
-        if not stack or stack[-1].kind in {_OPEN, _BAR}:
-            self._fail(_ARGUMENT, start, self._at)
-        part = stack[-1]
-        node = stack[-1] = _Node(_OTHER)
-        node.height = part.height + 1
-        node.copies = part.copies
-        if counts is None:
-            node.size = part.size + (2 if self._text[start] == "*" else 1)
-            node.weight = part.weight + 1
-            self._check(node)
-            return
-        least, most = counts
-        count = max(1, least if most < 0 else most)
-        node.size = max(1, _repeated(part.size, least, most))
-        node.weight = part.weight * count
-        node.copies = part.copies * count if most else 1
-        self._check(node)
-        if count > 1 and node.copies > MAX_REPEAT:
-            self._fail(_COUNT, start, self._at)
-
-    def _top(self) -> list[_Node]:
-        """Takes what stands above the last open group or bar."""
-        stack = self._stack
-        at = len(stack)
-        while at and stack[at - 1].kind not in {_OPEN, _BAR}:
-            at -= 1
-        parts = stack[at:]
-        del stack[at:]
-        return parts
-
-    def _joined(self, parts: list[_Node], kind: int) -> None:
-        if len(parts) == 1:
-            self._push(parts[0])
-            return
-        node = _Node(kind if parts else _OTHER)
-        if parts:
-            node.size = sum(each.size for each in parts) + (len(parts) - 1 if kind == _ALTERNATION else 0)
-            node.weight = sum(each.weight for each in parts) + len(parts)
-            node.copies = max(each.copies for each in parts)
-            # Concatenations in concatenations are one.
-            node.height = 1 + max(each.height - (each.kind == kind) for each in parts)
-        self._push(node)
-
-    def _concatenate(self) -> None:
-        self._merge()
-        self._joined(self._top(), _CONCATENATION)
-
-    def _bar(self) -> None:
-        if not self._swap():
-            self._push(_Node(_BAR))
-
-    def _swap(self) -> bool:
-        """Puts the part on top below the bar beneath it, where parts that match one character are joined."""
-        stack = self._stack
-        if len(stack) < 2 or stack[-2].kind != _BAR:  # noqa: PLR2004  # a bar, and what is above it
-            return False
-        last = stack[-1]
-        if len(stack) > 2 and _is_class(last) and _is_class(stack[-3]):  # noqa: PLR2004  # and what is beneath
-            stack[-3].weight += last.weight
-            stack[-3].kind = _CLASS
-            stack.pop()
-        else:
-            stack[-2], stack[-1] = last, stack[-2]
-        return True
-
-    def _alternate(self) -> None:
-        if self._swap():
-            self._stack.pop()
-        self._joined(self._top(), _ALTERNATION)
-
-    def _open(self, kind: int) -> None:
-        node = _Node(_OPEN, fold=self._fold)
-        node.copies = kind  # what it becomes when it is closed
-        self._push(node)
-
-    def _close(self) -> None:
-        self._concatenate()
-        self._alternate()
-        if len(self._stack) < 2 or self._stack[-2].kind != _OPEN:  # noqa: PLR2004  # a group and what is in it
-            self._fail("unexpected )", 0)
-        part = self._stack.pop()
-        group = self._stack.pop()
-        self._fold = group.fold
-        if group.copies == _CAPTURE:
-            node = _Node(_OTHER, size=part.size + 2, weight=part.weight + 2)
-            node.height, node.copies = part.height + 1, part.copies
-            part = node
-        self._push(part)
 
     # -- groups and repetitions
 
@@ -291,7 +137,7 @@ class _Reader:
                 self._fail(_NAME, start, end + 1)
             self._at = end + 1
             self._replace(start, "(")  # nobody asks for groups, and RE2 wants each name but once
-            self._open(_CAPTURE)
+            self._open(CAPTURE)
             return
         fold, negative, seen = self._fold, False, False
         for at in range(start + 2, len(text)):
@@ -305,7 +151,7 @@ class _Reader:
             elif char in ":)" and (seen or not negative):
                 self._at = at + 1
                 if char == ":":
-                    self._open(_OTHER)
+                    self._open(OTHER)
                 self._fold = fold
                 return
             else:
@@ -346,7 +192,7 @@ class _Reader:
         char = text[start + 1 : start + 2]
         if char in _EMPTY:
             self._at += 2
-            self._push(_Node(_OTHER))
+            self._push(Node(OTHER))
         elif char == "C":
             self._fail(_ESCAPE, start, start + 2)
         elif char == "Q":
@@ -357,10 +203,10 @@ class _Reader:
                 self._literal()
         elif char in {"p", "P"}:
             self._unicode(in_class=False)
-            self._push(_Node(_CLASS, weight=_UNICODE_WEIGHT))
+            self._push(Node(CLASS, weight=_UNICODE_WEIGHT))
         elif char in _PERL_CLASSES and char:
             self._at += 2
-            self._push(_Node(_CLASS, weight=_CLASS_WEIGHT))
+            self._push(Node(CLASS, weight=_CLASS_WEIGHT))
         else:
             self._character()
             self._literal()
@@ -464,7 +310,7 @@ class _Reader:
         if is_one or (not negative and characters is not None and _are_cases(characters)):
             self._literal(fold=not is_one or (self._fold and _is_cased(*(characters or {0}))))
         else:
-            self._push(_Node(_CLASS, weight=max(weight, 1)))
+            self._push(Node(CLASS, weight=max(weight, 1)))
 
     def _named_class(self) -> bool:
         """`[:alpha:]`, within brackets."""
@@ -498,16 +344,6 @@ class _Reader:
             return self._character()
         self._at += 1
         return ord(text[self._at - 1])
-
-
-def _repeated(size: int, least: int, most: int) -> int:
-    if most < 0:
-        return 1 + least * size if least else 2 + size
-    return most * size + most - least
-
-
-def _is_class(node: _Node) -> bool:
-    return node.kind == _CLASS or (node.kind == _LITERAL and node.size == 1)
 
 
 def _is_cased(code: int) -> bool:

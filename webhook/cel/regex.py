@@ -13,7 +13,8 @@ from webhook.budget import work
 from webhook.cel.cache import Cache
 from webhook.cel.errors import EvaluationError
 from webhook.cel.pattern import Pattern as Read
-from webhook.cel.pattern import PatternError, read_pattern
+from webhook.cel.pattern import read_pattern
+from webhook.cel.pattern_stack import PatternError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
