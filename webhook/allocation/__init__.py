@@ -5,7 +5,8 @@ state of a cluster) makes an `Attempt` (some claims, read by ``demand``). That l
 (``view``: its ``pools``, and what of them is in use by ``usage``) and has devices looked for (``search``).
 """
 
-from webhook.allocation.allocator import Allocator, Attempt, Failure, Result
+from webhook.allocation.allocator import Allocator, Attempt
+from webhook.allocation.answers import Failure, Result
 from webhook.allocation.features import Features
 
 __all__ = ["Allocator", "Attempt", "Failure", "Features", "Result"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webhook.allocation.allocator import Allocator, Result
+from webhook.allocation.allocator import Allocator
+from webhook.allocation.answers import Result
 from webhook.allocation.features import NEWEST, Features
 
 if TYPE_CHECKING:

@@ -1,0 +1,147 @@
+"""What the allocator answers: devices, or why there are none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.allocation.demand import Complaint
+from webhook.allocation.outcome import allocation
+
+if TYPE_CHECKING:
+    from webhook.allocation.allocator import Attempt
+    from webhook.allocation.devices import Device
+    from webhook.allocation.search import Found
+    from webhook.allocation.view import NodeView
+
+Json = dict[str, Any]
+
+UPSTREAM_SECONDS: Final = 10
+"""How long the scheduler searches on a node before it gives the pod up (DRA's filter timeout)."""
+_STEP_SECONDS: Final = 7e-7
+_VISIT_SECONDS: Final = 4e-7
+"""What a step and a look at a device take upstream, from the recorded times."""
+GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
+"""The scheduler's error for a search that takes too long."""
+
+
+class Result:
+    """Devices for all claims.
+
+    Args:
+        attempt: What was asked for.
+        view: The node.
+        found: What the search came to.
+    """
+
+    __slots__ = ("_attempt", "_found", "_view")
+
+    def __init__(self, attempt: Attempt, view: NodeView, found: Found) -> None:
+        self._attempt = attempt
+        self._view = view
+        self._found = found
+
+    @property
+    def allocations(self) -> list[Json]:
+        """One AllocationResult a claim, as in the API; share IDs are numbered."""
+        found, demand = self._found, self._attempt.demand
+        made: list[Json] = []
+        shares = position = 0
+        for claim, picks in zip(demand.claims, found.picks or (), strict=True):
+            asks = [request.asks[found.chosen.get(position + place, 0)] for place, request in enumerate(claim.requests)]
+            position += len(asks) + 1
+            made.append(allocation(claim, asks, picks, self._view, shares=shares))
+            shares += sum(pick.take is not None for pick in picks)
+        return made
+
+    @property
+    def devices(self) -> list[list[tuple[str, str, str, str]]]:
+        """Request, driver, pool and name of each device, by claim."""
+        devices = self._view.devices
+        return [
+            [(pick.ask.full_name, *_name(devices[pick.device])) for pick in picks] for picks in self._found.picks or ()
+        ]
+
+    @property
+    def steps(self) -> int:
+        """How many steps upstream's search takes; counted when asked for."""
+        return self._attempt.counted(self._view, self._found).steps
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether upstream would search longer than ten seconds, and give the pod up."""
+        return _takes_too_long(self._attempt.counted(self._view, self._found))
+
+    @property
+    def depends_on_order(self) -> bool:
+        """Whether another order of slices, or of Go's maps, could give another answer."""
+        return self._attempt.depends_on_order(self._view)
+
+
+class Failure:
+    """No devices for all claims.
+
+    Args:
+        attempt: What was asked for.
+        view: The node.
+        found: What the search came to, if there was one.
+        complaint: Upstream's error, None if the claims do not fit.
+    """
+
+    __slots__ = ("_attempt", "_complaint", "_found", "_view")
+
+    def __init__(self, attempt: Attempt, view: NodeView, found: Found | None, complaint: Complaint | None) -> None:
+        self._attempt = attempt
+        self._view = view
+        self._found = found
+        self._complaint = complaint
+
+    @property
+    def error(self) -> str | None:
+        """The allocator's error, None if the claims do not fit."""
+        complaint, view = self._complaint, self._view
+        if complaint is None:
+            return None
+        names = self._attempt.names
+        subject = "" if complaint.claim is None else f"claim {names[complaint.claim]}"
+        item = ""
+        if complaint.kind == "pool":
+            item = str(view.pools[complaint.item])
+        elif complaint.kind == "device":
+            item = str(view.devices[complaint.item])
+        elif complaint.kind == "claim":
+            item = names[complaint.item].rpartition("/")[2]
+        elif complaint.kind == "node":
+            item = view.node
+        return f"{subject}{complaint.before}{item}{complaint.after}"
+
+    @property
+    def scope(self) -> str | None:
+        """``node`` if only this node is out, ``abort`` if the scheduler gives the pod up; None without an error."""
+        if self._complaint is None:
+            return None
+        return "node" if self._complaint.is_of_node else "abort"
+
+    @property
+    def steps(self) -> int:
+        """How many steps upstream's search takes, counted when asked for; 0 if it ends before."""
+        return 0 if self._found is None else self._attempt.counted(self._view, self._found).steps
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether upstream would search longer than ten seconds, and give the pod up; true if that was done here."""
+        if self._complaint is GIVEN_UP:
+            return True
+        return self._found is not None and _takes_too_long(self._attempt.counted(self._view, self._found))
+
+    @property
+    def depends_on_order(self) -> bool:
+        """Whether another order of slices, or of Go's maps, could give another answer."""
+        return self._attempt.depends_on_order(self._view)
+
+
+def _takes_too_long(found: Found) -> bool:
+    return found.steps * _STEP_SECONDS + found.visits * _VISIT_SECONDS > UPSTREAM_SECONDS
+
+
+def _name(device: Device) -> tuple[str, str, str]:
+    return device.slice.driver, device.slice.pool, device.name
