@@ -9,7 +9,7 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.budget import current
+from webhook.budget import current, work
 from webhook.cel.cache import Cache
 from webhook.cel.declarations import Function, Library, Overload, StructType
 from webhook.cel.errors import CompileError, EvaluationError, ProgramError
@@ -84,6 +84,8 @@ class Selector(NamedTuple):
 TOO_COMPLEX: Final = Refusal("too complex, exceeds cost limit")
 """The refusal of a selector that can cost more than `MAX_COST`."""
 
+_CHARACTERS: Final = 16
+"""How many characters of a report are kept for a unit of work: a hundred errors show a long line a hundred times."""
 _ENTRY: Final = 400
 """How many bytes a verdict takes beside its texts."""
 _verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
@@ -189,6 +191,7 @@ def _compiled(
 def _placed(error: CompileError, expression: str, release: int) -> str:
     """Word an error; cel-go had a column where there is no text until Kubernetes 1.32 (cel-go 0.22)."""
     text = str(error)
+    work(len(text) // _CHARACTERS)
     return text if expression or release >= _NO_COLUMN_SINCE else text.replace("<input>:1:0:", "<input>:1:1:", 1)
 
 
