@@ -98,6 +98,7 @@ def _failed(error: Exception, request: Mapping[str, Any], call: Call, options: O
         BudgetExceededError: "the expressions take more work than a review may",
         TimeoutError: "there was no time left of the webhook's timeout",
         RecursionError: "the object is nested too deeply",
+        MemoryError: "the object takes more memory than a review may",
     }.items():
         if isinstance(error, sort):
             message = f"draguard could not answer: {reason}"

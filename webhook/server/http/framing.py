@@ -26,11 +26,13 @@ class Task(NamedTuple):
     Args:
         endpoint: As of :class:`webhook.admission.Call`.
         fail_open: The same.
-        end: When the answer must be there, in seconds of ``time.monotonic()``.
+        deadline: The same.
+        end: When the process ends, unless the answer is there, in seconds of ``time.monotonic()``.
     """
 
     endpoint: Endpoint
     fail_open: bool | None
+    deadline: float
     end: float
 
 

@@ -281,7 +281,8 @@ class _Judge:
             OSError: The process has ended.
             EOFError: The same.
         """
-        self._writer.write(write_task(Task(job.call.endpoint, job.call.fail_open, end), job.body))
+        task = Task(job.call.endpoint, job.call.fail_open, job.deadline, end)
+        self._writer.write(write_task(task, job.body))
         self._writer.write(job.body)
         lengths = LENGTHS.unpack(await self._reader.readexactly(LENGTHS.size))
         head, body = [await self._reader.readexactly(length) for length in lengths]

@@ -12,6 +12,7 @@ from webhook.server.http.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from webhook.admission import Answer, Call
     from webhook.server.http.turns import Key
@@ -92,10 +93,10 @@ class Inline:
             if self._spent >= QUANTUM:
                 self._schedule()
 
-    def _tick(self, _number: int, _frame: object) -> None:
+    def _tick(self, _number: int, frame: FrameType | None) -> None:
         if self._is_answering:
             self._ticks += 1
-            if self._ticks >= _TICKS:  # at each further tick, too, should something swallow it
+            if self._ticks >= _TICKS and not _imports(frame):  # at each further tick, too, should something swallow it
                 raise ExceededError
 
     def _schedule(self) -> None:
@@ -113,3 +114,12 @@ class Inline:
                 turn.set_result(None)
                 self._schedule()
                 return
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being imported, which is soon done, and must not be half done."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False

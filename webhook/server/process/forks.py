@@ -38,7 +38,7 @@ _GROWTH: Final = 64 << 20
 _NICE: Final = 10
 """How much heavy reviews give way to all others when processors are scarce."""
 _EARLIER: Final = 0.05
-"""Seconds before its end when a judge answers by the failure policy, as far as it looks at the clock."""
+"""Seconds before the deadline when a judge answers by the failure policy, as far as it looks at the clock."""
 _log = logging.getLogger(__name__)
 
 
@@ -146,7 +146,7 @@ def _judge(connection: socket.socket, review: Callable[[bytes, Call], Answer]) -
             task = read_task(_received(connection, heads))
             body = _received(connection, bodies)
             signal.setitimer(signal.ITIMER_REAL, max(task.end - time.monotonic(), 1e-6))
-            call = Call(task.endpoint, task.fail_open, task.end - _EARLIER)
+            call = Call(task.endpoint, task.fail_open, task.deadline - _EARLIER)
             answer = review(bytes(body), call)
             is_last = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10 > _GROWTH
             connection.sendall(write_answer(answer, is_last=is_last))
