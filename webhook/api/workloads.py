@@ -44,7 +44,6 @@ class Others(dict[str, Field]):
         return True
 
 
-STATUS = Others(status=Anything())
 REPLICAS = Int(go="int32", pointer=True, default=1)
 HISTORY = Int(go="int32", pointer=True, default=10)
 READY = Int(go="int32")
@@ -66,6 +65,12 @@ def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
     """Ephemeral containers are added to a pod that runs already."""
     if template.spec.contents("ephemeralContainers"):
         yield forbidden(template / "spec" / "ephemeralContainers", "ephemeral containers not allowed in pod template")
+
+
+class Workload(Object):
+    """What makes pods."""
+
+    opaque: ClassVar = Others(status=Anything())
 
 
 class Templated(V1Struct):
@@ -92,10 +97,8 @@ class ReplicationControllerSpec(Templated):
     template = Nested(PodTemplateSpec, "What the pods look like.", pointer=True, required=True)
 
 
-class ReplicationController(Object):
+class ReplicationController(Workload):
     """Keeps a number of pods running."""
-
-    opaque: ClassVar = STATUS
 
     spec = Nested(ReplicationControllerSpec, "Pods, and how many.")
 
@@ -106,10 +109,8 @@ class ReplicaSetSpec(Templated):
     opaque: ClassVar = Others(replicas=REPLICAS, minReadySeconds=READY, selector=SELECTOR)
 
 
-class ReplicaSet(Object):
+class ReplicaSet(Workload):
     """Keeps a number of pods running."""
-
-    opaque: ClassVar = STATUS
 
     spec = Nested(ReplicaSetSpec, "Pods, and how many.")
 
@@ -128,10 +129,8 @@ class DeploymentSpec(Templated):
     )
 
 
-class Deployment(Object):
+class Deployment(Workload):
     """Keeps a number of pods running, and replaces them step by step."""
-
-    opaque: ClassVar = STATUS
 
     spec = Nested(DeploymentSpec, "Pods, how many, and how to replace them.")
 
@@ -155,10 +154,8 @@ class StatefulSetSpec(Templated):
     )
 
 
-class StatefulSet(Object):
+class StatefulSet(Workload):
     """Keeps a number of pods running, each with a name and volumes of its own."""
-
-    opaque: ClassVar = STATUS
 
     spec = Nested(StatefulSetSpec, "Pods, how many, and their volumes.")
 
@@ -174,10 +171,8 @@ class DaemonSetSpec(Templated):
     )
 
 
-class DaemonSet(Object):
+class DaemonSet(Workload):
     """Keeps a pod running on each node."""
-
-    opaque: ClassVar = STATUS
 
     spec = Nested(DaemonSetSpec, "Pods, one for each node.")
 
@@ -205,10 +200,8 @@ class JobSpec(Templated):
     suspend = Bool("Whether no pods are to run for now.", pointer=True, default=False)
 
 
-class Job(Object):
+class Job(Workload):
     """Runs pods to their end."""
-
-    opaque: ClassVar = STATUS
 
     spec = Nested(JobSpec, "Pods that run to their end.")
 
@@ -237,10 +230,8 @@ class CronJobSpec(V1Struct):
     jobTemplate = Nested(JobTemplateSpec, "What the jobs look like.")
 
 
-class CronJob(Object):
+class CronJob(Workload):
     """Starts jobs on a schedule."""
-
-    opaque: ClassVar = STATUS
 
     spec = Nested(CronJobSpec, "Jobs, and when to start them.")
 
