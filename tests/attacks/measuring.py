@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 CHART_LIMIT = 512 * MIB
 """The memory that the chart lets the webhook have."""
+PATIENCE = 100.0
+"""Seconds that an attack may take beyond its time."""
 ORDINARY = review(
     "ResourceClaim",
     "resourceclaims",
@@ -128,9 +130,16 @@ def measure(name: str, directory: Path) -> Measured:
 
 def _attacked(name: str, target: Target, directory: Path, seconds: float) -> list[str]:
     command = [sys.executable, "-m", "tests.attacks", "--attack", name, str(target.port), str(target.monitoring)]
-    done = subprocess.run(
-        [*command, str(directory / "ca.crt"), str(seconds)], capture_output=True, text=True, timeout=60, check=False
-    )
+    try:
+        done = subprocess.run(
+            [*command, str(directory / "ca.crt"), str(seconds)],
+            capture_output=True,
+            text=True,
+            timeout=seconds + PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return [f"the attack has not ended {PATIENCE:g} s after its time"]
     return json.loads(done.stdout) if done.returncode == 0 else [f"the attack failed: {done.stderr[-1000:]}"]
 
 

@@ -17,19 +17,21 @@ _SUBDOMAIN_MAX = 253
 _CONTENT_SINCE = 35
 """The first release whose label keys and values are checked by ``pkg/api/validate/content``."""
 
-# Possessive, so that a text of some megabytes takes neither time nor memory for ways to match it that were given up.
-_LABEL = "[a-z0-9]++(?:-++[a-z0-9]++)*+"
-_SUBDOMAIN = rf"{_LABEL}(?:\.{_LABEL})*+"
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+# The same, possessive: a text of some megabytes takes no time and no memory for ways to match it that were given up.
+_LABEL_AT_ONCE = "[a-z0-9]++(?:-++[a-z0-9]++)*+"
+_SUBDOMAIN_AT_ONCE = rf"{_LABEL_AT_ONCE}(?:\.{_LABEL_AT_ONCE})*+"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
 _C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _CONDITION_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
-_is_label = re.compile(_LABEL).fullmatch
-_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
+_is_label = re.compile(_LABEL_AT_ONCE).fullmatch
+_is_subdomain = re.compile(_SUBDOMAIN_AT_ONCE).fullmatch
 # Go's (?i) also folds the long s and the Kelvin sign to ASCII, but not the dotless and dotted i that Python's does.
-_is_caseless_subdomain = re.compile(_SUBDOMAIN.replace("a-z", "a-zA-Z\u017f\u212a")).fullmatch
-_is_key = re.compile(f"({_SUBDOMAIN}/)?{_KEY}").fullmatch
+_is_caseless_subdomain = re.compile(_SUBDOMAIN_AT_ONCE.replace("a-z", "a-zA-Z\u017f\u212a")).fullmatch
+_is_key = re.compile(f"({_SUBDOMAIN_AT_ONCE}/)?{_KEY}").fullmatch
 _is_key_name = re.compile(_KEY).fullmatch
 _is_value = re.compile(_VALUE).fullmatch
 _is_c_identifier = re.compile(_C_IDENTIFIER).fullmatch
