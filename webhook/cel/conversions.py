@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 from typing import Final, NoReturn
 
+from webhook.budget import work
 from webhook.cel import temporal
 from webhook.cel.errors import EvaluationError
 from webhook.cel.values import INT_MAX, INT_MIN, NANOS, UINT_MAX, Duration, Timestamp, UInt
@@ -126,6 +127,7 @@ def bytes_to_string(value: bytes) -> str:
 
 def string_to_duration(text: str) -> Duration:
     """Reads a duration, `1h30m`."""
+    work(len(text))
     return temporal.parse_duration(text) or fail("string", "google.protobuf.Duration")
 
 
