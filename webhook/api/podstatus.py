@@ -129,7 +129,9 @@ class NodeAllocatableResourceClaimStatus(V1Struct):
     """What a claim takes of a node's cpu, memory and the like."""
 
     resourceClaimName = Text("The ResourceClaim.")
-    containers = Array(Text(), "The containers that use it.", required=True, required_detail="must not be empty")
+    containers = Array(
+        Text(), "The containers that use it.", list_type="set", required=True, required_detail="must not be empty"
+    )
     resources = AllocatableResources("What it takes.", until=36)
     mapping = Array(
         Nested(NodeAllocatableMappingStatus), "What goes with its devices.", list_map_keys=["name"], since=37
@@ -165,6 +167,7 @@ class PodStatus(V1Struct):
     nodeAllocatableResourceClaimStatuses = Array(
         Nested(NodeAllocatableResourceClaimStatus),
         "What claims take of the node's own resources.",
+        list_map_keys=["resourceClaimName"],
         since=36,
         gate="DRANodeAllocatableResources",
     )
