@@ -63,7 +63,7 @@ def values(item: Field, doc: str) -> Array:
 class DeviceAttribute(Struct):
     """A property of a device: one value, or a list of values of one kind."""
 
-    tagged = frozenset({"one-attribute-value", "no-empty-list"})
+    tagged = frozenset({"one-attribute-value"})
 
     int = Int("A whole number.", pointer=True)
     bool = Bool("True or false.", pointer=True)
@@ -89,6 +89,8 @@ def one_attribute_value(attribute: View, given: Sequence[str]) -> Iterator[Probl
         if len(held) != 1:
             yield from one_member(attribute.path, members, held)
             return
+    if len(given) == 1:  # an empty list, which the field itself reports
+        return
     if given:
         detail = detail if attribute.release >= _ANY_SEVERAL else "exactly one field must be specified"
         yield invalid(attribute.path, attribute.submitted, detail)
@@ -96,14 +98,6 @@ def one_attribute_value(attribute: View, given: Sequence[str]) -> Iterator[Probl
         yield invalid(attribute.path, "", detail)
     else:
         yield required(attribute.path, detail)
-
-
-@check(DeviceAttribute, since=37, given=LISTS)
-def no_empty_list(attribute: View) -> Iterator[Problem]:
-    """An attribute whose only value is an empty list has none; declarative validation says that, too."""
-    given = [name for name in attribute.content if attribute.content[name] is not None]
-    if attribute.target.declarative and len(given) == 1 and given[0] in _LISTS and not attribute.content[given[0]]:
-        yield from one_member(attribute.path, (*ONE_VALUE, *LISTS), ())
 
 
 def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:

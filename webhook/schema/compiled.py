@@ -226,7 +226,8 @@ class CompiledStruct:
                 given = 0
                 for name, each in value.items():
                     if each is not None and name in members:
-                        given += 1
+                        # Whether an empty list counts, the rule knows.
+                        given += 1 if each or type(each) is not list else 2
                 if given != 1:
                     problems = [*problems, *self._named(union, union.rule(self.view(value), _given(members, value)))]
             view = None
