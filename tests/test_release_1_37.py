@@ -1,0 +1,171 @@
+"""Kubernetes 1.37, of which there is no recording: what its sources say of updates, gates and versions.
+
+What concerns new objects is in ``cases/release-1.37``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.structured import RESULT, allocated, changed, claim, of_kind, resource_slice
+from webhook import validate
+from webhook.explain import explain
+
+if TYPE_CHECKING:
+    from webhook import Problem
+
+EVERY = {"AllAlpha": True, "AllBeta": True}
+CONDITION = {"type": "A", "status": "True", "lastTransitionTime": "2024-01-01T00:00:00Z", "reason": "R"}
+
+
+def said(problems: list[Problem]) -> list[str]:
+    return [str(problem) for problem in problems if problem.level == "error"]
+
+
+def updated(new: dict[str, Any], old: dict[str, Any], **options: Any) -> list[str]:
+    return said(validate(new, old, kubernetes="1.37", **options))
+
+
+class TestDeclarativeValidation:
+    def test_a_spec_is_immutable_in_other_words(self) -> None:
+        new = changed(claim(), spec__devices={})
+        assert updated(new, claim()) == ["spec: Invalid value: null: field is immutable"]
+        off = updated(new, claim(), feature_gates={"DeclarativeValidationBeta": False})
+        assert off == ['spec: Invalid value: {"devices":{}}: field is immutable']
+
+    def test_an_allocation_is_not_modified(self) -> None:
+        new = changed(allocated(), status__allocation={"devices": {}})
+        assert updated(new, allocated(), subresource="status") == [
+            "status.allocation: Invalid value: null: field cannot be modified once set"
+        ]
+
+    def test_what_older_releases_took_stays_until_it_changes(self) -> None:
+        """An upper-case domain, which the handwritten rule takes."""
+        spec = {"devices": {"constraints": [{"matchAttribute": "GPU.example.com/model"}]}}
+        old = of_kind("ResourceClaimTemplate", {"spec": spec}, "v1") | {
+            "metadata": {"name": "template", "namespace": "default"}
+        }
+        assert said(validate(old, kubernetes="1.36")) == []
+        assert len(said(validate(old, kubernetes="1.37"))) == 1
+        assert updated(changed(old, metadata__labels={"a": "b"}), old) == []
+
+    def test_the_handwritten_rule_says_what_the_declarative_one_does_not_look_at(self) -> None:
+        old = resource_slice({"name": "a", "attributes": {"a": {}}}, version="v1beta2")
+        assert updated(changed(old, metadata__labels={"a": "b"}), old) == [
+            'spec.devices[0].attributes[a]: Invalid value: "": exactly one value must be specified'
+        ]
+
+
+class TestStatus:
+    def test_tolerations_of_results_are_validated(self) -> None:
+        toleration = {"key": "a b", "operator": "Exists", "value": "x", "effect": "Other"}
+        new = allocated(None, RESULT | {"tolerations": [toleration]})
+        assert said(validate(new, claim(), kubernetes="1.36", subresource="status")) == []
+        for gates in ({}, {"DeclarativeValidationBeta": False}):
+            found = validate(new, claim(), kubernetes="1.37", subresource="status", feature_gates=gates)
+            fields = {problem.field.rpartition("tolerations[0].")[2] for problem in found}
+            assert fields == {"key", "value", "effect"}
+
+    def test_operations_are_skipped_together(self) -> None:
+        new = allocated(None, RESULT | {"skipNodeOperations": ["NodePrepareResources"]})
+        (problem,) = updated(new, claim(), subresource="status", feature_gates=EVERY)
+        assert problem.startswith("status.allocation.devices.results[0].skipNodeOperations: Invalid value: [")
+        fine = allocated(None, RESULT | {"skipNodeOperations": ["*"]})
+        assert updated(fine, claim(), subresource="status", feature_gates=EVERY) == []
+
+    def test_the_answer_about_pools_sums_up_partitions(self) -> None:
+        old = of_kind("ResourcePoolStatusRequest", {"driver": "gpu.example.com"})
+        part = {"attribute": "gpu.example.com/profile", "type": "1g", "total": 1, "allocatable": -1}
+        pool = {
+            "driver": "gpu.example.com",
+            "poolName": "node-1",
+            "generation": 1,
+            "partitionSummary": [part, part],
+            "shareableSummary": {"fullyAvailableDevices": 1, "capacity": [{"name": "memory", "total": "1Gi"}]},
+        }
+        new = old | {"status": {"poolCount": 1, "pools": [pool], "conditions": [CONDITION, CONDITION]}}
+        found = updated(new, old, subresource="status", feature_gates=EVERY)
+        assert sorted(each.partition(": ")[0] for each in found) == [
+            "status.conditions[1].type",
+            "status.pools[0].partitionSummary[0].allocatable",
+            "status.pools[0].partitionSummary[1]",
+            "status.pools[0].partitionSummary[1].allocatable",
+            "status.pools[0].shareableSummary.capacity[0].available",
+            "status.pools[0].shareableSummary.capacity[0].consumed",
+            "status.pools[0].shareableSummary.partiallyAvailableDevices",
+        ]
+
+    def test_what_a_claim_takes_of_a_node_is_told_by_resource(self) -> None:
+        claims = [{"name": "gpu", "resourceClaimName": "claim"}]
+        old = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "pod", "namespace": "default"},
+            "spec": {"containers": [{"name": "c", "image": "i"}], "resourceClaims": claims},
+        }
+        cpu = {"name": "cpu", "quantity": "1"}
+        taken = {
+            "resourceClaimName": "claim",
+            "containers": ["c", "c"],
+            "mapping": [cpu, cpu, {"name": "memory"}],
+            "overhead": [{"perPod": "1"}],
+        }
+        new = old | {"status": {"nodeAllocatableResourceClaimStatuses": [taken, taken]}}
+        found = updated(new, old, subresource="status", feature_gates=EVERY)
+        path = "status.nodeAllocatableResourceClaimStatuses"
+        assert {each.partition(": ")[0] for each in found} >= {
+            f"{path}[1]",
+            f"{path}[0].containers[1]",
+            f"{path}[0].mapping[1]",
+            f"{path}[0].mapping[2].quantity",
+            f"{path}[0].overhead[0].name",
+        }
+
+
+class TestVersions:
+    def test_a_taint_rule_of_v1_is_updated_on_the_state_that_was_read(self) -> None:
+        for version, refused in (("v1", True), ("v1beta2", False)):
+            old = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoSchedule"}}, version)
+            old["metadata"] |= {"resourceVersion": "1", "uid": "u"}
+            new = changed(old, metadata__resourceVersion=...)
+            assert bool(updated(new, old)) == refused
+
+    @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1alpha3"])
+    def test_taint_rules_need_no_gate_any_more(self, version: str) -> None:
+        rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "None"}}, version)
+        assert "gate-off" not in {problem.rule for problem in validate(rule, kubernetes="1.37")}
+
+    def test_stored_selectors_of_a_class_are_not_compiled_again(self) -> None:
+        old = of_kind("DeviceClass", {"selectors": [{"cel": {"expression": "device.gone"}}]}, "v1")
+        new = changed(old, metadata__labels={"a": "b"})
+        assert len(said(validate(new, old, kubernetes="1.36"))) == 1
+        assert updated(new, old) == []
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "ResourceSlice.spec.partitionTypeAttribute",
+        "ResourceSlice.spec.skipNodeOperations",
+        "ResourceSlice.spec.devices.nodeAllocatableResources.mapping.deviceMultiplier",
+        "ResourceSlice.spec.devices.nodeAllocatableResources.overhead.perPod",
+        "ResourceSlice.spec.devices.consumesCounters.compatibilityGroups",
+        "ResourceClaim.spec.devices.requests.exactly.derivedAttributes.expression",
+        "ResourceClaim.spec.devices.requests.firstAvailable.derivedAttributes.name",
+        "ResourceClaim.status.allocation.devices.results.skipNodeOperations",
+        "ResourcePoolStatusRequest.spec.defaultPartitionTypeAttribute",
+        "ResourcePoolStatusRequest.status.pools.partitionSummary.allocatable",
+        "ResourcePoolStatusRequest.status.pools.shareableSummary.capacity.available",
+    ],
+)
+def test_a_field_of_1_37_is_explained(field: str) -> None:
+    assert "1.37" in explain(field)
+    assert explain(field, kubernetes="1.37")
+
+
+def test_a_dropped_field_names_its_gate() -> None:
+    obj = resource_slice({"name": "a"}, skipNodeOperations=["*"])
+    (problem,) = validate(obj, kubernetes="1.37")
+    assert "DRAOptionalNodeOperations (alpha and off in Kubernetes 1.37" in problem.message
