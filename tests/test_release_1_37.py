@@ -5,15 +5,19 @@ What concerns new objects is in ``cases/release-1.37``.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.structured import RESULT, allocated, changed, claim, of_kind, resource_slice
 from webhook import validate
+from webhook.cli.release import kubernetes
 from webhook.explain import explain
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from webhook import Problem
 
 EVERY = {"AllAlpha": True, "AllBeta": True}
@@ -163,6 +167,19 @@ class TestVersions:
 def test_a_field_of_1_37_is_explained(field: str) -> None:
     assert "1.37" in explain(field)
     assert explain(field, kubernetes="1.37")
+
+
+@pytest.mark.parametrize("source", ["option", "file"])
+def test_a_later_release_is_judged_as_the_newest_with_a_note(
+    source: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "version"
+    file.write_text("v1.40.2\n", encoding="utf-8")
+    stated = {"option": ("1.40", None), "file": (None, str(file))}[source]
+    arguments = Namespace(**dict(zip(("kubernetes_version", "kubernetes_version_file"), stated, strict=True)))
+    assert kubernetes(arguments) == "1.37"
+    assert "Kubernetes 1.40 is not known here yet: judged as 1.37" in caplog.text
+    assert validate(claim(), kubernetes="1.40") == validate(claim(), kubernetes="1.37")
 
 
 def test_a_dropped_field_names_its_gate() -> None:
