@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.command import ROOT, draguard, process
-from tests.policy.examples import POD, binding, mutating, policy
+from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.policy.examples import spec as with_spec
 from webhook.documents import dump
 
@@ -116,6 +116,7 @@ class TestValidate:
             '10 |       object.metadata.name != "bad"',
             "   |       ^^^^^^^^^^^^^^^^^^^^",
             "",
+            "note: not looked up: 1 ResourceClaim (none among the manifests; --cluster tells what is in the cluster)",
             "1 document in 1 file: 1 error",
         ]
 
@@ -300,6 +301,26 @@ class TestValidate:
             done = draguard("mutate", *options)
             assert (done.code, done.out) == (0, dump([claim | {"metadata": {"name": "c", "labels": {"a": "b"}}}]))
         assert draguard("policy", "check", "--kubernetes-version", "1.27", folder / "p.yaml").code == 1
+
+    def test_namespaces_among_the_manifests_count(self, write: Callable[..., Path]) -> None:
+        every = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"]}
+        selecting = policy(
+            matchConstraints={
+                "resourceRules": [every | {"resources": ["resourceclaims", "widgets"]}],
+                "namespaceSelector": {"matchLabels": {"tier": "prod"}},
+            },
+            validations=[{"expression": "namespaceObject.metadata.labels.tier != 'prod'"}],
+        )
+        claim = CLAIM | {"metadata": {"name": "c", "namespace": "prod"}}
+        widget = WIDGET | {"metadata": {"name": "w", "namespace": "prod"}}
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod", "labels": {"tier": "prod"}}}
+        folder = write(p=[selecting, binding()], alone=[claim, widget], known=[claim, widget, namespace])
+        alone = findings("validate", "--policies", folder / "p.yaml", folder / "alone.yaml")
+        assert {each["level"] for each in alone} == {"note"}
+        known = findings("validate", "--policies", folder / "p.yaml", folder / "known.yaml")
+        assert [(each["level"], each["kind"]) for each in known] == [("error", "ResourceClaim"), ("error", "Widget")]
+        options = ["--namespace-labels", "prod=tier=dev", "--policies", folder / "p.yaml"]
+        assert findings("validate", *options, folder / "known.yaml") == []
 
     def test_a_change_is_not_to_blame_for_what_was_there_before(self, write: Callable[..., Path]) -> None:
         labelling = mutating("m", "[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'a': 'b'}}]")

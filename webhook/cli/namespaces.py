@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 ADMIN_RULES = frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"})
 """The rules that look at the labels of an object's namespace."""
 
+ADMIN_HINT = "whether it has is not known: give the Namespace, too, or --namespace-labels"
+POLICY_HINT = "give the Namespace, too, or its labels with --namespace-labels"
+"""How to make known what rules and policies do not know of a namespace."""
+
 _EXAMPLE = "ops=resource.kubernetes.io/admin-access=true"
 
 
@@ -30,7 +34,7 @@ class Namespaces:
 
     def __init__(self, stated: Iterable[str] = (), default: str = "default") -> None:
         self._stated: dict[str, dict[str, str]] = {}
-        self._found: dict[str, Mapping[str, str]] = {}
+        self._found: dict[str, dict[str, Any]] = {}
         self._default = default
         self.all_noted = False
         """Whether no further object comes; until then what is stated is all that is known."""
@@ -52,8 +56,12 @@ class Namespaces:
             return
         metadata = obj.get("metadata")
         if isinstance(metadata, dict) and isinstance(name := metadata.get("name"), str):
-            labels = metadata.get("labels")
-            self._found[name] = labels if isinstance(labels, dict) else {}
+            self._found[name] = obj
+
+    @property
+    def found(self) -> list[dict[str, Any]]:
+        """The Namespaces that were taken into account."""
+        return list(self._found.values())
 
     def labels_around(self, namespace: str) -> Mapping[str, str] | None:
         """Return the labels of an object's namespace, None if nothing is known of it.
@@ -64,7 +72,9 @@ class Namespaces:
         name = namespace or self._default
         if name in self._stated:
             return self._stated[name]
-        return self._found.get(name) if self.all_noted else None
+        found = self._found.get(name) if self.all_noted else None
+        labels = found["metadata"].get("labels") if found else {}
+        return None if found is None else labels if isinstance(labels, dict) else {}
 
 
 def _read(text: str) -> tuple[str, dict[str, str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webhook.api.versions import NEWEST, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import located, position
+from webhook.cli.namespaces import POLICY_HINT
 from webhook.documents import Document, Unreadable, read
 from webhook.engine.mutation import mutate
 from webhook.engine.registry import before_validation
@@ -37,7 +38,6 @@ NOT_EVALUATED = "policy-error"
 """The rule of what a policy cannot say."""
 
 _STANDARD_INPUT = "-"
-_NAMESPACE_HINT = "give the Namespace among --policies, or its labels with --namespace-labels"
 _HINTS = {USERS_NOT_KNOWN: "--authorizer names a file that says what users may do"}
 """How to make known what was assumed, where that is no namespace."""
 _BINDING_AT_FAULT = "failed to configure binding"
@@ -219,6 +219,12 @@ class Requester:
         self._sets = {policies.set.release: policies.set}
         self._user = user(arguments)
         self._namespace: str = arguments.namespace
+        self._others: list[JSONObject] = []
+
+    def know(self, objects: Sequence[JSONObject]) -> None:
+        """Let policies look at further objects."""
+        self._others += objects
+        self._sets = {minor: policies.beside(objects) for minor, policies in self._sets.items()}
 
     def change(
         self,
@@ -272,7 +278,7 @@ class Requester:
     def _at(self, minor: int) -> PolicySet:
         """Return the policies with the kinds of a release."""
         if minor not in self._sets:
-            self._sets[minor] = load(self._policies.given, minor)
+            self._sets[minor] = load(self._policies.given, minor).beside(self._others)
         return self._sets[minor]
 
     def validate(self, asked: Asked, document: Document) -> tuple[Verdict, list[Finding]]:
@@ -282,7 +288,7 @@ class Requester:
         verdict = validate(request, policies, self._policies.authorizer)
         findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
         problems = (
-            Problem(NOTE, "assumed", "Assumed", Path(), note, _HINTS.get(note, _NAMESPACE_HINT))
+            Problem(NOTE, "assumed", "Assumed", Path(), note, _HINTS.get(note, POLICY_HINT))
             for note in dict.fromkeys(asked.mutation.verdict.notes + verdict.notes)
         )
         findings += (found(problem, document, f"1.{policies.release}") for problem in problems)

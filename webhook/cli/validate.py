@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webhook.api.judgement import judge
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
-from webhook.cli.namespaces import ADMIN_RULES, Namespaces
+from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
 from webhook.cli.progress import watched
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.shown import exit_code, show_text
@@ -72,51 +72,104 @@ def _requester(arguments: Namespace, stated: str | None, namespaces: Namespaces,
 
 
 class _Later(NamedTuple):
-    """A document that cannot be judged before all others are read, and where its findings belong."""
+    """A document that cannot be judged, or not for good, before all others are read.
+
+    Args:
+        document: The document.
+        served: Its kind; None if it is not known here.
+        at: Where its findings belong.
+        release: The release that it was judged by; None if it was not.
+    """
 
     document: Document
-    served: Served
+    served: Served | None
     at: int
     release: str | None = None
 
 
 def _judge_all(documents: Iterable[Document | Unreadable], judging: _Judge, stated: str | None, report: Report) -> None:
-    """Judge documents as they come, but for those that follow others if no release is stated."""
-    found_in: list[Sequence[Finding]] = []
-    releases, later = _Releases(), list[_Later]()
+    """Judge documents as they come, but for those that follow others."""
+    order = _InOrder(judging, stated, report)
     for document in documents:
         if isinstance(document, Unreadable):
-            if document.line:
-                report.files[document.source] = None
-            found_in.append([unread(document)])
-            continue
-        report.files[document.source] = None
-        report.documents += 1
-        data = document.data
+            order.pass_over(document)
+        else:
+            order.take(document)
+    order.finish()
+
+
+class _InOrder:
+    """Judges documents, and reports their findings in the order of the documents.
+
+    Args:
+        judging: Judges one.
+        stated: The Kubernetes release; None if that follows from the documents of a file.
+        report: Takes the findings, when all documents are judged.
+    """
+
+    def __init__(self, judging: _Judge, stated: str | None, report: Report) -> None:
+        self._judging, self._stated, self._report = judging, stated, report
+        self._found: list[Sequence[Finding]] = []
+        self._releases, self._later = _Releases(), list[_Later]()
+
+    def pass_over(self, unreadable: Unreadable) -> None:
+        """Report what cannot be read."""
+        if unreadable.line:
+            self._report.files[unreadable.source] = None
+        self._found.append([unread(unreadable)])
+
+    def take(self, document: Document) -> None:
+        """Judge a document, or put it off."""
+        self._report.files[document.source] = None
+        self._report.documents += 1
+        data, judging = document.data, self._judging
         judging.namespaces.note(data)
         served = find(data.get("apiVersion"), data.get("kind")) if isinstance(data, dict) else None
         if served is None:
-            findings = judging.unknown(document, stated)
-            if findings is None:
-                about = identity(data)
-                report.skipped[about.api_version, about.kind] += 1
+            findings = judging.unknown(document, self._stated)
+            if judging.waits:
+                self._put_off(document, None)
             else:
-                found_in.append(findings)
-        elif stated is None and _is_everywhere(served):
-            later.append(_Later(document, served, len(found_in)))
-            found_in.append(())
+                self._add(findings, document)
+        elif self._stated is None and _is_everywhere(served):
+            self._put_off(document, served)
         else:
-            releases.note(document.source, served)
-            release = stated or f"1.{served.until}"
+            self._releases.note(document.source, served)
+            release = self._stated or f"1.{served.until}"
             findings = judging(document, release)
-            if any(map(_asks_for_namespace, findings)):
-                later.append(_Later(document, served, len(found_in), release))
-            if findings:
-                found_in.append(findings)
-    judging.namespaces.all_noted = True
-    for document, served, at, known in later:
-        found_in[at] = judging(document, known or f"1.{releases.beside(document.source, served)}")
-    report.findings += (finding for findings in found_in for finding in findings)
+            if judging.waits:
+                self._later.append(_Later(document, served, len(self._found), release))
+            self._add(findings, document)
+
+    def _put_off(self, document: Document, served: Served | None) -> None:
+        self._later.append(_Later(document, served, len(self._found)))
+        self._found.append(())
+
+    def _add(self, findings: Sequence[Finding] | None, document: Document) -> None:
+        if findings:
+            self._found.append(findings)
+        elif findings is None:
+            self._skip(document)
+
+    def _skip(self, document: Document) -> None:
+        """Count a document that nobody judges."""
+        about = identity(document.data)
+        self._report.skipped[about.api_version, about.kind] += 1
+
+    def finish(self) -> None:
+        """Judge what was put off, and report all findings."""
+        judging = self._judging
+        judging.know_namespaces()
+        for document, served, at, release in self._later:
+            if served is None:
+                findings = judging.unknown(document, self._stated)
+                self._found[at] = findings or ()
+                if findings is None:
+                    self._skip(document)
+            elif release is None or judging.namespaces.found:
+                beside = release or f"1.{self._releases.beside(document.source, served)}"
+                self._found[at] = judging(document, beside)
+        self._report.findings += (finding for findings in self._found for finding in findings)
 
 
 class _Judge:
@@ -147,6 +200,14 @@ class _Judge:
         self._gates = gates
         self.namespaces = namespaces
         self._references = references
+        self.waits = False
+        """Whether what was judged last depends on a Namespace that may yet come."""
+
+    def know_namespaces(self) -> None:
+        """Take the Namespaces among the manifests into account: all of them have been read."""
+        self.namespaces.all_noted = True
+        if self._requester:
+            self._requester.know(self.namespaces.found)
 
     def __call__(self, document: Document, release: str) -> list[Finding]:
         """Judge an object of a kind that is known here: as mutating policies change it, before validating ones."""
@@ -174,10 +235,12 @@ class _Judge:
             # What cannot be decoded reaches no validating policy, which would only say so in other words.
             if asked.mutation.verdict.allowed and not any(problem.reason in _NOT_DECODED for problem in problems):
                 findings += self._requester.validate(asked, document)[1]
+        self.waits = any(map(_asks_for_namespace, findings))
         return sorted(findings, key=lambda finding: (finding.line, finding.column))
 
     def unknown(self, document: Document, stated: str | None) -> list[Finding] | None:
         """Judge an object of a kind that is not known here; None if others may have it and no policy is about it."""
+        self.waits = False
         problems = judge(document.data, kubernetes=stated) if isinstance(document.data, dict) else ()
         if not problems:
             self._references.note(document, stated or f"1.{NEWEST}")
@@ -195,18 +258,17 @@ class _Judge:
         if asked.mutation.verdict.allowed:
             verdict, others = self._requester.validate(asked, document)
             decisions, findings = decisions + verdict.decisions, findings + others
+        self.waits = any(map(_asks_for_namespace, findings))
         return [*(found(problem, document) for problem in problems), *findings] if decisions else None
 
 
 _NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
 
-_NAMESPACE_HINT = "whether it has is not known: give the Namespace, too, or --namespace-labels"
-
 
 def _hinted(problem: Problem) -> Problem:
     """Say how to make known what is not known of a namespace."""
     asks = problem.level == WARNING and problem.rule in ADMIN_RULES
-    return replace(problem, hint=_NAMESPACE_HINT) if asks else problem
+    return replace(problem, hint=ADMIN_HINT) if asks else problem
 
 
 def _placed(problem: Problem, document: Document, release: str) -> Finding:
@@ -220,7 +282,7 @@ def _placed(problem: Problem, document: Document, release: str) -> Finding:
 
 def _asks_for_namespace(finding: Finding) -> bool:
     """Tell whether a finding depends on a Namespace that may yet come."""
-    return finding.problem.hint == _NAMESPACE_HINT
+    return finding.problem.hint in {ADMIN_HINT, POLICY_HINT}
 
 
 def _never_runs(obj: Any) -> list[Problem]:

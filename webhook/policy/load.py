@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
@@ -101,6 +101,14 @@ class PolicySet:
     def errors(self) -> list[Finding]:
         """The findings for which the API server would refuse a policy or binding."""
         return [finding for finding in self.findings if finding.problem.level == ERROR]
+
+    def beside(self, objects: Iterable[JSONObject]) -> PolicySet:
+        """Return the same policies with further objects that they look at; those given before count more."""
+        known = dict(self.objects)
+        for each in objects:
+            kind = kind_of(text_of(each, "apiVersion"), text_of(each, "kind"))
+            known[kind] = (*known.get(kind, ()), each)
+        return replace(self, objects=known)
 
     def namespace(self, name: str) -> JSONObject:
         """Return a namespace; one that was not given has no labels but its name."""
