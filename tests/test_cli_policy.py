@@ -295,7 +295,13 @@ class TestValidate:
         )
         folder = write(p=[refusing, binding(), *label], claim=[claim])
         for release in ("1.27", "1.30"):
-            options = ["--kubernetes-version", release, "--policies", folder / "p.yaml", folder / "claim.yaml"]
+            options: list[str | Path] = [
+                "--kubernetes-version",
+                release,
+                "--policies",
+                folder / "p.yaml",
+                folder / "claim.yaml",
+            ]
             (found,) = findings("validate", *options)
             assert (found["level"], found["rule"], found["kubernetes"]) == ("error", "policy", release)
             done = draguard("mutate", *options)
@@ -319,7 +325,7 @@ class TestValidate:
         assert {each["level"] for each in alone} == {"note"}
         known = findings("validate", "--policies", folder / "p.yaml", folder / "known.yaml")
         assert [(each["level"], each["kind"]) for each in known] == [("error", "ResourceClaim"), ("error", "Widget")]
-        options = ["--namespace-labels", "prod=tier=dev", "--policies", folder / "p.yaml"]
+        options: list[str | Path] = ["--namespace-labels", "prod=tier=dev", "--policies", folder / "p.yaml"]
         assert findings("validate", *options, folder / "known.yaml") == []
 
     def test_a_change_is_not_to_blame_for_what_was_there_before(self, write: Callable[..., Path]) -> None:
