@@ -105,7 +105,7 @@ class TestWrongUse:
                 (DEPLOYMENT, "--cluster", CLUSTER, "--release", "team-x/trian-1"),
                 "--release team-x/trian-1: there is no such claim: did you mean team-x/train-1?",
             ),
-            ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.99"), "1.99 is not known here"),
+            ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.9"), "1.9 is not known here"),
             (("-", "--cluster", "-"), "standard input (-) cannot be both"),
         ],
     )

@@ -112,3 +112,51 @@ spec: {}
     ]
     assert found["field"] == "spec.devices.requests[0].deviceClassName"
     assert found["line"] == 5
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("constraints: [{requests: [gpus], matchAttribute: a.b/c}]", 'did you mean "gpu"?'),
+        ("constraints: [{requests: [nic], matchAttribute: a.b/c}]", "requests: gpu"),
+        (
+            "requests: [{name: a, exactly: {deviceClassName: g, allocationMode: exactCount}}]",
+            'did you mean "ExactCount"?',
+        ),
+        (
+            "requests: [{name: a, exactly: {deviceClassName: g, selectors: "
+            "[cel: {expression: 'device.capacity[\"a.b\"].memory >= 40'}]}}]",
+            'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+        ),
+        (
+            "requests: [{name: a, exactly: {deviceClassName: g, selectors: "
+            "[cel: {expression: 'device.attributes.model == \"A100\"'}]}}]",
+            'name the domain, which is mostly the driver: device.attributes["DRIVER"].model',
+        ),
+    ],
+)
+def test_what_was_meant_is_told(line: str, hint: str) -> None:
+    requests = "" if line.startswith("requests") else "\n    requests: [{name: gpu, exactly: {deviceClassName: g}}]"
+    manifest = f"""
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: c}}
+spec:
+  devices:{requests}
+    {line}
+"""
+    found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifest.encode()).out)["findings"]
+    assert hint in [each["hint"] for each in found]
+
+
+def test_the_claim_that_was_meant_is_told() -> None:
+    manifest = b"""
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: c, image: x, resources: {claims: [{name: gpus}]}}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]
+"""
+    found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifest).out)["findings"]
+    assert 'did you mean "gpu"?' in [each["hint"] for each in found]

@@ -74,9 +74,18 @@ class References:
         try:
             known = self._inventory.add(obj) or pod_template(obj) is not None
         except MalformedError:
+            self._note_name(obj)
             return
         if known and taken:
             self._given[id(document)] = _Given(document, obj, release)
+
+    def _note_name(self, obj: JSONObject) -> None:
+        """Remember that a manifest is there, so that what refers to it is not said to be wrong, too."""
+        about = identity(obj)
+        if about.name and about.kind in {"ResourceClaim", "ResourceClaimTemplate"}:
+            self._inventory.note(about.kind, about.name, about.namespace or "default")
+        elif about.name and about.kind == "DeviceClass":
+            self._inventory.note(about.kind, about.name)
 
     def report(self, report: Report) -> list[str]:
         """Add what was found to a report, each finding beside the others of its file.

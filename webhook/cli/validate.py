@@ -229,7 +229,7 @@ class _Judge:
         if before is None:
             problems += _never_runs(obj)
         self._references.note(document, release, taken=not any(problem.level == ERROR for problem in problems))
-        findings = [_placed(_hinted(problem), document, release) for problem in problems]
+        findings = [_placed(_hinted(problem, obj), document, release) for problem in problems]
         if asked and self._requester:
             findings += asked.findings
             # What cannot be decoded reaches no validating policy, which would only say so in other words.
@@ -265,8 +265,12 @@ class _Judge:
 _NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
 
 
-def _hinted(problem: Problem) -> Problem:
-    """Say how to make known what is not known of a namespace."""
+def _hinted(problem: Problem, obj: Any) -> Problem:
+    """Say what was probably meant, or how to make known what is not known of a namespace."""
+    if problem.level == ERROR and not problem.hint:
+        from webhook.references.hints import hint_of  # noqa: PLC0415 - most objects are fine
+
+        return replace(problem, hint=hint_of(problem, obj))
     asks = problem.level == WARNING and problem.rule in ADMIN_RULES
     return replace(problem, hint=ADMIN_HINT) if asks else problem
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api import gates
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
-from webhook.api.versions import Served, find, target
-from webhook.schema import CREATE, compile_struct
-from webhook.schema.decoding import apart
+from webhook.api.judgement import judge_admitted
+from webhook.api.versions import find
+from webhook.problem import BAD_REQUEST, ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -120,6 +119,11 @@ class Inventory:
         namespace = obj["metadata"]["namespace"] if _namespaced(obj["apiVersion"], kind) else ""
         self._kinds.setdefault(kind, {})[namespace, obj["metadata"]["name"]] = obj
 
+    def note(self, kind: str, name: str, namespace: str = "") -> None:
+        """Note that there is an object of which nothing else can be used."""
+        metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+        self._kinds.setdefault(kind, {}).setdefault((namespace, name), {"kind": kind, "metadata": metadata, "spec": {}})
+
     def discard(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
         """Forget an object; return it, None if there was none."""
         return self._kinds.get(kind, {}).pop((namespace, name), None)
@@ -191,9 +195,9 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
     served = find(version or _version_of(kind), kind)
     if served is None:
         return obj
-    _decode(obj, served, version or _version_of(kind))
+    obj = _vouched({**obj, "apiVersion": version or _version_of(kind)})
     try:
-        known = to_v1({**obj, "apiVersion": version or _version_of(kind)})
+        known = to_v1(obj)
     except ConversionError as error:
         message = f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
         raise MalformedError(message) from error
@@ -216,13 +220,30 @@ def _version_of(kind: str) -> str:
     return _VERSIONS.get(kind, f"{DRA}/v1")
 
 
-def _decode(obj: JSONObject, served: Served, version: str) -> None:
-    """Make sure that an object has the shape of its type; what a later release added is of no concern."""
-    struct = compile_struct(served.type, target(version, served.until, CREATE, gates.every(served.until)))
-    if "apiVersion" not in obj:
-        obj = {**obj, "apiVersion": version}
-    for misfit in apart(struct.decoding.walk(obj))[0]:
-        if misfit.refuses:
-            problem = misfit.problem()
+def _vouched(obj: JSONObject) -> JSONObject:
+    """Return an object without what is null, which means nothing.
+
+    Raises:
+        MalformedError: No API server would have stored it; what a later release added is of no concern.
+    """
+    obj = _without_nulls(obj)
+    for problem in judge_admitted(obj):
+        # Pods need more than is looked at here, and a status is the cluster's own.
+        is_of_shape = problem.reason == BAD_REQUEST
+        if problem.level == ERROR and (is_of_shape or (obj["kind"] in _JUDGED and problem.path[:1] == ("spec",))):
             message = f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}"
             raise MalformedError(message)
+    return obj
+
+
+_JUDGED: Final = frozenset(
+    {"DeviceClass", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule"}
+)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [{} if each is None else _without_nulls(each) for each in value]
+    return value
