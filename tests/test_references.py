@@ -124,13 +124,13 @@ spec: {}
             'did you mean "ExactCount"?',
         ),
         (
-            "requests: [{name: a, exactly: {deviceClassName: g, selectors: "
-            "[cel: {expression: 'device.capacity[\"a.b\"].memory >= 40'}]}}]",
+            """requests: [{name: a, exactly: {deviceClassName: g, selectors: [
+              cel: {expression: 'device.capacity["a.b"].memory >= 40'}]}}]""",
             'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
         ),
         (
-            "requests: [{name: a, exactly: {deviceClassName: g, selectors: "
-            "[cel: {expression: 'device.attributes.model == \"A100\"'}]}}]",
+            """requests: [{name: a, exactly: {deviceClassName: g, selectors: [
+              cel: {expression: 'device.attributes.model == "A100"'}]}}]""",
             'name the domain, which is mostly the driver: device.attributes["DRIVER"].model',
         ),
     ],
