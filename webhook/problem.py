@@ -154,7 +154,7 @@ def too_long(path: Path, limit: int, release: int, *, in_bytes: bool = False) ->
         release: The Kubernetes release; before 1.32 there were two wordings.
         in_bytes: Whether that release's API server reports it by ``field.TooLong``, not ``field.TooLongMaxLength``.
     """
-    if release >= _ONE_WORDING:
+    if release >= _ONE_WORDING_SINCE:
         detail = f"may not be more than {limit} {_counted('byte', limit, release)}"
     else:
         detail = f"must have at most {limit} bytes" if in_bytes else f"may not be longer than {limit}"
@@ -168,7 +168,7 @@ def too_many_characters(path: Path, limit: int) -> Problem:
 
 def too_many(path: Path, count: int, limit: int, release: int) -> Problem:
     """Report a list or map with too many items; before Kubernetes 1.32 it was called too long."""
-    if release < _ONE_WORDING:
+    if release < _ONE_WORDING_SINCE:
         return _error("FieldValueTooLong", path, f"Too long: may not be longer than {limit}", "max-items")
     detail = f"must have at most {limit} {_counted('item', limit, release)}"
     return _error("FieldValueTooMany", path, f"Too many: {count}: {detail}", "max-items")
@@ -176,7 +176,7 @@ def too_many(path: Path, count: int, limit: int, release: int) -> Problem:
 
 def null(release: int) -> str | None:
     """Return what stands for an absent value in messages; before Kubernetes 1.34 it was quoted like a text."""
-    return None if release >= _PLAIN_NULL else "null"
+    return None if release >= _PLAIN_NULL_SINCE else "null"
 
 
 def quoted(text: str) -> str:
@@ -266,13 +266,13 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
 
 
-_PLAIN_NULL = 34
-_ONE_WORDING = 32
-_SINGULAR = 34
+_PLAIN_NULL_SINCE = 34
+_ONE_WORDING_SINCE = 32
+_SINGULAR_SINCE = 34
 
 
 def _counted(noun: str, number: int, release: int) -> str:
-    return noun if number == 1 and release >= _SINGULAR else f"{noun}s"
+    return noun if number == 1 and release >= _SINGULAR_SINCE else f"{noun}s"
 
 
 def _with(summary: str, detail: str) -> str:

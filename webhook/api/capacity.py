@@ -13,7 +13,7 @@ from webhook.formats.quantities import Quantity as Value
 from webhook.formats.quantities import decode_quantity, whole_quantity
 from webhook.problem import duplicate, forbidden, invalid, refused, required, too_many
 from webhook.schema import Array, Nested, Struct
-from webhook.schema.collections import SIZE_ENDS_LIST
+from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -95,7 +95,7 @@ def _values(policy: View, total: Value) -> Iterator[Problem]:
     found = False
     if len(values) > VALID_VALUES_MAX_ITEMS:
         yield too_many(path, len(values), VALID_VALUES_MAX_ITEMS, policy.release)
-    if len(values) <= VALID_VALUES_MAX_ITEMS or policy.release < SIZE_ENDS_LIST:
+    if len(values) <= VALID_VALUES_MAX_ITEMS or policy.release < SIZE_ENDS_LIST_SINCE:
         in_decimals = policy.enabled(FRACTIONS)
         seen = set()
         for index, value in enumerate(values):

@@ -32,7 +32,7 @@ HARDWARE_ADDRESS_MAX_BYTES = 128
 IPS_MAX_ITEMS = 16
 TOLERATIONS_MAX_ITEMS = 16
 
-CHECKED_ONCE = 32
+CHECKED_ONCE_SINCE = 32
 """From Kubernetes 1.32 an allocation is validated when it is set, not with every update of the status."""
 
 
@@ -166,7 +166,11 @@ class ResourceClaimStatus(Struct):
     """Whether and for whom a claim is allocated."""
 
     allocation = Nested(
-        AllocationResult, "The devices, once allocated.", pointer=True, rechecked={CHECKED_ONCE: NEW}, declared=TAGGED
+        AllocationResult,
+        "The devices, once allocated.",
+        pointer=True,
+        rechecked={CHECKED_ONCE_SINCE: NEW},
+        declared=TAGGED,
     )
     reservedFor = Array(
         Nested(ResourceClaimConsumerReference),
@@ -218,9 +222,9 @@ def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
         yield forbidden(path, "may not be cleared when `allocation` is set")
 
 
-_SHARED = 34
+_SHARED_SINCE = 34
 """From Kubernetes 1.34 a device can be allocated in shares."""
-_SPELLED_OUT = 35
+_SPELLED_OUT_SINCE = 35
 """From Kubernetes 1.35 the rejected device is shown with its names."""
 
 
@@ -235,7 +239,7 @@ def devices_that_are_allocated(status: View) -> Iterator[Problem]:
         if identity not in allocated:
             yield invalid(device.path, shown, "must be an allocated device in the claim")
         if identity in seen:
-            path = device.path if status.release >= _SPELLED_OUT else device / "deviceID"
+            path = device.path if status.release >= _SPELLED_OUT_SINCE else device / "deviceID"
             yield duplicate(path, shown)
         seen.add(identity)
 
@@ -245,20 +249,20 @@ def _device_id(device: View) -> tuple[str, str, str, str]:
 
 
 def _shown(identity: tuple[str, ...], release: int) -> Any:
-    if release < _SHARED:
+    if release < _SHARED_SINCE:
         return Verbatim("/".join(identity[:3]))
     names = ("Driver", "Pool", "Device", "ShareID")
-    return dict(zip(names, identity if release >= _SPELLED_OUT else ({}, {}, {}, {}), strict=True))
+    return dict(zip(names, identity if release >= _SPELLED_OUT_SINCE else ({}, {}, {}, {}), strict=True))
 
 
-_CANONICAL = 33
+_AS_WRITTEN_SINCE = 33
 """From Kubernetes 1.33 addresses are compared as they are written."""
 
 
 @check(NetworkDeviceData, given=["ips"])
 def addresses(network: View) -> Iterator[Problem]:
     """Addresses are written with a prefix length, in canonical form, and each once."""
-    if len(network.ips) > IPS_MAX_ITEMS and network.release >= _SPELLED_OUT:
+    if len(network.ips) > IPS_MAX_ITEMS and network.release >= _SPELLED_OUT_SINCE:
         return
     seen = set()
     for index, address in enumerate(network.ips):
@@ -266,7 +270,7 @@ def addresses(network: View) -> Iterator[Problem]:
         for detail in formats.cidr(text, network.release):
             yield invalid(path, text, detail)
         # 1.32 compares what the addresses mean.
-        key = canonical_cidr(text, network.release) if network.release < _CANONICAL else text
+        key = canonical_cidr(text, network.release) if network.release < _AS_WRITTEN_SINCE else text
         if key in seen:
             yield duplicate(path, key)
         seen.add(key)

@@ -75,8 +75,8 @@ class DeviceAttribute(Struct):
     versions = values(Text(format=formats.semver, max_length=VALUE_MAX_BYTES, always=True), "Semantic versions.")
 
 
-_ANY_SEVERAL = 32
-_INVALID_WITHOUT = 35
+_SEVERAL_VALUES_SINCE = 32
+_INVALID_WITHOUT_SINCE = 35
 
 
 @exactly_one(DeviceAttribute, *ONE_VALUE, *LISTS)
@@ -92,9 +92,9 @@ def one_attribute_value(attribute: View, given: Sequence[str]) -> Iterator[Probl
     if len(given) == 1:  # an empty list, which the field itself reports
         return
     if given:
-        detail = detail if attribute.release >= _ANY_SEVERAL else "exactly one field must be specified"
+        detail = detail if attribute.release >= _SEVERAL_VALUES_SINCE else "exactly one field must be specified"
         yield invalid(attribute.path, attribute.submitted, detail)
-    elif attribute.release >= _INVALID_WITHOUT:
+    elif attribute.release >= _INVALID_WITHOUT_SINCE:
         yield invalid(attribute.path, "", detail)
     else:
         yield required(attribute.path, detail)
@@ -288,7 +288,7 @@ def node_allocatable_resources(device: View) -> Iterator[Problem]:
 
 # v1alpha3 and v1beta1: what is to be known about a device sits under `basic`
 
-_CONVERTED = 33
+_CONVERTED_SINCE = 33
 """From Kubernetes 1.33 the API server converts such a device to one without ``basic``."""
 
 
@@ -300,10 +300,10 @@ class BoxedDevice(Struct):
     moved = "attributes, capacity and all else but the name sit under `basic` of the device"
 
     name = dns_label("Its name, unique in the pool.", always=True)
-    basic = Nested(BasicDevice, "What is to be known about it.", pointer=True, spelled={_CONVERTED: ""})
+    basic = Nested(BasicDevice, "What is to be known about it.", pointer=True, spelled={_CONVERTED_SINCE: ""})
 
 
-@check(BoxedDevice, until=_CONVERTED - 1)
+@check(BoxedDevice, until=_CONVERTED_SINCE - 1)
 def basic_device(device: View) -> Iterator[Problem]:
     """There is only one kind of device so far."""
     if not device.basic:

@@ -120,7 +120,7 @@ def exactly_or_first_available(request: View) -> Iterator[Problem]:
 
 # v1alpha3 and v1beta1: the fields of `exactly` sit on the request itself
 
-_CONVERTED = 33
+_CONVERTED_SINCE = 33
 """From Kubernetes 1.33 the API server converts such a request to one with ``exactly``."""
 
 
@@ -131,13 +131,13 @@ class FlatExactDeviceRequest(ExactDeviceRequest):
 
     deviceClassName = Wanted.deviceClassName.but(written=True)
     allocationMode = Wanted.allocationMode.but(
-        default={31: EXACT_COUNT, _CONVERTED: Default(EXACT_COUNT, {"deviceClassName": ANY})}
+        default={31: EXACT_COUNT, _CONVERTED_SINCE: Default(EXACT_COUNT, {"deviceClassName": ANY})}
     )
 
 
 def _wants_exactly(request: dict[str, Any], release: int) -> bool:
     """Tell whether the API server sees an ``exactly`` (``Convert_v1beta1_DeviceRequest_To_resource_DeviceRequest``)."""
-    return release < _CONVERTED or has_any(FlatExactDeviceRequest, request)
+    return release < _CONVERTED_SINCE or has_any(FlatExactDeviceRequest, request)
 
 
 class FlatDeviceRequest(Named):
@@ -147,7 +147,10 @@ class FlatDeviceRequest(Named):
     moved = f"{_EXACT_FIELDS} sit on the request itself"
 
     exactly = Inlined(
-        FlatExactDeviceRequest, "The devices that are wanted.", present=_wants_exactly, spelled={_CONVERTED: "exactly"}
+        FlatExactDeviceRequest,
+        "The devices that are wanted.",
+        present=_wants_exactly,
+        spelled={_CONVERTED_SINCE: "exactly"},
     )
     firstAvailable = DeviceRequest.fields["firstAvailable"]
 

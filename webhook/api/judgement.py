@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from webhook.api.meta import Object
     from webhook.schema.decoding import Misfit
 
-METADATA_KEPT_BY_STATUS = 30
+METADATA_KEPT_SINCE = 30
 """From Kubernetes 1.30 a status update keeps the stored metadata (ResetObjectMetaForStatus)."""
 
 _SUPERSEDED_SINCE = 37
@@ -306,7 +306,7 @@ def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) 
     if struct.target.operation == UPDATE:
         kept = {"status"}
     else:
-        kept = {"spec"} if struct.target.release < METADATA_KEPT_BY_STATUS else {"spec", "metadata"}
+        kept = {"spec"} if struct.target.release < METADATA_KEPT_SINCE else {"spec", "metadata"}
     prepared = {name: value for name, value in obj.items() if name not in kept} | {
         name: value for name, value in old.items() if name in kept
     }

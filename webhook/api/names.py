@@ -22,18 +22,18 @@ DRIVER_NAME_MAX_BYTES = 63
 POOL_NAME_MAX_BYTES = 253
 ID_MAX_BYTES = 32
 
-_IDENTIFIER_IS_INVALID = 34
+_IDENTIFIER_INVALID_SINCE = 34
 """From Kubernetes 1.34 a bad C identifier is FieldValueInvalid, before FieldValueTypeInvalid."""
-_PARTS_ARE_INVALID = 35
+_PARTS_INVALID_SINCE = 35
 """From Kubernetes 1.35 an empty domain or name is FieldValueInvalid, before FieldValueRequired."""
-_DOMAIN_IS_PART = 32
+_DOMAIN_NAMED_SINCE = 32
 """Kubernetes 1.31 called the domain of a name its prefix."""
 
 
 def driver_name(doc: str, **common: Any) -> Text:
     """Declare a driver's name: a DNS subdomain, in either case, of 63 bytes at most."""
     if common.get("required") or common.get("required_if_given"):
-        common["always"] = {OLDEST: True, _PARTS_ARE_INVALID: False}
+        common["always"] = {OLDEST: True, _PARTS_INVALID_SINCE: False}
     return Text(doc, format=formats.driver_name, max_bytes=DRIVER_NAME_MAX_BYTES, **common)
 
 
@@ -97,7 +97,7 @@ def qualified_name(text: str, target: Target) -> Iterable[Problem]:
 
 def _qualified_name(text: str, target: Target) -> Iterator[Problem]:
     domain, slash, name = text.partition("/")
-    if not text and target.release < _PARTS_ARE_INVALID:
+    if not text and target.release < _PARTS_INVALID_SINCE:
         yield required(Path(), "name required")
     elif not slash:
         yield from _identifier(domain, target)
@@ -105,7 +105,7 @@ def _qualified_name(text: str, target: Target) -> Iterator[Problem]:
         if domain:
             yield from _domain(domain, target)
         else:
-            yield _empty_part("prefix" if target.release < _DOMAIN_IS_PART else "domain", target)
+            yield _empty_part("prefix" if target.release < _DOMAIN_NAMED_SINCE else "domain", target)
         if name:
             yield from _identifier(name, target)
         else:
@@ -117,9 +117,9 @@ def fully_qualified_name(text: str, target: Target) -> Iterator[Problem]:
     yield from qualified_name(text, target)
     if "/" in text:
         return
-    if target.release >= _PARTS_ARE_INVALID:
+    if target.release >= _PARTS_INVALID_SINCE:
         yield invalid(Path(), text, "a fully qualified name must be a domain and a name separated by a slash")
-    elif target.release < _DOMAIN_IS_PART:
+    elif target.release < _DOMAIN_NAMED_SINCE:
         yield required(Path(("domain",)), "must include a prefix")
     elif text:
         yield invalid(Path(), text, "must include a domain")
@@ -149,7 +149,7 @@ def attribute_of_a_domain(text: str, target: Target) -> Iterator[Problem]:
 
 def _empty_part(part: str, target: Target) -> Problem:
     detail = f"the {part} must not be empty"
-    return invalid(Path(), "", detail) if target.release >= _PARTS_ARE_INVALID else required(Path(), detail)
+    return invalid(Path(), "", detail) if target.release >= _PARTS_INVALID_SINCE else required(Path(), detail)
 
 
 def _domain(domain: str, target: Target) -> Iterator[Problem]:
@@ -163,5 +163,5 @@ def _identifier(name: str, target: Target) -> Iterator[Problem]:
     if len(name.encode("utf-8", "surrogatepass")) > ID_MAX_BYTES:
         yield too_long(Path(), ID_MAX_BYTES, target.release)
     for detail in formats.c_identifier(name, target.release):
-        report = invalid if target.release >= _IDENTIFIER_IS_INVALID else type_invalid
+        report = invalid if target.release >= _IDENTIFIER_INVALID_SINCE else type_invalid
         yield report(Path(), name, detail)

@@ -190,7 +190,7 @@ def request_names(status: View) -> Iterator[Problem]:
 @check(PodExtendedResourceClaimStatus, given=["requestMappings"])
 def repeated_mapping(status: View) -> Iterator[Problem]:
     """A container's resource is mapped once, since 1.35 once to each request."""
-    fields = ["containerName", "resourceName", "requestName"][: 2 if status.release < _SEVERAL_REQUESTS else 3]
+    fields = ["containerName", "resourceName", "requestName"][: 2 if status.release < _SEVERAL_REQUESTS_SINCE else 3]
     seen = set()
     for mapping in status.requestMappings:
         key = tuple(getattr(mapping, field) for field in fields)
@@ -199,7 +199,7 @@ def repeated_mapping(status: View) -> Iterator[Problem]:
         seen.add(key)
 
 
-_SEVERAL_REQUESTS = 35
+_SEVERAL_REQUESTS_SINCE = 35
 
 
 @check(PodStatus, since=37, given=["nodeAllocatableResourceClaimStatuses"])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
-from webhook.api.claimstatus import CHECKED_ONCE, ResourceClaimStatus
+from webhook.api.claimstatus import CHECKED_ONCE_SINCE, ResourceClaimStatus
 from webhook.api.derivedattributes import has_derived, too_expensive, unreferenced
 from webhook.api.devicerequest import DeviceRequest
 from webhook.api.meta import Object, TemplateMetadata
@@ -14,7 +14,7 @@ from webhook.api.names import TAGGED, attribute_of_a_domain, driver_name, fully_
 from webhook.api.opaque import DeviceConfiguration
 from webhook.problem import WARNING, Path, Verbatim, forbidden, invalid, required
 from webhook.schema import CREATE, MAIN, NEW, STATUS, UPDATE_STATUS, Array, Nested, Struct, Text, check, transition
-from webhook.schema.collections import SIZE_ENDS_LIST
+from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -149,7 +149,7 @@ def an_attribute_to_compare(constraint: View) -> Iterator[Problem]:
 
 # References to requests
 
-_SUBREQUESTS = 33
+_SUBREQUESTS_SINCE = 33
 _NO_REQUEST = "must be the name of a request in the claim"
 _NO_SUBREQUEST = f"{_NO_REQUEST} or the name of a request and a subrequest separated by '/'"
 
@@ -177,7 +177,7 @@ def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
 def allocated_requests_that_exist(claim: View, old: View) -> Iterator[Problem]:
     """What was allocated was asked for by a request of the claim."""
     allocation, release = claim.status.allocation, claim.release
-    if not allocation or (old.status.allocation and release >= CHECKED_ONCE):
+    if not allocation or (old.status.allocation and release >= CHECKED_ONCE_SINCE):
         return
     known = _known_requests(claim.spec.devices)
     for result in _checked_items(allocation.devices.results, REQUESTS_MAX_ITEMS, release):
@@ -192,7 +192,7 @@ def _known_requests(devices: View) -> Mapping[str, frozenset[str]]:
 
 def _checked_items(items: list[Any], limit: int, release: int) -> list[Any]:
     """Leave out the items of a list whose size is all that is reported."""
-    return [] if len(items) > limit and release >= SIZE_ENDS_LIST else items
+    return [] if len(items) > limit and release >= SIZE_ENDS_LIST_SINCE else items
 
 
 def _references(each: View, known: Mapping[str, frozenset[str]]) -> Iterator[Problem]:
@@ -202,7 +202,7 @@ def _references(each: View, known: Mapping[str, frozenset[str]]) -> Iterator[Pro
 
 def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], release: int) -> Iterator[Problem]:
     request, slash, alternative = name.partition("/")
-    if release < _SUBREQUESTS:
+    if release < _SUBREQUESTS_SINCE:
         for detail in formats.dns_label(name, release):
             yield invalid(path, name, detail)
         if name not in known:

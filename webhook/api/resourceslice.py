@@ -12,7 +12,7 @@ from webhook.api.names import TAGGED, attribute_of_a_domain, driver_name, pool_n
 from webhook.api.nodeoperations import skip_node_operations, skipped_operations
 from webhook.problem import WARNING, Key, Problem, Verbatim, invalid, null, quoted, required, too_many
 from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
-from webhook.schema.collections import SIZE_ENDS_LIST
+from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ DEVICES_MAX_ITEMS = 128
 ADVANCED_DEVICES_MAX_ITEMS = 64
 COUNTER_SETS_MAX_ITEMS = {35: 8}
 
-_FOUR_WAYS = 33
+_FOUR_WAYS_SINCE = 33
 """From Kubernetes 1.33 each device can say which nodes can use it; older versions are converted to the newest."""
 
 UNSET_OR_TRUE = "must be either unset or set to true"
@@ -94,13 +94,15 @@ class PlainResourceSliceSpec(ResourceSliceSpec):
 
     go_name = "ResourceSliceSpec"
 
-    nodeName = ResourceSliceSpec.nodeName.but(pointer=False, empty="", converted={OLDEST: False, _FOUR_WAYS: True})
+    nodeName = ResourceSliceSpec.nodeName.but(
+        pointer=False, empty="", converted={OLDEST: False, _FOUR_WAYS_SINCE: True}
+    )
     allNodes = ResourceSliceSpec.allNodes.but(pointer=False, empty="")
 
 
 # Node selection
 
-_NO_VALUE = 32
+_NOT_SHOWN_SINCE = 32
 """From Kubernetes 1.32 the rejected spec is not shown."""
 
 
@@ -108,17 +110,17 @@ _NO_VALUE = 32
 def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
     """A slice says in one way which nodes can use its devices."""
     fields = ["nodeName", "nodeSelector", "allNodes"]
-    if spec.release >= _FOUR_WAYS:
+    if spec.release >= _FOUR_WAYS_SINCE:
         fields.append("perDeviceNodeSelection")
     names = [f"`{name}`" for name in fields if getattr(spec, name)]
-    if spec.release < _FOUR_WAYS:
+    if spec.release < _FOUR_WAYS_SINCE:
         detail = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required"
     else:
         detail = f"exactly one of {', '.join(f'`{name}`' for name in fields)} is required"
     if not names:
         yield required(spec.path, detail)
-    elif len(names) > 1 and spec.release < _FOUR_WAYS:
-        shown = null(spec.release) if spec.release >= _NO_VALUE else spec.submitted
+    elif len(names) > 1 and spec.release < _FOUR_WAYS_SINCE:
+        shown = null(spec.release) if spec.release >= _NOT_SHOWN_SINCE else spec.submitted
         yield invalid(spec.path, shown, detail)
     elif len(names) > 1:
         yield invalid(spec.path, f"{{{', '.join(names)}}}", f"{detail}, but multiple fields are set")
@@ -178,7 +180,7 @@ def _nodes_of_device(device: View) -> Iterator[Problem]:
 
 def _only_size_counts(devices: Sequence[dict[str, Any]], release: int) -> bool:
     """Tell whether the size of a list of devices is all that is reported of it."""
-    return release >= SIZE_ENDS_LIST and len(devices) > _most_devices(devices, release)
+    return release >= SIZE_ENDS_LIST_SINCE and len(devices) > _most_devices(devices, release)
 
 
 # Sizes
@@ -194,12 +196,12 @@ def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
 
 
 def _most_devices(devices: Sequence[dict[str, Any]], release: int) -> int:
-    if release < _ADVANCED or len(devices) <= ADVANCED_DEVICES_MAX_ITEMS:
+    if release < _ADVANCED_SINCE or len(devices) <= ADVANCED_DEVICES_MAX_ITEMS:
         return DEVICES_MAX_ITEMS
     return ADVANCED_DEVICES_MAX_ITEMS if any(map(_is_advanced, devices)) else DEVICES_MAX_ITEMS
 
 
-_ADVANCED = 35
+_ADVANCED_SINCE = 35
 
 
 def _is_advanced(device: dict[str, Any]) -> bool:

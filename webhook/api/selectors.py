@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 SELECTORS_MAX_ITEMS = 32
 EXPRESSION_MAX_BYTES = 10 * 1024
 
-_LENGTH_LIMITED = 32
+_LENGTH_LIMITED_SINCE = 32
 
 
 def cel_selector(expression: str, target: Target) -> Iterator[Problem]:
     """A CEL expression over ``device`` that is true for suitable devices."""
     size = len(expression.encode("utf-8", "surrogatepass"))
-    if size > EXPRESSION_MAX_BYTES and target.release >= _LENGTH_LIMITED:
+    if size > EXPRESSION_MAX_BYTES and target.release >= _LENGTH_LIMITED_SINCE:
         yield too_long(Path(), EXPRESSION_MAX_BYTES, target.release)
     else:
         yield from compiled(expression, target)

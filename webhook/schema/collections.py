@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from webhook.schema.view import Place
 
 
-DUPLICATES_PATH_IS_ITEM = 35
+DUPLICATE_AT_ITEM_SINCE = 35
 """From Kubernetes 1.35 a repeated item is reported at ``list[i]``, before at ``list[i].key``."""
-SIZE_ENDS_LIST = 35
+SIZE_ENDS_LIST_SINCE = 35
 """From Kubernetes 1.35 the size error of a list is its only one."""
 BAD_KEY_HAS_KEY = {31: False, 32: True, 36: False}
 """Whether a key that is wrong is reported at ``map[key]``, not at ``map``."""
-LONG_KEY_IS_CUT = 32
+LONG_KEY_CUT_SINCE = 32
 """From Kubernetes 1.32 a long key is shortened in paths."""
 
 
@@ -96,7 +96,7 @@ class Array(Field):
         passes, walk_item, decode_item = item.passes, item.walk, decoding(self.item, target, owner, package)
         absent, empty = self._without_items() if target.validates else (NOTHING, NOTHING)
         limit = (target.pick(self.max_items) if target.validates else None) or sys.maxsize
-        size_ends_list, repeated = self.size_ends_list and release >= SIZE_ENDS_LIST, self._repeated(target)
+        size_ends_list, repeated = self.size_ends_list and release >= SIZE_ENDS_LIST_SINCE, self._repeated(target)
 
         def walk(value: Any) -> Sequence[Finding]:
             if type(value) is not list:
@@ -126,7 +126,7 @@ class Array(Field):
         """Make what adds the items whose key repeats an earlier one's to what was found so far."""
         if (unique := self.unique) is None or not target.validates:
             return None
-        at_item = target.release >= DUPLICATES_PATH_IS_ITEM if self.at_item is None else self.at_item
+        at_item = target.release >= DUPLICATE_AT_ITEM_SINCE if self.at_item is None else self.at_item
         shows_item, enough, skips = self.declarative, target.enough, target.pick(self.skips_repeated)
 
         def repeated(value: list[Any], found: list[Finding]) -> list[Finding]:
@@ -243,7 +243,7 @@ class Map(Field):
         limit = target.pick(self.max_items) if target.validates else None
         absent = (required(Path()),) if self.required and target.validates else NOTHING
         walk_key = self.key.stated(target).compile(target, owner, package).walk if self.key else None
-        key_bytes = self.key_bytes if release >= LONG_KEY_IS_CUT else 0
+        key_bytes = self.key_bytes if release >= LONG_KEY_CUT_SINCE else 0
         at_key = target.pick(BAD_KEY_HAS_KEY)
 
         def walk(value: Any) -> Sequence[Finding]:
