@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Mapping, Sequence
 
-    from webhook.cli.policies import Requester
+    from webhook.engine.offline import Sender
 
 
 def run(arguments: Namespace) -> int:
@@ -66,10 +66,10 @@ def _changer(arguments: Namespace) -> Callable[[Document], _Changed]:
     options = prescheduled.Options(arguments.select_node_by, arguments.pods)
     if not arguments.policies:
         return lambda document: _rewritten(document, options)
-    from webhook.cli.policies import Requester, sound_policies  # noqa: PLC0415 - only who has policies pays for them
+    from webhook.cli.policies import sender, sound_policies  # noqa: PLC0415 - only who has policies pays for them
 
-    requester = Requester(sound_policies(arguments, stated), arguments)
-    return lambda document: _mutated(document, requester, options)
+    asking = sender(sound_policies(arguments, stated), arguments)
+    return lambda document: _mutated(document, asking, options)
 
 
 def _rewritten(document: Document, options: prescheduled.Options) -> _Changed:
@@ -84,21 +84,23 @@ def _rewritten(document: Document, options: prescheduled.Options) -> _Changed:
     return _Changed(obj, change.patch, warnings=_warnings(document, change.warnings))
 
 
-def _mutated(document: Document, requester: Requester, options: prescheduled.Options) -> _Changed:
+def _mutated(document: Document, sender: Sender, options: prescheduled.Options) -> _Changed:
     """Ask mutating policies before the scheduler is brought in, and afterwards."""
+    from webhook.cli.policies import found_by_mutating  # noqa: PLC0415 - as above
     from webhook.policy.difference import difference  # noqa: PLC0415 - as above
 
-    asked = requester.change(document, rewrite=lambda obj: prescheduled.mutate(obj, options))
-    if asked is None:
+    change = sender.change(document.data, rewrite=lambda obj: prescheduled.mutate(obj, options))
+    if change is None:
         return _Changed(document.data)
-    faults = [finding for finding in asked.findings if finding.problem.level == ERROR]
-    warnings = [finding for finding in asked.findings if finding.problem.level != ERROR]
-    rewrite = asked.mutation.rewrite
+    findings = found_by_mutating(change, document)
+    faults = [finding for finding in findings if finding.problem.level == ERROR]
+    warnings = [finding for finding in findings if finding.problem.level != ERROR]
+    rewrite = change.mutation.rewrite
     if isinstance(rewrite, Problem):
         faults.append(found(rewrite, document))
     elif rewrite is not None:
         warnings += _warnings(document, rewrite.warnings)
-    obj = asked.manifest
+    obj = change.manifest
     return _Changed(obj, difference(document.data, obj), faults, warnings)
 
 

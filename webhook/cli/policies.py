@@ -5,29 +5,25 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.api.versions import NEWEST, find, release_of
+from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import located, position
 from webhook.cli.namespaces import POLICY_HINT
 from webhook.documents import Document, Unreadable, read
-from webhook.engine.mutation import mutate
-from webhook.engine.registry import before_validation
+from webhook.engine.offline import Sender
 from webhook.policy.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.authorizer import NOTE as USERS_NOT_KNOWN
-from webhook.policy.defaults import completed
-from webhook.policy.evaluate import validate
 from webhook.policy.load import Given, PolicySet, load
 from webhook.policy.model import DENY
-from webhook.policy.request import DEFAULT_USER, Request, as_stated, in_namespace, metadata_of, request_of, text_of
+from webhook.policy.request import DEFAULT_USER, metadata_of, text_of
 from webhook.problem import ERROR, WARNING, Path, Problem
-from webhook.report import NOTE, Finding, Origin, as_text, counted, found, identity, unread
+from webhook.report import NOTE, Finding, Origin, as_text, counted, found, unread
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from webhook.engine.mutation import Mutation
-    from webhook.engine.prescheduled import Rewrite
+    from webhook.engine.offline import Change
     from webhook.policy import load as loading
     from webhook.policy.request import JSONObject
     from webhook.policy.verdict import Decision, Verdict
@@ -180,119 +176,40 @@ def user(arguments: Namespace) -> Mapping[str, Any]:
     return {"username": name, "groups": groups}
 
 
-class Asked(NamedTuple):
-    """What mutating policies made of an object, and what is found in it.
-
-    Args:
-        request: The request, with the object as it is afterwards.
-        mutation: What was done to it.
-        findings: Why it was refused, or which policies could not be asked.
-        submitted: The object as it was submitted.
-        policies: The policies, as the release takes them for which the object is meant.
-    """
-
-    request: Request
-    mutation: Mutation
-    findings: list[Finding]
-    submitted: JSONObject
-    policies: PolicySet
-
-    @property
-    def manifest(self) -> Any:
-        """The object as it is afterwards, in the namespace that it states itself."""
-        return as_stated(self.mutation.object, self.submitted)
-
-
-class Requester:
-    """Sends manifests to policies, as kubectl would send them to an API server.
-
-    Args:
-        policies: The policies.
-        arguments: The command's arguments: who sends them, and into which namespace.
+def sender(policies: Policies, arguments: Namespace) -> Sender:
+    """Return who sends manifests to policies: ``--as`` and ``--namespace``.
 
     Raises:
         UsageError: The user makes no sense.
     """
+    return Sender(policies.set, policies.given, policies.authorizer, user(arguments), arguments.namespace)
 
-    def __init__(self, policies: Policies, arguments: Namespace) -> None:
-        self._policies = policies
-        self._sets = {policies.set.release: policies.set}
-        self._user = user(arguments)
-        self._namespace: str = arguments.namespace
-        self._others: list[JSONObject] = []
 
-    def know(self, objects: Sequence[JSONObject]) -> None:
-        """Let policies look at further objects."""
-        self._others += objects
-        self._sets = {minor: policies.beside(objects) for minor, policies in self._sets.items()}
+def found_by_mutating(change: Change, document: Document) -> list[Finding]:
+    """Say why mutating policies refuse a document, or which of them could not be asked."""
+    policies, verdict = change.policies, change.mutation.verdict
+    texts = iter(verdict.causes)
+    findings = [
+        _found(decision, document, policies, ERROR, next(texts)) if decision.denied else each
+        for decision in verdict.decisions
+        for each in _findings(decision, document, policies)
+    ]
+    for text in texts:  # what no policy decides: it has made what cannot be decoded
+        problem = Problem(ERROR, NOT_EVALUATED, verdict.reason, Path(), text)
+        findings.append(found(problem, document, f"1.{policies.release}"))
+    return findings
 
-    def change(
-        self,
-        document: Document,
-        old: Any = None,
-        subresource: str = "",
-        rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _: None,
-        kubernetes: str = "",
-    ) -> Asked | None:
-        """Ask the mutating policies; None if the document is no object.
 
-        Args:
-            document: The manifest.
-            old: The stored object; None for a new one.
-            subresource: What is updated.
-            rewrite: Says how an object has to change after policies have changed it.
-            kubernetes: The release for which the object is meant; if empty that of the policies, or the newest that
-                serves the object.
-        """
-        data = document.data
-        if not identity(data).kind:
-            return None
-        authorizer = self._policies.authorizer
-        policies = self._at(release_of(kubernetes) if kubernetes else self._release(data))
-        request = in_namespace(
-            request_of(
-                data,
-                old if isinstance(old, dict) else None,
-                kinds=policies.kinds,
-                subresource=subresource,
-                user=self._user,
-                namespace=self._namespace,
-            )
-        )
-        done = mutate(request, policies, authorizer, rewrite, completed)
-        decisions, texts = done.verdict.decisions, iter(done.verdict.causes)
-        findings = [
-            _found(decision, document, policies, ERROR, next(texts)) if decision.denied else each
-            for decision in decisions
-            for each in _findings(decision, document, policies)
-        ]
-        for text in texts:  # what no policy decides: it has made what cannot be decoded
-            problem = Problem(ERROR, NOT_EVALUATED, done.verdict.reason, Path(), text)
-            findings.append(found(problem, document, f"1.{policies.release}"))
-        return Asked(request.with_object(done.object), done, findings, data, policies)
-
-    def _release(self, obj: Mapping[str, Any]) -> int:
-        minor, known = self._policies.set.release, find(obj.get("apiVersion"), obj.get("kind"))
-        return minor if known is None or known.since <= minor <= known.until else known.until
-
-    def _at(self, minor: int) -> PolicySet:
-        """Return the policies with the kinds of a release."""
-        if minor not in self._sets:
-            self._sets[minor] = load(self._policies.given, minor).beside(self._others)
-        return self._sets[minor]
-
-    def validate(self, asked: Asked, document: Document) -> tuple[Verdict, list[Finding]]:
-        """Ask the validating policies about an object that mutating policies have let pass."""
-        policies = asked.policies
-        request = before_validation(completed(asked.request, policies.release), policies.kinds)
-        verdict = validate(request, policies, self._policies.authorizer)
-        findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
-        problems = (
-            Problem(NOTE, "assumed", "Assumed", Path(), note, _HINTS.get(note, POLICY_HINT))
-            for note in dict.fromkeys(asked.mutation.verdict.notes + verdict.notes)
-        )
-        findings += (found(problem, document, f"1.{policies.release}") for problem in problems)
-        return verdict, list(dict.fromkeys(findings))
+def found_by_validating(change: Change, verdict: Verdict, document: Document) -> list[Finding]:
+    """Say what validating policies find in a document, and what had to be assumed."""
+    policies = change.policies
+    findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
+    problems = (
+        Problem(NOTE, "assumed", "Assumed", Path(), note, _HINTS.get(note, POLICY_HINT))
+        for note in dict.fromkeys(change.mutation.verdict.notes + verdict.notes)
+    )
+    findings += (found(problem, document, f"1.{policies.release}") for problem in problems)
+    return list(dict.fromkeys(findings))
 
 
 def _findings(decision: Decision, document: Document, policies: PolicySet) -> Iterator[Finding]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.api.judgement import judge
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
@@ -17,8 +16,8 @@ from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.shown import exit_code, show_text
 from webhook.cli.surroundings import References, read_cluster
 from webhook.documents import Document, Unreadable, read
-from webhook.engine import prescheduled
-from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
+from webhook.engine.manifests import not_compared, review
+from webhook.problem import ERROR, WARNING, Problem
 from webhook.report import Finding, Identity, Report, as_json, found, identity, summary, unread
 from webhook.schema import OLDEST
 
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from webhook.cli.policies import Requester
+    from webhook.engine.manifests import Outcome
+    from webhook.engine.offline import Sender
 
 
 def run(arguments: Namespace) -> int:
@@ -46,9 +46,9 @@ def run(arguments: Namespace) -> int:
     documents: Iterable[Document | Unreadable] = read(arguments.paths)
     if sys.stderr.isatty() and not arguments.quiet:
         documents = watched(documents, sys.stderr)
-    requester = _requester(arguments, stated, namespaces, report)
+    sender = _sender(arguments, stated, namespaces, report)
     references = References(read_cluster(arguments.cluster, report), gates)
-    judging = _Judge(old, arguments.subresource, requester, gates, namespaces=namespaces, references=references)
+    judging = _Judge(old, arguments.subresource, sender, gates, namespaces=namespaces, references=references)
     _judge_all(documents, judging, stated, report)
     left_out = references.report(report)
     if arguments.output == "json":
@@ -58,17 +58,17 @@ def run(arguments: Namespace) -> int:
     return exit_code(report, arguments)
 
 
-def _requester(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Requester | None:
+def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Sender | None:
     """Load the policies, if there are any, and the Namespaces beside them; report what is wrong with them."""
     if not arguments.policies:
         return None
-    from webhook.cli.policies import Requester, load_policies  # noqa: PLC0415 - only who has policies pays for them
+    from webhook.cli.policies import load_policies, sender  # noqa: PLC0415 - only who has policies pays for them
 
     policies = load_policies(arguments, stated, namespaces=namespaces.stated)
     report.findings += policies.findings
     for given in policies.given:
         namespaces.note(given.object)
-    return Requester(policies, arguments)
+    return sender(policies, arguments)
 
 
 class _Later(NamedTuple):
@@ -178,7 +178,7 @@ class _Judge:
     Args:
         old: The earlier state of objects.
         subresource: What is updated.
-        requester: Sends objects to policies; None if there are none.
+        sender: Sends objects to policies; None if there are none.
         gates: The feature gates that differ from a release's defaults, by name; None for none.
         namespaces: What is known of namespaces.
         references: Looks up what objects refer to.
@@ -188,7 +188,7 @@ class _Judge:
         self,
         old: _OldState,
         subresource: str,
-        requester: Requester | None,
+        sender: Sender | None,
         gates: Mapping[str, bool] | None,
         *,
         namespaces: Namespaces,
@@ -196,7 +196,7 @@ class _Judge:
     ) -> None:
         self._old = old
         self._subresource = subresource
-        self._requester = requester
+        self._sender = sender
         self._gates = gates
         self.namespaces = namespaces
         self._references = references
@@ -206,63 +206,52 @@ class _Judge:
     def know_namespaces(self) -> None:
         """Take the Namespaces among the manifests into account: all of them have been read."""
         self.namespaces.all_noted = True
-        if self._requester:
-            self._requester.know(self.namespaces.found)
+        if self._sender:
+            self._sender.know(self.namespaces.found)
 
     def __call__(self, document: Document, release: str) -> list[Finding]:
-        """Judge an object of a kind that is known here: as mutating policies change it, before validating ones."""
-        before, problems = self._old.of(document.data)
-        subresource = "" if before is None else self._subresource
-        asked = None
-        if self._requester:
-            asked = self._requester.change(document, before, subresource, kubernetes=release)
-        obj = asked.manifest if asked and asked.mutation.verdict.allowed else document.data
-        labels = self.namespaces.labels_around(identity(document.data).namespace)
-        problems += judge(
-            obj,
-            before,
-            kubernetes=release,
-            subresource=subresource,
-            feature_gates=self._gates,
-            namespace_labels=labels,
-        )
-        if before is None:
-            problems += _never_runs(obj)
+        """Judge an object of a kind that is known here."""
+        outcome, problems = self._review(document, release)
         self._references.note(document, release, taken=not any(problem.level == ERROR for problem in problems))
-        findings = [_placed(_hinted(problem, obj), document, release) for problem in problems]
-        if asked and self._requester:
-            findings += asked.findings
-            # What cannot be decoded reaches no validating policy, which would only say so in other words.
-            if asked.mutation.verdict.allowed and not any(problem.reason in _NOT_DECODED for problem in problems):
-                findings += self._requester.validate(asked, document)[1]
+        findings = [_placed(_hinted(problem, outcome.object), document, release) for problem in problems]
+        findings += self._of_policies(outcome, document)
         self.waits = any(map(_asks_for_namespace, findings))
         return sorted(findings, key=lambda finding: (finding.line, finding.column))
 
     def unknown(self, document: Document, stated: str | None) -> list[Finding] | None:
         """Judge an object of a kind that is not known here; None if others may have it and no policy is about it."""
-        self.waits = False
-        problems = judge(document.data, kubernetes=stated) if isinstance(document.data, dict) else ()
-        if not problems:
+        outcome, problems = self._review(document, stated)
+        if not outcome.problems:
             self._references.note(document, stated or f"1.{NEWEST}")
-        misnamed = [found(problem, document, stated or f"1.{NEWEST}") for problem in problems]
-        return misnamed or self._by_policies(document)
-
-    def _by_policies(self, document: Document) -> list[Finding] | None:
-        if self._requester is None:
-            return None
-        before, problems = self._old.of(document.data)
-        asked = self._requester.change(document, before, "" if before is None else self._subresource)
-        if asked is None:
-            return None
-        decisions, findings = asked.mutation.verdict.decisions, asked.findings
-        if asked.mutation.verdict.allowed:
-            verdict, others = self._requester.validate(asked, document)
-            decisions, findings = decisions + verdict.decisions, findings + others
+        findings = self._of_policies(outcome, document)
         self.waits = any(map(_asks_for_namespace, findings))
-        return [*(found(problem, document) for problem in problems), *findings] if decisions else None
+        if not outcome.problems and not outcome.decisions:
+            return None
+        return [*(found(problem, document, stated or f"1.{NEWEST}") for problem in problems), *findings]
 
+    def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
+        before, problems = self._old.of(document.data)
+        outcome = review(
+            document.data,
+            before,
+            kubernetes=release,
+            subresource=self._subresource,
+            feature_gates=self._gates,
+            namespace_labels=self.namespaces.labels_around(identity(document.data).namespace),
+            sender=self._sender,
+        )
+        return outcome, problems + outcome.problems
 
-_NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
+    @staticmethod
+    def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:
+        if outcome.change is None:
+            return []
+        from webhook.cli.policies import found_by_mutating, found_by_validating  # noqa: PLC0415 - as in _sender
+
+        findings = found_by_mutating(outcome.change, document)
+        if outcome.verdict:
+            findings += found_by_validating(outcome.change, outcome.verdict, document)
+        return findings
 
 
 def _hinted(problem: Problem, obj: Any) -> Problem:
@@ -287,20 +276,6 @@ def _placed(problem: Problem, document: Document, release: str) -> Finding:
 def _asks_for_namespace(finding: Finding) -> bool:
     """Tell whether a finding depends on a Namespace that may yet come."""
     return finding.problem.hint in {ADMIN_HINT, POLICY_HINT}
-
-
-def _never_runs(obj: Any) -> list[Problem]:
-    """Warn of a new pod that bypasses the scheduler; a stored one may have been scheduled."""
-    change = prescheduled.mutate(obj, prescheduled.Options())
-    metadata = obj.get("metadata")
-    if change is None or (isinstance(metadata, dict) and metadata.get("uid")):
-        return []
-    if isinstance(change, Problem):
-        return [replace(change, level=WARNING)]
-    path = Path((*(prescheduled.pod_template(obj) or ()), "spec", "nodeName"))
-    message = "bypasses the scheduler, which alone allocates resource claims, so the pod can never run"
-    hint = "`draguard mutate` makes it a constraint that the scheduler obeys"
-    return [Problem(WARNING, "prescheduled", "NeverRuns", path, message, hint)]
 
 
 def _is_everywhere(served: Served) -> bool:
@@ -366,9 +341,7 @@ class _OldState:
         old = next(_matching(states, about.namespace), None)
         if old is None or old["apiVersion"] == about.api_version:
             return old, []
-        message = f"the old state is in {old['apiVersion']}, so the two are not compared"
-        hint = f"get the old state in {about.api_version}: kubectl get {_resource(about)}"
-        return None, [Problem(WARNING, "old-version", "NotCompared", Path(("apiVersion",)), message, hint)]
+        return None, [not_compared(old, about.api_version, _resource(about))]
 
 
 def _key(about: Identity) -> tuple[str, str, str]:

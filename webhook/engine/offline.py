@@ -2,22 +2,131 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, limited
+from webhook.engine.mutation import mutate
 from webhook.engine.registry import before_validation
 from webhook.policy.authorizer import DENY_ALL
 from webhook.policy.defaults import completed
+from webhook.policy.evaluate import validate
+from webhook.policy.load import load
 from webhook.policy.mutate import admit
-from webhook.policy.request import as_stated, in_namespace, request_of
+from webhook.policy.request import as_stated, in_namespace, request_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from webhook.engine.mutation import Mutation
+    from webhook.engine.prescheduled import Rewrite
     from webhook.policy.authorizer import Authorizer
-    from webhook.policy.load import PolicySet
-    from webhook.policy.request import JSONObject
+    from webhook.policy.load import Given, PolicySet
+    from webhook.policy.request import JSONObject, Request
     from webhook.policy.verdict import Verdict
+    from webhook.problem import Problem
+
+
+class Change(NamedTuple):
+    """What mutating policies made of a manifest.
+
+    Args:
+        request: The request, with the object as it is afterwards.
+        mutation: What was done to it.
+        submitted: The object as it was submitted.
+        policies: The policies that were asked.
+    """
+
+    request: Request
+    mutation: Mutation
+    submitted: JSONObject
+    policies: PolicySet
+
+    @property
+    def manifest(self) -> Any:
+        """The object as it is afterwards, in the namespace that it states itself."""
+        return as_stated(self.mutation.object, self.submitted)
+
+
+class Sender:
+    """Sends manifests to policies, as kubectl would send them to an API server.
+
+    Args:
+        policies: The policies.
+        given: The objects that they were loaded from, to load them for other releases.
+        authorizer: Who knows what the user may do.
+        user: Who sends them.
+        namespace: The namespace of namespaced objects that state none.
+    """
+
+    def __init__(
+        self,
+        policies: PolicySet,
+        given: Sequence[Given],
+        authorizer: Authorizer = DENY_ALL,
+        user: Mapping[str, Any] | None = None,
+        namespace: str = "default",
+    ) -> None:
+        self._set, self._given, self._authorizer = policies, given, authorizer
+        self._user, self._namespace = user, namespace
+        self._sets = {policies.release: policies}
+        self._others: list[JSONObject] = []
+
+    def know(self, objects: Sequence[JSONObject]) -> None:
+        """Let policies look at further objects."""
+        self._others += objects
+        self._sets = {minor: policies.beside(objects) for minor, policies in self._sets.items()}
+
+    def change(
+        self,
+        obj: Any,
+        old: Any = None,
+        subresource: str = "",
+        rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _: None,
+        *,
+        kubernetes: str | None = None,
+    ) -> Change | None:
+        """Ask the mutating policies; None if the document is no object.
+
+        Args:
+            obj: The manifest.
+            old: The stored object; None for a new one.
+            subresource: What is updated.
+            rewrite: Says how an object has to change after policies have changed it.
+            kubernetes: The release for which the object is meant; if None that of the policies, or the newest that
+                serves the object.
+        """
+        if not isinstance(obj, dict) or not text_of(obj, "kind"):
+            return None
+        policies = self._at(release_of(kubernetes) if kubernetes else self._release(obj))
+        request = in_namespace(
+            request_of(
+                obj,
+                old if isinstance(old, dict) else None,
+                kinds=policies.kinds,
+                subresource=subresource,
+                user=self._user,
+                namespace=self._namespace,
+            )
+        )
+        done = mutate(request, policies, self._authorizer, rewrite, completed)
+        return Change(request.with_object(done.object), done, obj, policies)
+
+    def validate(self, change: Change) -> Verdict:
+        """Ask the validating policies about an object that mutating policies have let pass."""
+        policies = change.policies
+        request = before_validation(completed(change.request, policies.release), policies.kinds)
+        return validate(request, policies, self._authorizer)
+
+    def _release(self, obj: Mapping[str, Any]) -> int:
+        minor, known = self._set.release, find(obj.get("apiVersion"), obj.get("kind"))
+        return minor if known is None or known.since <= minor <= known.until else known.until
+
+    def _at(self, minor: int) -> PolicySet:
+        """Return the policies with the kinds of a release."""
+        if minor not in self._sets:
+            self._sets[minor] = load(self._given, minor).beside(self._others)
+        return self._sets[minor]
 
 
 def judge(

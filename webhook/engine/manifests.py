@@ -1,0 +1,119 @@
+"""What would become of a manifest in a cluster: the one way that every object goes offline.
+
+Mutating policies change it, the API server's rules and what cannot work are found in the result, and validating
+policies judge what could be decoded. Policies are optional, and only who has them pays for their engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.api.judgement import judge
+from webhook.api.versions import find
+from webhook.engine import prescheduled
+from webhook.problem import BAD_REQUEST, WARNING, Path, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.engine.offline import Change, Sender
+    from webhook.policy.verdict import Decision, Verdict
+
+_NOT_DECODED: Final = frozenset({BAD_REQUEST, "NotFound"})
+"""The reasons for which an object reaches no validating policy, which would only say so in other words."""
+
+
+class Outcome(NamedTuple):
+    """What became of a manifest.
+
+    Args:
+        object: The object as mutating policies have changed it, and rules look at it.
+        problems: What the API server's rules find, and what cannot work.
+        change: What mutating policies made of it; None if none were asked.
+        verdict: What validating policies say; None if none were asked.
+    """
+
+    object: Any
+    problems: list[Problem]
+    change: Change | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What policies have decided, the mutating ones first."""
+        earlier = self.change.mutation.verdict.decisions if self.change else ()
+        return earlier + (self.verdict.decisions if self.verdict else ())
+
+
+def review(
+    obj: Any,
+    old: Any = None,
+    *,
+    kubernetes: str | None = None,
+    subresource: str = "",
+    feature_gates: Mapping[str, bool] | None = None,
+    namespace_labels: Mapping[str, str] | None = None,
+    sender: Sender | None = None,
+) -> Outcome:
+    """Say what would become of a manifest.
+
+    Args:
+        obj: The object as a client submits it; nothing is said of what is no JSON object.
+        old: The stored object, for an update.
+        kubernetes: The release, such as ``"1.30"``; None for the newest that serves the object's version.
+        subresource: What is updated.
+        feature_gates: Gates that differ from the release's defaults, by name.
+        namespace_labels: The labels of the object's namespace; None if nobody knows.
+        sender: Sends it to policies; None if there are none.
+    """
+    if not isinstance(obj, dict):
+        return Outcome(obj, [])
+    known = find(obj.get("apiVersion"), obj.get("kind")) is not None
+    problems = [] if known else judge(obj, kubernetes=kubernetes)
+    if problems:
+        return Outcome(obj, problems)
+    subresource = "" if old is None else subresource
+    change = sender.change(obj, old, subresource, kubernetes=kubernetes if known else None) if sender else None
+    allowed = change is not None and change.mutation.verdict.allowed
+    sent = change.manifest if change and allowed else obj
+    if known:
+        problems = judge(
+            sent,
+            old,
+            kubernetes=kubernetes,
+            subresource=subresource,
+            feature_gates=feature_gates,
+            namespace_labels=namespace_labels,
+        )
+    if known and old is None:
+        problems += never_runs(sent)
+    if sender is None or change is None or not allowed or any(each.reason in _NOT_DECODED for each in problems):
+        return Outcome(sent, problems, change)
+    return Outcome(sent, problems, change, sender.validate(change))
+
+
+def never_runs(obj: Any) -> list[Problem]:
+    """Warn of a new pod that bypasses the scheduler; a stored one may have been scheduled."""
+    change = prescheduled.mutate(obj, prescheduled.Options())
+    if change is None or (isinstance(metadata := obj.get("metadata"), dict) and metadata.get("uid")):
+        return []
+    if isinstance(change, Problem):
+        return [replace(change, level=WARNING)]
+    path = Path((*(prescheduled.pod_template(obj) or ()), "spec", "nodeName"))
+    message = "bypasses the scheduler, which alone allocates resource claims, so the pod can never run"
+    hint = "`draguard mutate` makes it a constraint that the scheduler obeys"
+    return [Problem(WARNING, "prescheduled", "NeverRuns", path, message, hint)]
+
+
+def not_compared(old: Mapping[str, Any], api_version: str, resource: str) -> Problem:
+    """Warn that an object cannot be compared with its stored state, which is in another version.
+
+    Args:
+        old: The stored state.
+        api_version: The object's version.
+        resource: How kubectl gets the object in that version.
+    """
+    message = f"the old state is in {old['apiVersion']}, so the two are not compared"
+    hint = f"get the old state in {api_version}: kubectl get {resource}"
+    return Problem(WARNING, "old-version", "NotCompared", Path(("apiVersion",)), message, hint)
