@@ -14,6 +14,7 @@ from webhook.api.judgement import judge_admitted
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled
 from webhook.problem import ERROR, Problem
+from webhook.references.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from webhook.policy.authorizer import Authorizer
     from webhook.policy.load import PolicySet
     from webhook.policy.verdict import Verdict
+    from webhook.references.admitted import Surroundings
 
     Response = dict[str, Any]
 
@@ -42,6 +44,7 @@ class Options:
         feature_gates: The cluster's feature gates that differ from its release's defaults, by name; None if nobody
             knows, so that every gate may be on.
         enforcement: What findings lead to, and whom draguard leaves alone.
+        surroundings: What is in the cluster, for what objects refer to; None if nobody knows.
     """
 
     kubernetes: str | None = None
@@ -51,6 +54,7 @@ class Options:
     authorizer: Authorizer | None = None
     feature_gates: Mapping[str, bool] | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
+    surroundings: Surroundings | None = None
 
 
 def decide(request: Mapping[str, Any], call: Call, options: Options, record: Record) -> Response:
@@ -130,7 +134,7 @@ class _Case(NamedTuple):
 
 def _validated(case: _Case) -> Response:
     request, policies = case.request, case.options.policies
-    refusals, warned, audited = _enforced(_judged(request, case.options), case)
+    refusals, warned, audited = _enforced([*_judged(request, case.options), *_around(request, case.options)], case)
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
     if policies is None:
@@ -158,6 +162,13 @@ def _judged(request: Mapping[str, Any], options: Options) -> Sequence[Problem]:
     )
 
 
+def _around(request: Mapping[str, Any], options: Options) -> Sequence[Problem]:
+    """Look up what an object refers to; a pod that is already there is left alone."""
+    if options.surroundings is None or request["operation"] != "CREATE" or request.get("subResource"):
+        return ()
+    return options.surroundings.warnings(request.get("object"), request.get("namespace") or "")
+
+
 def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], list[str], list[Problem]]:
     """Part findings: what the request is refused for, what its user is warned of, what the audit log is told."""
     refusals: list[Problem] = []
@@ -169,7 +180,7 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], 
     usual = enforcement.of_rules(case.request, case.request.get("object"))
     for problem in problems:
         mode = enforcement.rules.get(problem.rule, usual)
-        if problem.level != ERROR:
+        if problem.level != ERROR and not (problem.rule in RULES and problem.rule in enforcement.rules):
             mode = milder(mode, WARN)
         case.record.found.append(Found(problem.rule, "", mode))
         if problem.level == ERROR:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webhook import admission
+from webhook.cli.arguments import UsageError
 from webhook.cli.enforcement import check_policies, enforcement
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.engine import prescheduled
@@ -13,6 +14,8 @@ from webhook.engine import prescheduled
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
+
+    from webhook.references.admitted import Surroundings
 
 
 def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> admission.Options:
@@ -33,6 +36,8 @@ def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> 
         feature_gates=feature_gates(arguments, stated),
         enforcement=enforcement(arguments),
     )
+    if arguments.cluster:
+        answering = replace(answering, surroundings=_surroundings(arguments, answering))
     if not arguments.policies:
         check_policies(answering.enforcement.policies, ())
         return answering
@@ -41,3 +46,21 @@ def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> 
     policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
     check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
     return replace(answering, policies=policies.set, authorizer=policies.authorizer)
+
+
+def _surroundings(arguments: Namespace, answering: admission.Options) -> Surroundings:
+    """Read what is in the cluster.
+
+    Raises:
+        UsageError: A file cannot be read, or an object in it cannot be used.
+    """
+    from webhook.cli.surroundings import read_cluster  # noqa: PLC0415 - only who has a snapshot pays for it
+    from webhook.references.admitted import Surroundings  # noqa: PLC0415
+    from webhook.report import Report, as_text  # noqa: PLC0415
+
+    report = Report()
+    inventory = read_cluster(arguments.cluster, report)
+    if report.errors:
+        message = "\n".join(["--cluster cannot be used:", *as_text(report.findings)])
+        raise UsageError(message)
+    return Surroundings(inventory, answering.kubernetes, answering.feature_gates)

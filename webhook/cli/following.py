@@ -28,6 +28,7 @@ def followed(arguments: Namespace) -> Reloaded[Options]:
     named = [*arguments.policies, *filter(None, [arguments.authorizer])]
     if not arguments.policies or _STANDARD_INPUT in named:
         named = []
+    named += [path for path in arguments.cluster if path != _STANDARD_INPUT]
     version = arguments.kubernetes_version_file if arguments.kubernetes_version is None else None
 
     def files() -> Iterator[str]:
@@ -45,7 +46,12 @@ def followed(arguments: Namespace) -> Reloaded[Options]:
         except UsageError as error:
             raise UnusableError("\n".join([*lines, str(error)])) from error
 
-    what = " and ".join([*(["policies"] if named or not version else []), *(["release"] if version else [])])
+    what = " and ".join(
+        [
+            *(["policies and the cluster" if arguments.cluster else "policies"] if named or not version else []),
+            *(["release"] if version else []),
+        ]
+    )
     return Reloaded(what, files, anew, lambda: options(arguments))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webhook.cli.arguments.shared import gates, policies, prescheduled
+from webhook.cli.arguments.shared import cluster, gates, policies, prescheduled
 
 if TYPE_CHECKING:
     import argparse
@@ -73,6 +73,7 @@ def _answers(parser: argparse.ArgumentParser) -> None:
     _enforcement(parser)
     prescheduled(parser)
     policies(parser)
+    cluster(parser, "warnings of what new objects refer to (nothing is refused for it unless --enforce RULE=deny)")
 
 
 def _enforcement(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,125 @@
+"""What new objects refer to, at admission: warnings, beside what is in the cluster."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import ROOT, draguard
+from webhook.admission import Enforcement, Options, review
+from webhook.budget import Budget, BudgetExceededError, limited
+from webhook.documents import Document, parse
+from webhook.inventory import Inventory
+from webhook.references.admitted import Surroundings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLUSTER = ROOT / "examples" / "simulate" / "cluster.yaml"
+CLAIM = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "c", "namespace": "team-x"},
+    "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu.exmaple.com"}}]}},
+}
+
+
+def inventory() -> Inventory:
+    documents = parse(CLUSTER.read_bytes(), str(CLUSTER))
+    return Inventory(each.data for each in documents if isinstance(each, Document))
+
+
+def reviewed(obj: dict[str, Any], operation: str = "CREATE") -> dict[str, Any]:
+    group, _, version = obj["apiVersion"].rpartition("/")
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "1",
+            "kind": {"group": group, "version": version, "kind": obj["kind"]},
+            "resource": {"group": group, "version": version, "resource": obj["kind"].lower() + "s"},
+            "name": obj["metadata"]["name"],
+            "namespace": obj["metadata"].get("namespace", ""),
+            "operation": operation,
+            "userInfo": {"username": "jane"},
+            "object": obj,
+            "oldObject": obj if operation == "UPDATE" else None,
+        },
+    }
+
+
+def response(obj: dict[str, Any], operation: str = "CREATE", **options: Any) -> dict[str, Any]:
+    answered = review(reviewed(obj, operation), "validate", Options(surroundings=Surroundings(inventory()), **options))
+    found: dict[str, Any] = answered["response"]
+    return found
+
+
+def test_a_class_that_is_not_there_is_warned_of() -> None:
+    found = response(CLAIM)
+    assert found["allowed"]
+    (warning,) = found["warnings"]
+    assert warning.startswith(
+        'spec.devices.requests[0].exactly.deviceClassName: DeviceClass "gpu.exmaple.com" does not'
+    )
+    assert '(did you mean "gpu.example.com"?)' in warning
+
+
+def test_nothing_is_said_of_updates() -> None:
+    assert "warnings" not in response(CLAIM, "UPDATE")
+
+
+def test_it_refuses_only_if_that_is_asked_for() -> None:
+    assert response(CLAIM, enforcement=Enforcement(mode="deny"))["allowed"]
+    refused = response(CLAIM, enforcement=Enforcement(rules={"class-not-found": "deny"}))
+    assert not refused["allowed"]
+    audited = response(CLAIM, enforcement=Enforcement(rules={"class-not-found": "audit"}))
+    assert (audited["allowed"], "warnings" in audited) == (True, False)
+
+
+def test_pods_and_templates_are_looked_at() -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "train-1"}],
+        },
+    }
+    (warning,) = response(pod)["warnings"]
+    assert "there is one in namespace team-x" in warning
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "team-x"},
+        "spec": {"selector": {}, "template": {"spec": pod["spec"]}},
+    }
+    assert "warnings" not in response(deployment)
+
+
+def test_kinds_of_others_are_left_alone() -> None:
+    assert Surroundings(inventory()).warnings({"apiVersion": "v1", "kind": "ConfigMap"}, "") == []
+    assert Surroundings(inventory()).warnings(None, "") == []
+
+
+def test_much_work_is_left_to_others_or_not_done() -> None:
+    around = Surroundings(inventory(), "1.36", {"AllAlpha": True})
+    selectors = [{"cel": {"expression": f"device.driver == 'a{number}'"}} for number in range(16)]
+    asks = {"deviceClassName": "gpu.example.com", "selectors": selectors}
+    obj = {**CLAIM, "spec": {"devices": {"requests": [{"name": "r", "exactly": asks}]}}}
+    with limited(Budget(100)), pytest.raises(BudgetExceededError):
+        around.warnings(obj, "team-x")
+    with limited(Budget(11_000)):
+        assert len(around.warnings(obj, "team-x")) in {0, 16}
+
+
+def test_review_takes_a_snapshot(tmp_path: Path) -> None:
+    file = tmp_path / "review.json"
+    file.write_text(json.dumps(reviewed(CLAIM)))
+    done = draguard("review", "--cluster", CLUSTER, file)
+    assert "did you mean" in done.out
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {devices: 1}}")
+    assert draguard("review", "--cluster", wrong, file).code == 2

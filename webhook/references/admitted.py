@@ -1,0 +1,88 @@
+"""What rules about references say of objects at admission, beside what is in the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.api.gates import enabled, settable
+from webhook.api.templates import template_of
+from webhook.api.versions import NEWEST, release_of
+from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
+from webhook.inventory import Inventory, newest
+from webhook.problem import WARNING
+from webhook.references.rules import Context, every_rule, look
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.problem import Problem
+
+JSONObject = dict[str, Any]
+
+KINDS: Final = frozenset({"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule"})
+"""The kinds that are looked at, beside pods and workloads; slices change all the time."""
+
+
+class Surroundings:
+    """What is in a cluster, for requests to be looked at beside it.
+
+    Args:
+        inventory: The objects.
+        kubernetes: The cluster's release, such as ``"1.36"``; None for the newest.
+        feature_gates: Its feature gates that differ from the release's defaults; None if nobody knows.
+    """
+
+    def __init__(
+        self, inventory: Inventory, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None
+    ) -> None:
+        release = release_of(kubernetes) if kubernetes else NEWEST
+        on = enabled(release, settable(feature_gates, release) if feature_gates else None)
+        every_rule()
+        self._context = Context(inventory, release, on)
+        _ = self._context.fleet  # made now, and not for the first request
+
+    def warnings(self, obj: object, namespace: str) -> list[Problem]:
+        """Say what an object refers to that is not there, or that cannot work with what is.
+
+        It takes a part of the budget at most: nothing is said of what takes more, unless there is more time elsewhere.
+
+        Args:
+            obj: The object, as an API server sends it.
+            namespace: Its namespace; empty if it has none.
+
+        Raises:
+            BudgetExceededError: It takes more work than may be done inline.
+        """
+        if not isinstance(obj, dict) or not isinstance(kind := obj.get("kind"), str):
+            return []
+        outer = current()
+        try:
+            with limited(Budget(max(outer.left, 0) // 2, outer.deadline)):
+                return self._warnings(obj, kind, namespace)
+        except BudgetExceededError:
+            if outer.left <= INLINE:
+                raise
+            return []
+
+    def _warnings(self, obj: JSONObject, kind: str, namespace: str) -> list[Problem]:
+        group = str(obj.get("apiVersion") or "").rpartition("/")[0]
+        at = template_of(group, kind)
+        steps: tuple[str, ...] = ()
+        viewed, name = newest(obj) if kind in KINDS else None, kind
+        if at is not None:
+            pod: Any = obj
+            for step in at:
+                pod = pod.get(step) if isinstance(pod, dict) else None
+            viewed, name, steps = pod if isinstance(pod, dict) else None, "Pod", at
+        if viewed is None:
+            return []
+        metadata = viewed.get("metadata")
+        metadata = {**(metadata if isinstance(metadata, dict) else {}), "namespace": namespace or "default"}
+        found = look({**viewed, "metadata": metadata}, name, self._context)
+        return [_told(problem).below(steps, steps) for problem in found if problem.level == WARNING]
+
+
+def _told(problem: Problem) -> Problem:
+    """Put the help into the message: a warning has nothing else."""
+    return replace(problem, message=f"{problem.message} ({problem.hint})") if problem.hint else problem
