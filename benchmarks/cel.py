@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.timing import interleaved
 from webhook.cel import Environment, Meter, Options
 from webhook.cel.ext import LISTS, OPTIONALS, SETS, TWO_VARIABLE_COMPREHENSIONS, strings
-from webhook.cel.types import DYN
+from webhook.cel.types.base import DYN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

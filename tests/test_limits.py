@@ -16,9 +16,9 @@ from webhook.admission.record import Call
 MIB = 1 << 20
 BEFORE = {
     "nothing": "",
-    "CEL": "from webhook.cel.devices import compile_selector; compile_selector('true', 36)",
+    "CEL": "from webhook.cel.kubernetes.devices import compile_selector; compile_selector('true', 36)",
     "documents": "import webhook.documents",
-    "policies": "import webhook.policy.load",
+    "policies": "import webhook.policy.manifest.load",
 }
 NESTED = """
 import json
@@ -88,8 +88,8 @@ import gc, json
 from tests.test_limits import resident, strangers
 from webhook.api.judgement import judge_admitted
 from webhook.budget import REVIEW, Budget, limited
-from webhook.cel.regex import matches
-from webhook.cel.devices import compile_selector
+from webhook.cel.regex.re2 import matches
+from webhook.cel.kubernetes.devices import compile_selector
 compile_selector("'a'.matches('a')", 36).program.evaluate({})
 before = resident()
 for number in range(200):

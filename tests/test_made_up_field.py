@@ -14,7 +14,7 @@ import yaml
 
 from tests.policy.examples import CLAIM, mutating
 from webhook.engine.offline import judge
-from webhook.policy.load import load
+from webhook.policy.manifest.load import load
 
 ROOT = Path(__file__).parent.parent
 BEFORE = '    selectors = selectors("What the devices must meet besides their class.'
@@ -25,8 +25,8 @@ from tests.policy.examples import binding, mutating, policy
 from webhook import validate
 from webhook.api.conversion import convert, to_v1, with_defaults
 from webhook.explain import explain
-from webhook.policy.check import check_policies
-from webhook.policy.load import load
+from webhook.policy.tools.check import check_policies
+from webhook.policy.manifest.load import load
 from webhook.engine.offline import judge
 
 def claim(**fields):
@@ -90,7 +90,7 @@ assert "no matching overload" in warning, warning
 @pytest.mark.process
 def test_a_line_is_all_that_a_field_needs(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "webhook", tmp_path / "webhook", ignore=shutil.ignore_patterns("__pycache__"))
-    types = tmp_path / "webhook" / "api" / "devicerequest.py"
+    types = tmp_path / "webhook" / "api" / "dra" / "devicerequest.py"
     text = types.read_text(encoding="utf-8")
     assert text.count(BEFORE) == 1
     types.write_text(text.replace(BEFORE, LINE + BEFORE), encoding="utf-8")

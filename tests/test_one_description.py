@@ -6,12 +6,12 @@ from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from webhook.api.others import KINDS
-from webhook.api.templates import TEMPLATES
+from webhook.api.core.others import KINDS
+from webhook.api.core.templates import TEMPLATES
+from webhook.api.core.workloads import PodTemplateSpec
 from webhook.api.versions import VERSIONS
-from webhook.api.workloads import PodTemplateSpec
-from webhook.policy import manifests
-from webhook.policy.kinds import built_in
+from webhook.policy.manifest import versions as manifests
+from webhook.policy.manifest.kinds import built_in
 from webhook.schema import Anything, Array, Field, Map, Nested
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from tests.test_cli_serve import ask, running
 from webhook.admission import Endpoint, Options, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents import dump
-from webhook.policy import evaluate
-from webhook.policy.authorizer import authorizer_of
-from webhook.policy.difference import difference
-from webhook.policy.load import load
-from webhook.policy.patch import apply_patch
+from webhook.policy.ask import evaluate
+from webhook.policy.ask.authorizer import authorizer_of
+from webhook.policy.change.difference import difference
+from webhook.policy.change.patch import apply_patch
+from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from webhook.cel.ext import (
     TWO_VARIABLE_COMPREHENSIONS,
     strings,
 )
-from webhook.cel.types import DYN
+from webhook.cel.types.base import DYN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,9 +6,9 @@ import base64
 import binascii
 from typing import Final
 
-from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
-from webhook.cel.types import BYTES, STRING
+from webhook.cel.types.base import BYTES, STRING
+from webhook.cel.types.declarations import Function, Library, Overload
 
 
 def _decode(text: str) -> bytes:

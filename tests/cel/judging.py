@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.cel import CompileError, EvaluationError, ProgramError
-from webhook.cel.kubernetes import admission_environment
+from webhook.cel.kubernetes.environments import admission_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

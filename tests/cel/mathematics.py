@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel import ast
-from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
-from webhook.cel.macros import ANY_ARITY, Builder, Macro, MacroError
-from webhook.cel.operators import greater, less
-from webhook.cel.types import BOOL, DOUBLE, DYN, INT, UINT, Type, list_of
-from webhook.cel.values import INT_MIN, UINT_MAX, UInt, Value
+from webhook.cel.runtime.operators import greater, less
+from webhook.cel.runtime.values import INT_MIN, UINT_MAX, UInt, Value
+from webhook.cel.syntax import ast
+from webhook.cel.syntax.macros import ANY_ARITY, Builder, Macro, MacroError
+from webhook.cel.types.base import BOOL, DOUBLE, DYN, INT, UINT, Type, list_of
+from webhook.cel.types.declarations import Function, Library, Overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.cel.ast import Expression
-    from webhook.cel.macros import Expander
+    from webhook.cel.syntax.ast import Expression
+    from webhook.cel.syntax.macros import Expander
 
 _NUMBERS: Final = (DOUBLE, INT, UINT)
 _BITS: Final = 64

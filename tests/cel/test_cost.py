@@ -26,13 +26,13 @@ from webhook.cel import (
     Options,
     Overload,
     StructType,
-    types,
 )
-from webhook.cel.compiler import Compiler
-from webhook.cel.estimate import MOST, Bounds, CallEstimate, EstimatedNode, fixed
-from webhook.cel.estimator import estimate_cost
-from webhook.cel.program import Program
-from webhook.cel.types import BOOL, BYTES, DOUBLE, DYN, INT, STRING, TIMESTAMP, list_of, map_of, struct
+from webhook.cel.cost.estimator import estimate_cost
+from webhook.cel.cost.sizes import MOST, Bounds, CallEstimate, EstimatedNode, fixed
+from webhook.cel.runtime.compiler import Compiler
+from webhook.cel.runtime.program import Program
+from webhook.cel.types import base as types
+from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DYN, INT, STRING, TIMESTAMP, list_of, map_of, struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable

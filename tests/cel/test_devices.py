@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.api.selectors import cel_selector
+from webhook.api.dra.selectors import cel_selector
 from webhook.cel import EvaluationError
-from webhook.cel.devices import (
+from webhook.cel.kubernetes.devices import (
     CONSUMABLE_CAPACITY,
     LIST_ATTRIBUTES,
     MAX_COST,

@@ -8,19 +8,10 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.cel import EVERYTHING, EXTENSIONS, evaluate
-from webhook.cel import (
-    Environment,
-    EvaluationError,
-    Function,
-    Library,
-    Options,
-    Overload,
-    ProgramError,
-    StructType,
-    types,
-)
-from webhook.cel.types import DYN, INT, STRING, Type, opaque, struct
-from webhook.cel.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, to_key
+from webhook.cel import Environment, EvaluationError, Function, Library, Options, Overload, ProgramError, StructType
+from webhook.cel.runtime.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, to_key
+from webhook.cel.types import base as types
+from webhook.cel.types.base import DYN, INT, STRING, Type, opaque, struct
 
 
 def error_of(text: str, **bindings: Any) -> str:

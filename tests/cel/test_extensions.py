@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cel import EVERYTHING, evaluate
-from webhook.cel import CompileError, Environment, EvaluationError, temporal
+from webhook.cel import CompileError, Environment, EvaluationError
 from webhook.cel.ext import LISTS, strings
-from webhook.cel.types import DYN
-from webhook.cel.values import Duration, Timestamp, UInt
+from webhook.cel.runtime import temporal
+from webhook.cel.runtime.values import Duration, Timestamp, UInt
+from webhook.cel.types.base import DYN
 
 KUBERNETES_STRINGS = Environment((strings(2), LISTS), variables={"o": DYN})
 

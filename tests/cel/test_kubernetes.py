@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tests.cel.judging import NEWEST, outcome
-from webhook.cel import types
-from webhook.cel.kubernetes import admission_environment, environment, variable_type, with_variables
-from webhook.cel.libraries.quantity import QUANTITY
+from webhook.cel.kubernetes.environments import admission_environment, environment, variable_type, with_variables
+from webhook.cel.kubernetes.quantity import QUANTITY
+from webhook.cel.types import base as types
 
 REFUSED = "refused: ERROR: <input>:1"
 RELEASES = range(25, NEWEST + 1)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from webhook.cel import CelError, CompileError, EvaluationError, ProgramError
-from webhook.cel.kubernetes import admission_environment, variable_type, with_variables
-from webhook.cel.libraries.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
-from webhook.cel.types import BOOL
+from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
+from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
+from webhook.cel.types.base import BOOL
 
 RELEASE = 36
 LINES = [json.loads(line) for line in Path(__file__).with_name("kubernetes-1.36.jsonl").read_text().splitlines()]

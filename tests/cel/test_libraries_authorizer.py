@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cel.judging import outcome
-from webhook.cel.libraries.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
+from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 
 ADMIN = User("admin", ("system:masters",))
 

@@ -10,10 +10,10 @@ import pytest
 from tests.cel.judging import NEWEST
 from tests.cel.test_libraries_authorizer import BINDINGS
 from webhook.cel import Meter
-from webhook.cel.estimate import Bounds, EstimatedNode
-from webhook.cel.estimator import estimate_cost
-from webhook.cel.kubernetes import admission_environment
-from webhook.cel.types import BYTES, STRING
+from webhook.cel.cost.estimator import estimate_cost
+from webhook.cel.cost.sizes import Bounds, EstimatedNode
+from webhook.cel.kubernetes.environments import admission_environment
+from webhook.cel.types.base import BYTES, STRING
 
 ENVIRONMENT = admission_environment(NEWEST, patch_types=True)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cel.judging import outcome
-from webhook.cel.libraries import netip
+from webhook.cel.kubernetes import netip
 
 if TYPE_CHECKING:
     import ipaddress

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cel.judging import outcome
-from webhook.cel.libraries import gourl
+from webhook.cel.kubernetes import gourl
 
 FAILED = "error: URL parse error during conversion from string: parse "
 

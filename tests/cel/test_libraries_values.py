@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.cel.judging import NEWEST, outcome
 from webhook.cel import EvaluationError
-from webhook.cel.kubernetes import admission_environment
-from webhook.cel.libraries import semver
+from webhook.cel.kubernetes import semver
+from webhook.cel.kubernetes.environments import admission_environment
 
 UNREADABLE = "strconv.ParseUint: parsing"
 WRONG_QUANTITY = "error: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

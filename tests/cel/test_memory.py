@@ -14,7 +14,7 @@ from tests.cel.judging import NEWEST
 from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
 from webhook.cel import CostLimitExceededError, EvaluationError, Meter
 from webhook.cel.ext import BINDINGS
-from webhook.cel.kubernetes import CALL_LIMIT, admission_environment
+from webhook.cel.kubernetes.environments import CALL_LIMIT, admission_environment
 from webhook.cel.limits import MAX_BYTES
 
 ENVIRONMENT = admission_environment(NEWEST).extend(BINDINGS)

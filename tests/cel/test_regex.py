@@ -12,12 +12,13 @@ import pytest
 
 from tests.cel.judging import outcome
 from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
-from webhook.cel import EvaluationError, regex
+from webhook.cel import EvaluationError
 from webhook.cel.cache import Cache
-from webhook.cel.devices import Refusal, compile_selector
-from webhook.cel.pattern import read_pattern
-from webhook.cel.pattern_stack import PatternError
-from webhook.cel.regex import MAX_CACHE, MAX_MEMORY, check_pattern, compile_pattern, matches
+from webhook.cel.kubernetes.devices import Refusal, compile_selector
+from webhook.cel.regex import re2 as regex
+from webhook.cel.regex.pattern import read_pattern
+from webhook.cel.regex.re2 import MAX_CACHE, MAX_MEMORY, check_pattern, compile_pattern, matches
+from webhook.cel.regex.stack import PatternError
 
 LINES = [json.loads(line) for line in Path(__file__).with_name("go-regexp.jsonl").read_text().splitlines()]
 TEXTS: list[str] = LINES[0]["texts"]

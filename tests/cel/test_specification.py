@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cel import EXTENSIONS
-from webhook.cel import CelError, Environment, Function, Library, Options, Overload, types
-from webhook.cel.libraries import cidr, ip
-from webhook.cel.operators import equal
-from webhook.cel.temporal import parse_duration, parse_timestamp
-from webhook.cel.values import UInt, to_key
+from webhook.cel import CelError, Environment, Function, Library, Options, Overload
+from webhook.cel.kubernetes import cidr, ip
+from webhook.cel.runtime.operators import equal
+from webhook.cel.runtime.temporal import parse_duration, parse_timestamp
+from webhook.cel.runtime.values import UInt, to_key
+from webhook.cel.types import base as types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webhook.cel.types import Type
+    from webhook.cel.types.base import Type
 
 REASONS = {
     # cel-go, and with it the API server, answers otherwise than the specification.

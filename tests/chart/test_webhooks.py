@@ -15,17 +15,17 @@ from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
 from tests.reviews import recorded
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.engine import prescheduled
-from webhook.policy.evaluate import validate
-from webhook.policy.kinds import Kinds, kind_of
-from webhook.policy.load import load
-from webhook.policy.match import match
-from webhook.policy.request import request_of, request_of_review
+from webhook.policy.ask.evaluate import validate
+from webhook.policy.ask.match import match
+from webhook.policy.ask.request import request_of, request_of_review
+from webhook.policy.manifest.kinds import Kinds, kind_of
+from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from webhook.policy.load import PolicySet
-    from webhook.policy.request import Request
+    from webhook.policy.ask.request import Request
+    from webhook.policy.manifest.load import PolicySet
 
 pytestmark = pytest.mark.tools
 

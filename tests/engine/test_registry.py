@@ -11,10 +11,10 @@ from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.reviews import recorded
 from webhook.engine.offline import judge
 from webhook.engine.registry import before_validation
-from webhook.policy.defaults import completed
-from webhook.policy.kinds import Kinds
-from webhook.policy.load import load
-from webhook.policy.request import request_of
+from webhook.policy.ask.request import request_of
+from webhook.policy.change.defaults import completed
+from webhook.policy.manifest.kinds import Kinds
+from webhook.policy.manifest.load import load
 
 CREATED = [
     each.review["request"]

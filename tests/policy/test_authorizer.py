@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from webhook.cel.libraries.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
-from webhook.policy.authorizer import AuthorizerError, Rule, authorizer_of
+from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
+from webhook.policy.ask.authorizer import AuthorizerError, Rule, authorizer_of
 
 
 def nobody(question: PathCheck | ResourceCheck) -> Decision:

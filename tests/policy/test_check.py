@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, binding, policy
-from webhook.cel.kubernetes import CALL_LIMIT
-from webhook.policy.check import check_policies
+from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.policy.tools.check import check_policies
 
 CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
 

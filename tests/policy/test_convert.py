@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD
-from webhook.policy.convert import convert
-from webhook.policy.kinds import Kind
-from webhook.policy.params import ConfigurationError
+from webhook.policy.ask.params import ConfigurationError
+from webhook.policy.change.convert import convert
+from webhook.policy.manifest.kinds import Kind
 
 GROUP = "resource.k8s.io"
 SLICE: dict[str, Any] = {

@@ -11,16 +11,16 @@ from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from webhook.budget import DeadlineExceededError
 from webhook.engine import mutation
 from webhook.engine.prescheduled import Rewrite
-from webhook.policy.authorizer import DENY_ALL
-from webhook.policy.evaluate import validate
-from webhook.policy.kinds import Kinds
-from webhook.policy.load import load
-from webhook.policy.mutate import admit, mutate
-from webhook.policy.request import request_of
+from webhook.policy.ask.authorizer import DENY_ALL
+from webhook.policy.ask.evaluate import validate
+from webhook.policy.ask.request import request_of
+from webhook.policy.change.mutate import admit, mutate
+from webhook.policy.manifest.kinds import Kinds
+from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
-    from webhook.policy.load import PolicySet
-    from webhook.policy.request import Request
+    from webhook.policy.ask.request import Request
+    from webhook.policy.manifest.load import PolicySet
 
 MANY = 440
 """Comparing so many numbers with each other costs a little less than one expression may."""

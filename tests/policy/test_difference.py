@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.policy.difference import difference
-from webhook.policy.patch import apply_patch
+from webhook.policy.change.difference import difference
+from webhook.policy.change.patch import apply_patch
 
 KEYS = st.sampled_from(["a", "b", "a/b", "a~b", "", "0", "-"])
 JSON = st.recursive(

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy
-from webhook.policy.audit import VALIDATION_FAILURE
-from webhook.policy.authorizer import NOTE, authorizer_of
-from webhook.policy.evaluate import validate
-from webhook.policy.kinds import Kinds
-from webhook.policy.load import load
-from webhook.policy.request import request_of
+from webhook.policy.ask.audit import VALIDATION_FAILURE
+from webhook.policy.ask.authorizer import NOTE, authorizer_of
+from webhook.policy.ask.evaluate import validate
+from webhook.policy.ask.request import request_of
+from webhook.policy.manifest.kinds import Kinds
+from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
-    from webhook.policy.verdict import Verdict
+    from webhook.policy.ask.verdict import Verdict
 
 
 def searching(size: int) -> str:

@@ -7,13 +7,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tests.policy.examples import POD, PODS, binding, policy
-from webhook.policy.evaluate import validate
-from webhook.policy.kinds import Kind, Resource
-from webhook.policy.load import load
-from webhook.policy.request import Request
+from webhook.policy.ask.evaluate import validate
+from webhook.policy.ask.request import Request
+from webhook.policy.manifest.kinds import Kind, Resource
+from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
-    from webhook.policy.load import PolicySet
+    from webhook.policy.manifest.load import PolicySet
 
 CLAIMS: dict[str, Any] = PODS | {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims", "resourceclaims/*"]}
 MATCHES: dict[str, dict[str, Any]] = {

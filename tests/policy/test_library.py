@@ -11,8 +11,8 @@ from webhook.api.versions import NEWEST
 from webhook.documents import Document, parse
 from webhook.engine.offline import judge
 from webhook.engine.suites import run_suite
-from webhook.policy.check import check_policies
-from webhook.policy.load import Given, load
+from webhook.policy.manifest.load import Given, load
+from webhook.policy.tools.check import check_policies
 
 LIBRARY = Path(__file__).parents[2] / "policies"
 SINCE = {"claims-inherit-team": 36, "prescheduled-pods-rewritten": 36, "deprecated-api-versions": 34}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD
-from webhook.api.others import KINDS
+from webhook.api.core.others import KINDS
 from webhook.api.shapes import schema_of
 from webhook.api.versions import VERSIONS
-from webhook.policy.merge import MergeError, apply
+from webhook.policy.change.merge import MergeError, apply
 from webhook.schema.derive.shape import Structure
 
 

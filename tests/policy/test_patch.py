@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from webhook.policy import patch as patching
-from webhook.policy.patch import PatchError, TestFailedError, apply_patch
+from webhook.policy.change import patch as patching
+from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 
 DOCUMENT: dict[str, Any] = {"a": [1, 2, 3], "m": {"x/y": 1, "t~u": 2}, "n": None, "s": "text"}
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY
 from webhook.engine.offline import judge
 from webhook.engine.suites import SuiteError, run_suite
-from webhook.policy.authorizer import AuthorizerError, authorizer_of
-from webhook.policy.check import check_policies
-from webhook.policy.load import load
-from webhook.policy.mutate import admit
-from webhook.policy.patch import PatchError, apply_patch
-from webhook.policy.request import request_of, request_of_review
+from webhook.policy.ask.authorizer import AuthorizerError, authorizer_of
+from webhook.policy.ask.request import request_of, request_of_review
+from webhook.policy.change.mutate import admit
+from webhook.policy.change.patch import PatchError, apply_patch
+from webhook.policy.manifest.load import load
+from webhook.policy.tools.check import check_policies
 
 pytestmark = pytest.mark.slow
 

@@ -14,12 +14,12 @@ import jsonpatch
 import pytest
 
 from webhook.engine.offline import judge
-from webhook.policy.load import load
-from webhook.policy.manifests import GROUP, is_policy
-from webhook.policy.manifests import judge as judge_manifest
+from webhook.policy.manifest.load import load
+from webhook.policy.manifest.versions import GROUP, is_policy
+from webhook.policy.manifest.versions import judge as judge_manifest
 
 if TYPE_CHECKING:
-    from webhook.policy.verdict import Verdict
+    from webhook.policy.ask.verdict import Verdict
     from webhook.problem import Problem
 
 LINES = (Path(__file__).parent / "scenarios-1.36.jsonl").read_text().splitlines()

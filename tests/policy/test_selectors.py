@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import POLICY, spec
-from webhook.policy.manifests import judge
-from webhook.policy.selectors import selector_of
+from webhook.policy.ask.selectors import selector_of
+from webhook.policy.manifest.versions import judge
 
 LABELS = {"app": "a", "empty": ""}
 

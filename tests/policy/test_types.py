@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, spec
-from webhook.policy.manifests import GROUP, is_policy, judge, served
+from webhook.policy.manifest.versions import GROUP, is_policy, judge, served
 
 RULES: dict[str, Any] = POLICY["spec"]["matchConstraints"]
 

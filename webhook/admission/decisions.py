@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from webhook.admission.enforcement import Mode
     from webhook.admission.record import Call, Endpoint, Record
-    from webhook.policy.authorizer import Authorizer
-    from webhook.policy.load import PolicySet
-    from webhook.policy.verdict import Verdict
+    from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.manifest.load import PolicySet
     from webhook.references.admitted import Surroundings
 
     Response = dict[str, Any]
@@ -140,9 +140,9 @@ def _validated(case: _Case) -> Response:
     if policies is None:
         return with_remarks({"allowed": True}, warned, noted(audited))
     # Only who has policies pays for the engine.
-    from webhook.policy.authorizer import DENY_ALL  # noqa: PLC0415
-    from webhook.policy.evaluate import validate  # noqa: PLC0415
-    from webhook.policy.request import request_of_review  # noqa: PLC0415
+    from webhook.policy.ask.authorizer import DENY_ALL  # noqa: PLC0415
+    from webhook.policy.ask.evaluate import validate  # noqa: PLC0415
+    from webhook.policy.ask.request import request_of_review  # noqa: PLC0415
 
     authorizer = case.options.authorizer or DENY_ALL
     verdict = validate(request_of_review(request), policies, authorizer, deadline=case.deadline)
@@ -208,9 +208,9 @@ def _mutated(case: _Case) -> Response:
 
 def _mutated_by_policies(case: _Case, policies: PolicySet) -> Response:
     from webhook.engine.mutation import mutate  # noqa: PLC0415 - only who has policies pays for the engine
-    from webhook.policy.authorizer import DENY_ALL  # noqa: PLC0415
-    from webhook.policy.difference import difference  # noqa: PLC0415
-    from webhook.policy.request import request_of_review  # noqa: PLC0415
+    from webhook.policy.ask.authorizer import DENY_ALL  # noqa: PLC0415
+    from webhook.policy.ask.request import request_of_review  # noqa: PLC0415
+    from webhook.policy.change.difference import difference  # noqa: PLC0415
 
     def rewrite(obj: Any) -> prescheduled.Rewrite | Problem | None:
         return _rewrite(obj, case)

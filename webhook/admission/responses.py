@@ -12,7 +12,7 @@ from webhook.problem import BAD_REQUEST, cut
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from webhook.policy.verdict import Verdict
+    from webhook.policy.ask.verdict import Verdict
     from webhook.problem import Problem
 
 MAX_WARNING_BYTES = 256

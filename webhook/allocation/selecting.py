@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.cel.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, Refusal, compile_selector
 from webhook.cel.errors import CelError, EvaluationError
-from webhook.cel.libraries import quantity, semver
-from webhook.cel.program import Meter
-from webhook.cel.reads import reads
-from webhook.cel.values import DefaultingMap, type_of
+from webhook.cel.kubernetes import quantity, semver
+from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, Refusal, compile_selector
+from webhook.cel.runtime.program import Meter
+from webhook.cel.runtime.values import DefaultingMap, type_of
+from webhook.cel.syntax.reads import reads
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Features
-    from webhook.cel.devices import Selector
+    from webhook.cel.kubernetes.devices import Selector
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
 from webhook.api import declarative, gates, warned
-from webhook.api.resourceclaim import ADMIN_SINCE, admin_label
+from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label
 from webhook.api.versions import (
     KINDS,
     NEWEST,
@@ -42,7 +42,7 @@ from webhook.schema.decoding import apart, nearest_name, refuses
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from webhook.api.meta import Object
+    from webhook.api.core.meta import Object
     from webhook.schema.decoding import Misfit
 
 METADATA_KEPT_SINCE = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from webhook.api.meta import Object
+from webhook.api.core.meta import Object
 from webhook.api.versions import VERSIONS, find
 from webhook.schema.derive.shape import Structure
 
@@ -25,7 +25,7 @@ def type_of(api_version: str, kind: str) -> type[Struct] | None:
     """
     if known := find(api_version, kind):
         return known.type
-    from webhook.api import others  # noqa: PLC0415 - only policies look at them
+    from webhook.api.core import others  # noqa: PLC0415 - only policies look at them
 
     return others.KINDS.get(kind) if api_version == "v1" else None
 

@@ -9,19 +9,10 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.api import classic, structured_v1alpha2
-from webhook.api.claimstatus import DeviceRequestAllocationResult, LimitedAllocationResult
-from webhook.api.device import BasicDevice, BoxedDevice, Device, QuantityDevice
-from webhook.api.deviceclass import DeviceClass
-from webhook.api.devicerequest import DeviceRequest, FlatDeviceRequest
-from webhook.api.devicetaintrule import ConditionalDeviceTaintRule, DeviceTaintRule
-from webhook.api.pod import Pod
-from webhook.api.podgroup import PodGroup
-from webhook.api.resourceclaim import ResourceClaim, ResourceClaimTemplate
-from webhook.api.resourcepoolstatusrequest import ResourcePoolStatusRequest
-from webhook.api.resourceslice import PlainResourceSliceSpec, ResourceSlice, ResourceSliceSpec
-from webhook.api.templates import TEMPLATES
-from webhook.api.workloads import (
+from webhook.api.core.pod import Pod
+from webhook.api.core.podgroup import PodGroup
+from webhook.api.core.templates import TEMPLATES
+from webhook.api.core.workloads import (
     CronJob,
     DaemonSet,
     Deployment,
@@ -31,12 +22,21 @@ from webhook.api.workloads import (
     ReplicationController,
     StatefulSet,
 )
+from webhook.api.dra import classic, structured_v1alpha2
+from webhook.api.dra.claimstatus import DeviceRequestAllocationResult, LimitedAllocationResult
+from webhook.api.dra.device import BasicDevice, BoxedDevice, Device, QuantityDevice
+from webhook.api.dra.deviceclass import DeviceClass
+from webhook.api.dra.devicerequest import DeviceRequest, FlatDeviceRequest
+from webhook.api.dra.devicetaintrule import ConditionalDeviceTaintRule, DeviceTaintRule
+from webhook.api.dra.resourceclaim import ResourceClaim, ResourceClaimTemplate
+from webhook.api.dra.resourcepoolstatusrequest import ResourcePoolStatusRequest
+from webhook.api.dra.resourceslice import PlainResourceSliceSpec, ResourceSlice, ResourceSliceSpec
 from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from webhook.api.meta import Object
+    from webhook.api.core.meta import Object
     from webhook.problem import Path
     from webhook.schema import Struct
 

@@ -15,10 +15,10 @@ ends with `DeadlineExceededError`, what is too much work with `BudgetExceededErr
 Importing `webhook` raises Python's recursion limit for the whole process, so that expressions as deep as cel-go allows
 can be compiled (`webhook.limits`).
 
-JSON stands for itself: int is `int`, float `double`, dict `map`; `webhook.cel.values` has the rest (`UInt`,
+JSON stands for itself: int is `int`, float `double`, dict `map`; `webhook.cel.runtime.values` has the rest (`UInt`,
 `Timestamp`, `Duration`, `Optional`, `Struct`), and says what the Python class of a library's own type needs.
 
-Extend the language with a `Library` (see `webhook.cel.declarations` for all of it)::
+Extend the language with a `Library` (see `webhook.cel.types.declarations` for all of it)::
 
     QUANTITY = opaque("kubernetes.Quantity")
 
@@ -36,7 +36,7 @@ Extend the language with a `Library` (see `webhook.cel.declarations` for all of 
             Function("_+_", …),                  # overloads join those that a function already has
         ),
         types=(QUANTITY,),                       # names that expressions may write
-        macros=(…),                              # rewritten while parsing, see webhook.cel.macros
+        macros=(…),                              # rewritten while parsing, see webhook.cel.syntax.macros
         variables={"format": …},                 # variables with their types; values are bound at evaluation
         structs=(StructType(struct("Object"), {"spec": DYN}),),   # typed fields, `Object{spec: …}`
         call_costs={"quantity": …},              # costs by function name, before those of overloads
@@ -44,15 +44,12 @@ Extend the language with a `Library` (see `webhook.cel.declarations` for all of 
         validators=(Validator(check, "quantity"),),  # look at calls once types are known, and report
     )
 
-Parametrised types take part as `list_of(parameter("T"))`; cost functions for common shapes are in `webhook.cel.cost`,
-estimates in `webhook.cel.estimate`. Extensions of cel-go itself are in `webhook.cel.ext`.
-
-Kubernetes' libraries are in `webhook.cel.libraries`, its environments in `webhook.cel.kubernetes` (admission policies)
-and `webhook.cel.devices` (selectors of devices). They alone import from outside of this package: `webhook.formats`,
-which reads quantities and names and knows nothing of objects.
+Parametrised types take part as `list_of(parameter("T"))`. In the listing: `syntax` (text to tree), `types` (checker),
+`runtime` (tree to program), `cost` (counted and estimated), `ext` (standard library, cel-go's extensions), `regex`.
+`kubernetes` has kube-apiserver's libraries, its environments and the selectors of devices. It alone imports from
+outside of this package: `webhook.formats`, which reads quantities and names and knows nothing of objects.
 """
 
-from webhook.cel.declarations import Function, Library, Options, Overload, StructType, Validator
 from webhook.cel.environment import Checked, Environment
 from webhook.cel.errors import (
     CelError,
@@ -62,7 +59,8 @@ from webhook.cel.errors import (
     Issue,
     ProgramError,
 )
-from webhook.cel.program import Meter, Program
+from webhook.cel.runtime.program import Meter, Program
+from webhook.cel.types.declarations import Function, Library, Options, Overload, StructType, Validator
 
 __all__ = [
     "CelError",

@@ -7,23 +7,23 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import MAX_REPORT, current
-from webhook.cel import types
-from webhook.cel.checker import check
-from webhook.cel.compiler import compile_program
-from webhook.cel.declarations import Library, Options, Overload, Signature, StructType
 from webhook.cel.errors import NOWHERE, CompileError, Issue, Issues
-from webhook.cel.inference import type_parameters
-from webhook.cel.parser import parse
-from webhook.cel.standard import STANDARD
+from webhook.cel.ext.standard import STANDARD
+from webhook.cel.runtime.compiler import compile_program
+from webhook.cel.syntax.parser import parse
+from webhook.cel.types import base as types
+from webhook.cel.types.checker import check
+from webhook.cel.types.declarations import Library, Options, Overload, Signature, StructType
+from webhook.cel.types.inference import type_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from webhook.cel.ast import Expression
-    from webhook.cel.declarations import CallCost, CallEstimateFunction, Function, Validator
-    from webhook.cel.macros import Macro
-    from webhook.cel.program import Program
-    from webhook.cel.types import Type
+    from webhook.cel.runtime.program import Program
+    from webhook.cel.syntax.ast import Expression
+    from webhook.cel.syntax.macros import Macro
+    from webhook.cel.types.base import Type
+    from webhook.cel.types.declarations import CallCost, CallEstimateFunction, Function, Validator
 
 _COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 _NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})

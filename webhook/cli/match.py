@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.versions import release_of
-from webhook.cel.devices import Refusal, compile_selector
+from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.surroundings import read_cluster

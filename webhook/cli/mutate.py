@@ -87,7 +87,7 @@ def _rewritten(document: Document, options: prescheduled.Options) -> _Changed:
 def _mutated(document: Document, sender: Sender, options: prescheduled.Options) -> _Changed:
     """Ask mutating policies before the scheduler is brought in, and afterwards."""
     from webhook.cli.policies import found_by_mutating  # noqa: PLC0415 - as above
-    from webhook.policy.difference import difference  # noqa: PLC0415 - as above
+    from webhook.policy.change.difference import difference  # noqa: PLC0415 - as above
 
     change = sender.change(document.data, rewrite=lambda obj: prescheduled.mutate(obj, options))
     if change is None:

@@ -11,11 +11,11 @@ from webhook.cli.expressions import located, position
 from webhook.cli.namespaces import POLICY_HINT
 from webhook.documents import Document, Unreadable, read
 from webhook.engine.offline import Sender
-from webhook.policy.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
-from webhook.policy.authorizer import NOTE as USERS_NOT_KNOWN
-from webhook.policy.load import Given, PolicySet, load
-from webhook.policy.model import DENY
-from webhook.policy.request import DEFAULT_USER, metadata_of, text_of
+from webhook.policy.ask.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
+from webhook.policy.ask.authorizer import NOTE as USERS_NOT_KNOWN
+from webhook.policy.ask.request import DEFAULT_USER, metadata_of, text_of
+from webhook.policy.manifest.load import Given, PolicySet, load
+from webhook.policy.manifest.model import DENY
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report import NOTE, Finding, Origin, as_text, counted, found, unread
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.engine.offline import Change
-    from webhook.policy import load as loading
-    from webhook.policy.request import JSONObject
-    from webhook.policy.verdict import Decision, Verdict
+    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.ask.verdict import Decision, Verdict
+    from webhook.policy.manifest import load as loading
 
 DENIED = "policy"
 """The rule of what a policy says."""

@@ -12,15 +12,15 @@ from webhook.cli.policies import is_suite, placed, release
 from webhook.cli.release import kubernetes
 from webhook.cli.shown import exit_code, show_text
 from webhook.documents import Unreadable, read
-from webhook.policy.check import check_policies
-from webhook.policy.load import Given
-from webhook.policy.manifests import is_policy
+from webhook.policy.manifest.load import Given
+from webhook.policy.manifest.versions import is_policy
+from webhook.policy.tools.check import check_policies
 from webhook.report import Report, as_json, identity, summary, unread
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from webhook.policy.check import CheckResult, Cost
+    from webhook.policy.tools.check import CheckResult, Cost
 
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
 """Rules about what is not among the policies."""
@@ -64,7 +64,7 @@ def check(arguments: Namespace) -> int:
 
 
 def _cost_of(cost: Cost, result: CheckResult) -> dict[str, Any]:
-    from webhook.cel.kubernetes import CALL_LIMIT  # noqa: PLC0415 - checking has loaded it
+    from webhook.cel.kubernetes.environments import CALL_LIMIT  # noqa: PLC0415 - checking has loaded it
 
     policies = result.policies
     owner = next(each for each in policies.policies if (each.kind, each.name) == (cost.kind, cost.policy))

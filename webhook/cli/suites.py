@@ -14,8 +14,8 @@ from webhook.cli.shown import exit_code, show_text
 from webhook.documents import Document, Unreadable, read
 from webhook.documents.files import SUFFIXES, Trees
 from webhook.engine.suites import SuiteError, SuiteResult, run_suite
-from webhook.policy.load import Given
-from webhook.policy.manifests import is_policy
+from webhook.policy.manifest.load import Given
+from webhook.policy.manifest.versions import is_policy
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report import Finding, Report, counted, found, json_of, unread
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webhook.policy.coverage import Covered
+    from webhook.policy.tools.coverage import Covered
 
 _STANDARD_INPUT = "<stdin>"
 

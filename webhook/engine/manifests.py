@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.engine.offline import Change, Sender
-    from webhook.policy.verdict import Decision, Verdict
+    from webhook.policy.ask.verdict import Decision, Verdict
 
 _NOT_DECODED: Final = frozenset({BAD_REQUEST, "NotFound"})
 """The reasons for which an object reaches no validating policy, which would only say so in other words."""

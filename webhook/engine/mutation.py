@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.policy import mutate as policy
-from webhook.policy.patch import apply_patch
+from webhook.policy.change import mutate as policy
+from webhook.policy.change.patch import apply_patch
 from webhook.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webhook.engine.prescheduled import Rewrite
-    from webhook.policy.authorizer import Authorizer
-    from webhook.policy.load import PolicySet
-    from webhook.policy.request import JSONObject, Request
-    from webhook.policy.verdict import Verdict
+    from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.request import JSONObject, Request
+    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.manifest.load import PolicySet
 
 
 class Mutation(NamedTuple):

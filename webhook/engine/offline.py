@@ -8,22 +8,22 @@ from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.engine.mutation import mutate
 from webhook.engine.registry import before_validation
-from webhook.policy.authorizer import DENY_ALL
-from webhook.policy.defaults import completed
-from webhook.policy.evaluate import validate
-from webhook.policy.load import load
-from webhook.policy.mutate import admit
-from webhook.policy.request import as_stated, in_namespace, request_of, text_of
+from webhook.policy.ask.authorizer import DENY_ALL
+from webhook.policy.ask.evaluate import validate
+from webhook.policy.ask.request import as_stated, in_namespace, request_of, text_of
+from webhook.policy.change.defaults import completed
+from webhook.policy.change.mutate import admit
+from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite
-    from webhook.policy.authorizer import Authorizer
-    from webhook.policy.load import Given, PolicySet
-    from webhook.policy.request import JSONObject, Request
-    from webhook.policy.verdict import Verdict
+    from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.request import JSONObject, Request
+    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.manifest.load import Given, PolicySet
     from webhook.problem import Problem
 
 

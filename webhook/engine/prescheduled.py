@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
-from webhook.api.templates import template_of
+from webhook.api.core.templates import template_of
 from webhook.formats import dns_subdomain, label_value
 from webhook.problem import Key, Path, Problem, forbidden, quoted
 

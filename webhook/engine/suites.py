@@ -31,12 +31,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST, find, release_of, target
 from webhook.engine.offline import judge
-from webhook.policy.authorizer import DENY_ALL, AuthorizerError, authorizer_of
-from webhook.policy.coverage import Coverage, Covered
-from webhook.policy.load import Finding, Given, load
-from webhook.policy.patch import OPERATIONS as PATCH_OPERATIONS
-from webhook.policy.patch import PatchError, apply_patch
-from webhook.policy.request import OPERATIONS, text_of
+from webhook.policy.ask.authorizer import DENY_ALL, AuthorizerError, authorizer_of
+from webhook.policy.ask.request import OPERATIONS, text_of
+from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
+from webhook.policy.change.patch import PatchError, apply_patch
+from webhook.policy.manifest.load import Finding, Given, load
+from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import Path
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import WRONG_TYPE, apart, nearest_name
@@ -44,10 +44,10 @@ from webhook.schema.decoding import WRONG_TYPE, apart, nearest_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from webhook.policy.authorizer import Authorizer
-    from webhook.policy.load import PolicySet
-    from webhook.policy.request import JSONObject
-    from webhook.policy.verdict import Verdict
+    from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.manifest.load import PolicySet
 
 _CASES: Final = Path(("cases",))
 _OBJECTS: Final = Path(("objects",))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webhook.api.opaque import RawObject
+from webhook.api.dra.opaque import RawObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,17 +10,17 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.cel.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
-from webhook.cel.devices import MAX_COST, selector_environment
 from webhook.cel.environment import Checked
 from webhook.cel.errors import CelError
-from webhook.cel.program import Meter
-from webhook.cel.types import BOOL
+from webhook.cel.kubernetes.devices import MAX_COST, selector_environment
+from webhook.cel.runtime.program import Meter
+from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
+from webhook.cel.types.base import BOOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from webhook.cel.program import Program
+    from webhook.cel.runtime.program import Program
 
 AND: Final = "_&&_"
 OR: Final = "_||_"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.core.templates import template_of
 from webhook.api.gates import enabled, settable
-from webhook.api.templates import template_of
 from webhook.api.versions import NEWEST, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest

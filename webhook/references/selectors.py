@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook import formats
-from webhook.cel.ast import Literal
 from webhook.cel.errors import CelError, EvaluationError
-from webhook.cel.libraries import semver
+from webhook.cel.kubernetes import semver
+from webhook.cel.syntax.ast import Literal
 from webhook.inventory.reading import items, mapping, text
 from webhook.matching.parts import Parts, parts_of
 from webhook.matching.reads import constants, depends_on_device, reads

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel import ast
-from webhook.cel.declarations import Library
-from webhook.cel.macros import Builder, Macro, MacroError
+from webhook.cel.syntax import ast
+from webhook.cel.syntax.macros import Builder, Macro, MacroError
+from webhook.cel.types.declarations import Library
 
 if TYPE_CHECKING:
-    from webhook.cel.ast import Expression
+    from webhook.cel.syntax.ast import Expression
 
 
 def binding(build: Builder, name: str, value: Expression, body: Expression) -> Expression:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel import macros
-from webhook.cel.declarations import Function, Library, Overload
-from webhook.cel.folds import insert_entry, insert_map
-from webhook.cel.macros import Builder, Macro, MacroError, variable
-from webhook.cel.types import map_of, parameter
+from webhook.cel.runtime.folds import insert_entry, insert_map
+from webhook.cel.syntax import macros
+from webhook.cel.syntax.macros import Builder, Macro, MacroError, variable
+from webhook.cel.types.base import map_of, parameter
+from webhook.cel.types.declarations import Function, Library, Overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.cel.ast import Expression
-    from webhook.cel.macros import Expander
-    from webhook.cel.values import Value
+    from webhook.cel.runtime.values import Value
+    from webhook.cel.syntax.ast import Expression
+    from webhook.cel.syntax.macros import Expander
 
 _NAME: Final = "argument must be a simple name"
 _INSERT: Final = "cel.@mapInsert"

@@ -8,19 +8,21 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
-from webhook.cel import ast, conversions, temporal, types
-from webhook.cel.declarations import Validator
 from webhook.cel.errors import EvaluationError
-from webhook.cel.operators import must_fit
-from webhook.cel.types import DYN, Kind, list_of
-from webhook.cel.values import Duration, Timestamp, UInt, Value, from_key, type_of
+from webhook.cel.runtime import conversions, temporal
+from webhook.cel.runtime.operators import must_fit
+from webhook.cel.runtime.values import Duration, Timestamp, UInt, Value, from_key, type_of
+from webhook.cel.syntax import ast
+from webhook.cel.types import base as types
+from webhook.cel.types.base import DYN, Kind, list_of
+from webhook.cel.types.declarations import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from webhook.cel.ast import Expression
     from webhook.cel.errors import Issues
-    from webhook.cel.types import Type
+    from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.base import Type
 
 _DEFAULT_PRECISION: Final = 6
 _MAX_PRECISION: Final = 1000

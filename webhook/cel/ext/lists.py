@@ -8,16 +8,16 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel import ast
-from webhook.cel.cost import LIST_COST, STRING_FACTOR
-from webhook.cel.declarations import Function, Library, Overload
+from webhook.cel.cost.calls import LIST_COST, STRING_FACTOR
+from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, fixed, member
 from webhook.cel.errors import EvaluationError
-from webhook.cel.estimate import MOST, ONE, Bounds, CallEstimate, fixed, member
 from webhook.cel.ext.bindings import binding
 from webhook.cel.limits import MAX_RANGE
-from webhook.cel.macros import Builder, Macro, MacroError, collect, variable
-from webhook.cel.operators import equal, less, must_fit
-from webhook.cel.types import (
+from webhook.cel.runtime.operators import equal, less, must_fit
+from webhook.cel.runtime.values import Value, size_of
+from webhook.cel.syntax import ast
+from webhook.cel.syntax.macros import Builder, Macro, MacroError, collect, variable
+from webhook.cel.types.base import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -30,15 +30,15 @@ from webhook.cel.types import (
     list_of,
     parameter,
 )
-from webhook.cel.values import Value, size_of
+from webhook.cel.types.declarations import Function, Library, Overload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webhook.cel.ast import Expression
-    from webhook.cel.declarations import CostFunction, Estimate
-    from webhook.cel.estimate import EstimatedNode, SizeOf
-    from webhook.cel.types import Type
+    from webhook.cel.cost.sizes import EstimatedNode, SizeOf
+    from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.base import Type
+    from webhook.cel.types.declarations import CostFunction, Estimate
 
 _LIST: Final = list_of(parameter("T"))
 _COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)

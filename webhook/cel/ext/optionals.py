@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel import ast
-from webhook.cel.declarations import Function, Library, Overload
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.bindings import binding
-from webhook.cel.macros import Builder, Macro, MacroError
-from webhook.cel.types import BOOL, DYN, INT, OPTIONAL, STRING, list_of, map_of, optional_of, parameter
-from webhook.cel.values import NONE, Duration, Optional, Timestamp, Value
+from webhook.cel.runtime.values import NONE, Duration, Optional, Timestamp, Value
+from webhook.cel.syntax import ast
+from webhook.cel.syntax.macros import Builder, Macro, MacroError
+from webhook.cel.types.base import BOOL, DYN, INT, OPTIONAL, STRING, list_of, map_of, optional_of, parameter
+from webhook.cel.types.declarations import Function, Library, Overload
 
 if TYPE_CHECKING:
-    from webhook.cel.ast import Expression
-    from webhook.cel.macros import Expander
+    from webhook.cel.syntax.ast import Expression
+    from webhook.cel.syntax.macros import Expander
 
 _K: Final = parameter("K")
 _V: Final = parameter("V")

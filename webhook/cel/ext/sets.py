@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel import cost
-from webhook.cel.declarations import Function, Library, Overload
-from webhook.cel.estimate import ONE, CallEstimate
-from webhook.cel.operators import contains
-from webhook.cel.types import BOOL, list_of, parameter
+from webhook.cel.cost import calls as cost
+from webhook.cel.cost.sizes import ONE, CallEstimate
+from webhook.cel.runtime.operators import contains
+from webhook.cel.types.base import BOOL, list_of, parameter
+from webhook.cel.types.declarations import Function, Library, Overload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webhook.cel.declarations import Estimate, Implementation
-    from webhook.cel.estimate import EstimatedNode, SizeOf
-    from webhook.cel.values import Value
+    from webhook.cel.cost.sizes import EstimatedNode, SizeOf
+    from webhook.cel.runtime.values import Value
+    from webhook.cel.types.declarations import Estimate, Implementation
 
 _LIST: Final = list_of(parameter("T"))
 

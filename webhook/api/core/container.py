@@ -1,0 +1,151 @@
+"""Containers: what they run, and what they need.
+
+Of what has nothing to do with claims, what holds one value is typed and the rest is known by name, with the releases
+that have it, so that a misspelt field is found.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from webhook import formats
+from webhook.api.core.values import Quantity, V1Struct, unjudged
+from webhook.formats.quantities import quantity
+from webhook.problem import forbidden
+from webhook.schema import OLDEST, Anything, Array, Bool, Int, Map, Nested, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.problem import Problem
+    from webhook.schema import Target, View
+    from webhook.schema.decoding import Finding
+    from webhook.schema.fields import Compiled
+
+
+_SHORT = 20
+
+
+@lru_cache(maxsize=1024)
+def _is_quantity(text: str) -> bool:
+    """Tell whether a text is a quantity; a cluster has few that differ."""
+    return not quantity(text, OLDEST)
+
+
+class ResourceList(Map):
+    """Quantities by the name of a resource."""
+
+    def __init__(self, doc: str = "", **common: Any) -> None:
+        super().__init__(Quantity(), doc, **common)
+
+    def type_name(self, package: str) -> str:
+        """Name the Go type."""
+        return f"{package}.ResourceList"
+
+    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+        """Make the closures for one target; quantities of the common forms are only looked at."""
+        compiled = super().compile(target, owner, package)
+
+        def walk(value: object) -> Sequence[Finding]:
+            if type(value) is dict:
+                for each in value.values():
+                    if type(each) is not str or len(each) > _SHORT or not _is_quantity(each):
+                        break
+                else:
+                    return ()
+            return compiled.walk(value)
+
+        return compiled._replace(walk=walk)
+
+
+class ResourceClaim(V1Struct):
+    """A claim of the pod that the container uses."""
+
+    name = Text("The claim, as spec.resourceClaims calls it.")
+    request = Text("One of the claim's requests; all of them if empty.", since=31)
+
+
+class ResourceRequirements(V1Struct):
+    """What a container needs."""
+
+    limits = ResourceList("The most of each resource that it may use.")
+    requests = ResourceList("What must be there of each resource.")
+    claims = Array(Nested(ResourceClaim), "The claims that it uses.", list_map_keys=["name"])
+
+
+class ContainerResizePolicy(V1Struct):
+    """Whether a container is restarted when one of its resources changes."""
+
+    resourceName = Text("The resource.", go="ResourceName")
+    restartPolicy = Text("NotRequired or RestartContainer.", go="ResourceResizeRestartPolicy")
+
+
+class ContainerPort(V1Struct):
+    """A port that a container listens on."""
+
+    name = Text("What services call the port.")
+    hostPort = Int("The port of the node.", go="int32")
+    containerPort = Int("The port of the container.", go="int32", written=True)
+    protocol = Text("TCP, UDP or SCTP.", go="Protocol", default="TCP")
+    hostIP = Text("The address of the node.")
+
+
+class Container(V1Struct):
+    """A container of the pod."""
+
+    opaque: ClassVar = {
+        "env": Array(unjudged("EnvVar"), list_map_keys=["name"]),
+        "envFrom": Array(unjudged("EnvFromSource")),
+        "lifecycle": unjudged("Lifecycle"),
+        "livenessProbe": unjudged("Probe"),
+        "readinessProbe": unjudged("Probe"),
+        "securityContext": unjudged("SecurityContext"),
+        "startupProbe": unjudged("Probe"),
+        "volumeDevices": Array(unjudged("VolumeDevice"), list_map_keys=["devicePath"]),
+        "volumeMounts": Array(unjudged("VolumeMount"), list_map_keys=["mountPath"]),
+    }
+
+    name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True)
+    image = Text("The image that it runs.", required=True)
+    imagePullPolicy = Text("When to pull the image.", go="PullPolicy")
+    command = Array(Text(), "What it runs, in place of the image's entry point.")
+    args = Array(Text(), "The arguments of that.")
+    workingDir = Text("Where it runs that.")
+    ports = Array(Nested(ContainerPort), "The ports that it listens on.", list_map_keys=["containerPort", "protocol"])
+    resources = Nested(ResourceRequirements, "What it needs.")
+    resizePolicy = Array(Nested(ContainerResizePolicy), "What a change of its resources takes.")
+    restartPolicy = Text(
+        "When it is restarted, if not as its pod.", go="ContainerRestartPolicy", pointer=True, since=28
+    )
+    restartPolicyRules = Anything(
+        "Which exits it is restarted after.", since=34, shape=Array(unjudged("ContainerRestartRule"))
+    )
+    terminationMessagePath = Text("The file with its last words.", default="/dev/termination-log")
+    terminationMessagePolicy = Text("Where its last words come from.", go="TerminationMessagePolicy", default="File")
+    stdin = Bool("Whether it gets a standard input.")
+    stdinOnce = Bool("Whether its standard input closes with the first client.")
+    tty = Bool("Whether it gets a terminal.")
+
+    @staticmethod
+    def complete(value: dict[str, Any]) -> dict[str, Any]:
+        """Pull always what has no tag (``SetDefaults_Container``)."""
+        image = value.get("image")
+        if "imagePullPolicy" in value or not isinstance(image, str):
+            return value
+        name, _, digest = image.partition("@")
+        latest = not digest and name.rpartition("/")[2].partition(":")[2] in {"", "latest"}
+        return value | {"imagePullPolicy": "Always" if latest else "IfNotPresent"}
+
+
+class EphemeralContainer(Container):
+    """A container that is added to a running pod, to look into it."""
+
+    targetContainerName = Text("The container whose processes it sees.")
+
+
+@check(EphemeralContainer, given=["resources"])
+def resources_of_ephemeral_container(container: View) -> Iterator[Problem]:
+    """A container that is added later gets no resources, and so no claims."""
+    if any(field in container.resources for field in ResourceRequirements.fields):
+        yield forbidden(container / "resources", "cannot be set for an Ephemeral Container")

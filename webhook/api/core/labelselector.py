@@ -1,0 +1,65 @@
+"""Label selectors.
+
+Rules follow apimachinery ``pkg/apis/meta/v1/validation/validation.go`` (ValidateLabelSelector).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook import formats
+from webhook.api.core.values import V1Struct
+from webhook.problem import forbidden, invalid, required
+from webhook.schema import Array, Map, Nested, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+
+class LabelSelectorRequirement(V1Struct):
+    """A condition on one label."""
+
+    key = Text("The label's key.")
+    operator = Text("In, NotIn, Exists or DoesNotExist.", go="LabelSelectorOperator")
+    values = Array(Text(), "What In and NotIn compare the label with.")
+
+
+class LabelSelector(V1Struct):
+    """Conditions on labels that must all hold; none selects everything."""
+
+    atomic = True
+
+    matchLabels = Map(Text(), "Labels with the values that they must have.")
+    matchExpressions = Array(Nested(LabelSelectorRequirement), "Further conditions.")
+
+
+@check(LabelSelector)
+def match_labels(selector: View) -> Iterator[Problem]:
+    """Keys of labels are qualified names, values are short names."""
+    for key, value in selector.matchLabels.items():
+        for detail in formats.label_key(key, selector.release):
+            yield invalid(selector / "matchLabels", key, detail)
+        for detail in formats.label_value(value or "", selector.release):
+            yield invalid(selector / "matchLabels", value or "", detail)
+
+
+@check(LabelSelectorRequirement)
+def requirement(each: View) -> Iterator[Problem]:
+    """In and NotIn need values, Exists and DoesNotExist take none, and all must be what labels can be."""
+    path = each / "values"
+    if each.operator in {"In", "NotIn"}:
+        if not each.values:
+            yield required(path, "must be specified when `operator` is 'In' or 'NotIn'")
+    elif each.operator in {"Exists", "DoesNotExist"}:
+        if each.values:
+            yield forbidden(path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    else:
+        yield invalid(each / "operator", each.operator, "not a valid selector operator")
+    for detail in formats.label_key(each.key, each.release):
+        yield invalid(each / "key", each.key, detail)
+    for index, value in enumerate(each.values):
+        for detail in formats.label_value(value or "", each.release):
+            yield invalid(path / index, value or "", detail)

@@ -1,0 +1,310 @@
+"""ObjectMeta: names, labels, annotations, owners, finalizers.
+
+Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/meta/v1/validation/validation.go``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from webhook import formats
+from webhook.api.core.values import Time, V1Struct
+from webhook.problem import Path, forbidden, invalid, quoted, refused, required, too_long
+from webhook.schema import (
+    CREATE,
+    OLDEST,
+    UPDATE,
+    UPDATE_STATUS,
+    Anything,
+    Array,
+    Bool,
+    Int,
+    Map,
+    Nested,
+    Struct,
+    Text,
+    check,
+    compile_struct,
+    transition,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.problem import Problem
+    from webhook.schema import Target, View
+
+ANNOTATIONS_MAX_BYTES = 256 * 1024
+STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+
+class OwnerReference(V1Struct):
+    """An object that this one belongs to."""
+
+    package = "v1"
+    atomic = True
+
+    apiVersion = Text("The owner's API version.")
+    kind = Text("The owner's kind.")
+    name = Text("The owner's name.")
+    uid = Text("The owner's UID.", go="types.UID")
+    controller = Bool("Whether the owner is the managing controller.", pointer=True)
+    blockOwnerDeletion = Bool("Whether the owner cannot be deleted in the foreground before this.", pointer=True)
+
+
+class ManagedFieldsEntry(V1Struct):
+    """Which fields of an object one manager has set; the API server keeps these entries itself."""
+
+    manager = Text("Who has set the fields.")
+    operation = Text("How: Apply or Update.", go="ManagedFieldsOperationType")
+    apiVersion = Text("The API version that the fields are named in.")
+    time = Time("When the manager last changed them.", pointer=True)
+    fieldsType = Text("The form of the fields' names: FieldsV1.")
+    fieldsV1 = Anything("The fields' names.", pointer=True)
+    subresource = Text("The subresource that was updated.")
+
+
+class ObjectMeta(V1Struct):
+    """What every object has: identity, labels, annotations, owners."""
+
+    go_name = "ObjectMeta"
+
+    name = Text("The object's name, unique in its namespace.")
+    generateName = Text("A prefix from which the API server makes the name.")
+    namespace = Text("The namespace that the name is unique in.")
+    selfLink = Text("Deprecated, no longer set.")
+    uid = Text("The object's identity over time, set by the API server.", go="types.UID")
+    resourceVersion = Text("The version of the stored object, for optimistic locking.")
+    generation = Int("Which generation of the desired state this is.")
+    creationTimestamp = Time("When the object was created, set by the API server.")
+    deletionTimestamp = Time("When the object will be deleted, set by the API server.", pointer=True)
+    deletionGracePeriodSeconds = Int("Seconds until it is removed, set with deletionTimestamp.", pointer=True)
+    labels = Map(Text(), "What the object can be selected by.")
+    annotations = Map(Text(), "What tools want to keep with the object.")
+    ownerReferences = Array(Nested(OwnerReference), "The objects that this one belongs to.", list_map_keys=["uid"])
+    finalizers = Array(Text(), "What must be done before the object is removed.", list_type="set")
+    # Not validated: of a list that has an invalid entry, the API server takes none (managedfields, decodeLiveOrNew).
+    managedFields = Array(Nested(ManagedFieldsEntry), "Which manager set which fields.")
+
+
+class Metadata(ObjectMeta):
+    """The metadata of an object itself."""
+
+    declarative_name: ClassVar[Mapping[int, bool]] = {OLDEST: False}
+    """Whether the name is checked by a declarative rule: in other words, and instead of generateName."""
+    counted: ClassVar[bool] = False
+    """Whether the API server counts the generations itself, whatever is submitted."""
+
+
+class CountedMetadata(Metadata):
+    """The metadata of an object of which every change of the spec makes a new generation."""
+
+    counted = True
+
+
+class TemplateMetadata(ObjectMeta):
+    """The metadata of a template: only labels and annotations."""
+
+
+@check(ObjectMeta, given=["labels"])
+def label_syntax(meta: View) -> Iterator[Problem]:
+    """Keys of labels are qualified names, values are short names."""
+    release = meta.release
+    for key, value in meta.labels.items():
+        for detail in formats.label_key(key, release):
+            yield invalid(meta / "labels", key, detail)
+        for detail in formats.label_value(value or "", release):
+            yield invalid(meta / "labels", value or "", detail)
+
+
+@check(ObjectMeta, given=["annotations"])
+def annotation_keys(meta: View) -> Iterator[Problem]:
+    """Keys of annotations are qualified names, and all annotations together have 256 KiB at most."""
+    annotations, release, characters = meta.annotations, meta.release, 0
+    for key, value in annotations.items():
+        characters += len(key) + len(value or "")
+        for detail in formats.annotation_key(key, release):
+            yield invalid(meta / "annotations", key, detail)
+    # A character has four bytes at most.
+    if characters * 4 > ANNOTATIONS_MAX_BYTES and _size(annotations) > ANNOTATIONS_MAX_BYTES:
+        yield too_long(meta / "annotations", ANNOTATIONS_MAX_BYTES, release, in_bytes=True)
+
+
+def _size(annotations: dict[str, str | None]) -> int:
+    """Count the bytes of annotations."""
+    return sum(len((text or "").encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
+
+
+@check(Metadata, on=[CREATE])
+def object_name(meta: View) -> Iterator[Problem]:
+    """An object has a name that is a DNS subdomain, or a prefix to make one from."""
+    name, prefix = created_name(meta), meta.generateName
+    if not name:
+        yield required(meta / "name", "name or generateName is required")
+    declarative = meta.target.pick(meta.type.declarative_name)
+    if prefix and not declarative:
+        for detail in formats.name_prefix(prefix, meta.release):
+            yield invalid(meta / "generateName", prefix, detail)
+    if name:
+        for detail in (formats.long_name if declarative else formats.dns_subdomain)(name, meta.release):
+            yield invalid(meta / "name", name, detail)
+
+
+def created_name(meta: View) -> str:
+    """Return the name of a new object: its own, or one that is made of its prefix."""
+    return meta.name or (generated_name(meta.generateName) if meta.generateName else "")
+
+
+def generated_name(prefix: str) -> str:
+    """Return a name that the API server could make of a prefix (apiserver ``pkg/storage/names/generate.go``)."""
+    return prefix.encode("utf-8", "surrogatepass")[:_BASE].decode("utf-8", "replace") + _RANDOM
+
+
+_BASE, _RANDOM = 58, "xxxxx"
+"""What a generated name is made of: so much of the prefix, and five random characters, which nobody knows before."""
+
+
+@check(Metadata, on=[CREATE], given=["resourceVersion"])
+def resource_version_of_new(meta: View) -> Iterator[Problem]:
+    """A new object has no resourceVersion; one that has a uid, too, is in a cluster already, and not judged as new.
+
+    The storage refuses it last of all (apiserver ``pkg/storage/etcd3/store.go``, Create), and only if it is a number
+    but 0. kubectl leaves it out by itself; other clients, and those who export objects, do not. Server-side apply
+    takes it, so a webhook, whose objects all have a uid, says nothing.
+    """
+    if not meta.uid and _is_revision(meta.resourceVersion):
+        message = "resourceVersion should not be set on objects to be created"
+        yield replace(refused("InternalError", meta / "resourceVersion", message), hint="leave it out")
+
+
+def _is_revision(version: str) -> bool:
+    digits = version.lstrip("0")
+    return (
+        bool(digits) and digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and int(digits) < _REVISIONS
+    )
+
+
+_REVISIONS = 2**64
+_DIGITS = len(str(_REVISIONS))
+
+
+@check(Metadata, on=[CREATE], given=["generation"])
+def negative_generation(meta: View) -> Iterator[Problem]:
+    """Generations count up from 0."""
+    if meta.generation < 0 and not meta.type.counted:
+        yield invalid(meta / "generation", meta.generation, "must be greater than or equal to 0")
+
+
+@check(Metadata, given=["ownerReferences"])
+def owner_references(meta: View) -> Iterator[Problem]:
+    """Owners are named in full, are no Events, and one of them at most is the controller."""
+    path = meta / "ownerReferences"
+    controllers = []
+    for owner in meta.ownerReferences:
+        version = owner.apiVersion.rpartition("/")[2]
+        for field, value in {"apiVersion": version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}.items():
+            if not value:
+                yield invalid(path / field, getattr(owner, field), _must_not_be_empty(field, meta.release))
+        if owner.apiVersion == "v1" and owner.kind == "Event":
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            yield invalid(path, owner.submitted, detail)
+        if owner.controller:
+            controllers.append(owner.name)
+    submitted = [owner.submitted for owner in meta.ownerReferences] if len(controllers) > 1 else None
+    for other in controllers[1:]:
+        detail = (
+            "Only one reference can have Controller set to true. "
+            f'Found "true" in references for {controllers[0]} and {other}'
+        )
+        yield invalid(path, submitted, detail)
+
+
+def _must_not_be_empty(field: str, release: int) -> str:
+    if field == "apiVersion":
+        return "version must not be empty"
+    return "must not be empty" if release >= _SHORT_OWNER_TEXTS else f"{field} must not be empty"
+
+
+_SHORT_OWNER_TEXTS = 34
+
+
+@check(Metadata, given=["finalizers"])
+def finalizer_names(meta: View) -> Iterator[Problem]:
+    """Finalizers are qualified names with a domain, or Kubernetes' own."""
+    path = meta / "finalizers"
+    for index, finalizer in enumerate(meta.finalizers):
+        for detail in formats.label_key(finalizer or "", meta.release):
+            yield invalid(path, finalizer or "", detail)
+        if "/" not in (finalizer or "") and finalizer not in STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid(path / index, finalizer or "", detail)
+    if {"orphan", "foregroundDeletion"} <= set(meta.finalizers):
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield invalid(path, meta.finalizers, detail)
+
+
+@transition(Metadata, on=[UPDATE, UPDATE_STATUS])
+def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
+    """An object that is being deleted takes no new finalizers."""
+    added = [finalizer for finalizer in meta.finalizers if finalizer not in old.finalizers]
+    if old.deletionTimestamp and added:
+        names = ", ".join(quoted(finalizer) for finalizer in sorted(added))
+        detail = (
+            f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{names}}}"
+        )
+        yield forbidden(meta / "finalizers", detail)
+
+
+@transition(Metadata, on=[UPDATE, UPDATE_STATUS])
+def generation_decremented(meta: View, old: View) -> Iterator[Problem]:
+    """A generation never goes down; one that is left out stays."""
+    if meta.generation and meta.generation < old.generation:
+        yield invalid(meta / "generation", meta.generation, "must not be decremented")
+
+
+@check(TemplateMetadata, given=ObjectMeta.fields.keys() - {"labels", "annotations"})
+def only_labels_and_annotations(meta: View) -> Iterator[Problem]:
+    """A template names no object: of its metadata only labels and annotations are taken over."""
+    for field in ObjectMeta.fields:
+        if field not in {"labels", "annotations"} and getattr(meta, field):
+            # The API server derives the name from Go's: UID becomes uID.
+            spelled = Path(("uID",)) if field == "uid" else None
+            yield replace(forbidden(meta / field, "cannot be set"), spelled=spelled)
+
+
+class Object(Struct):
+    """What every kind has."""
+
+    namespaced: ClassVar[bool] = True
+    tagged_since: ClassVar[int | None] = None
+    """The first release whose API server asks declarative validation about the kind, beside handwritten rules."""
+    unconditional_update: ClassVar[bool] = True
+    """Whether an update may leave out the resourceVersion that it is based on."""
+
+    apiVersion = Text("The API group and version, such as resource.k8s.io/v1.")
+    kind = Text("The kind.")
+    metadata = Nested(Metadata, "The object's name, labels and annotations.")
+
+    @classmethod
+    def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
+        """Do to an update what PrepareForUpdate does, besides keeping what it does not touch."""
+        del old, target
+        return obj
+
+
+class CountedObject(Object):
+    """What every kind has of which every change of the spec makes a new generation."""
+
+    metadata = Nested(CountedMetadata, "The object's name, labels and annotations.")
+
+    @classmethod
+    def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
+        """Count the generation up, whatever was submitted, if the spec has changed."""
+        metadata = obj.get("metadata") or {}
+        if target.operation != UPDATE or not metadata.get("generation"):
+            return obj
+        spec = compile_struct(cls, target).fields["spec"]
+        if spec.canonical(obj.get("spec")) == spec.canonical(old.get("spec")):
+            return obj
+        return obj | {"metadata": {name: value for name, value in metadata.items() if name != "generation"}}

@@ -1,0 +1,118 @@
+"""Types of the core group that DRA objects and pods contain: node selectors.
+
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidateNodeSelector).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook import formats
+from webhook.api.core.values import V1Struct
+from webhook.problem import forbidden, invalid, required
+from webhook.schema import Array, Nested, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+
+class Requirement(V1Struct):
+    """A condition on a node's labels or fields; not judged, as in pods."""
+
+    go_name = "NodeSelectorRequirement"
+
+    key = Text("The label's key.", written=True)
+    operator = Text("In, NotIn, Exists, DoesNotExist, Gt or Lt.", go="NodeSelectorOperator", written=True)
+    values = Array(Text(), "What the operator compares the label with.")
+
+
+class Term(V1Struct):
+    """Conditions that a node must all meet; an empty term matches no node; not judged, as in pods."""
+
+    go_name = "NodeSelectorTerm"
+    atomic = True
+
+    matchExpressions = Array(Nested(Requirement), "Conditions on labels.")
+    matchFields = Array(Nested(Requirement), "Conditions on fields.")
+
+
+class Selector(V1Struct):
+    """Terms of which a node must meet one; not judged, as in pods."""
+
+    go_name = "NodeSelector"
+    atomic = True
+
+    nodeSelectorTerms = Array(Nested(Term), "The terms, one of which must match.", written=True)
+
+
+class NodeSelectorRequirement(Requirement):
+    """A condition on a node's labels."""
+
+    key = Requirement.key.but(formats=(formats.label_key,), always=True)
+
+
+class NodeFieldRequirement(Requirement):
+    """A condition on a node's fields, of which only the name can be matched."""
+
+    key = Requirement.key.but(doc="The field: metadata.name.")
+    operator = Requirement.operator.but(doc="In or NotIn.")
+    values = Requirement.values.but(doc="One node name.")
+
+
+class NodeSelectorTerm(Term):
+    """Conditions that a node must all meet; an empty term matches no node."""
+
+    matchExpressions = Term.matchExpressions.but(item=Nested(NodeSelectorRequirement))
+    matchFields = Term.matchFields.but(item=Nested(NodeFieldRequirement))
+
+
+class NodeSelector(Selector):
+    """Terms of which a node must meet one."""
+
+    nodeSelectorTerms = Selector.nodeSelectorTerms.but(
+        item=Nested(NodeSelectorTerm), required=True, required_detail="must have at least one node selector term"
+    )
+
+
+@check(NodeSelectorRequirement)
+def values_for_operator(requirement: View) -> Iterator[Problem]:
+    """In and NotIn need values, Gt and Lt exactly one, Exists and DoesNotExist none."""
+    operator, path = requirement.operator, requirement / "values"
+    if operator in {"In", "NotIn"}:
+        if not requirement.values:
+            yield required(path, "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in {"Exists", "DoesNotExist"}:
+        if requirement.values:
+            yield forbidden(path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    elif operator in {"Gt", "Lt"}:
+        if len(requirement.values) != 1:
+            yield required(path, "must be specified single value when `operator` is 'Lt' or 'Gt'")
+    else:
+        yield invalid(requirement / "operator", operator, "not a valid selector operator")
+
+
+@check(NodeSelectorRequirement, since=32, given=["values"])
+def label_values(requirement: View) -> Iterator[Problem]:
+    """Values that a label cannot have would never match."""
+    for index, value in enumerate(requirement.values):
+        for detail in formats.label_value(value or "", requirement.release):
+            yield invalid(requirement / "values" / index, value or "", detail)
+
+
+@check(NodeFieldRequirement)
+def one_node_name(requirement: View) -> Iterator[Problem]:
+    """Only metadata.name can be matched, with In or NotIn and one value."""
+    path = requirement / "values"
+    if requirement.operator not in {"In", "NotIn"}:
+        yield invalid(requirement / "operator", requirement.operator, "not a valid selector operator")
+    elif len(requirement.values) != 1:
+        yield required(path, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector")
+    if requirement.key != "metadata.name":
+        yield invalid(requirement / "key", requirement.key, "not a valid field selector key")
+        return
+    for index, value in enumerate(requirement.values):
+        for detail in formats.dns_subdomain(value or "", requirement.release):
+            yield invalid(path / index, value or "", detail)

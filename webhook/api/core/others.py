@@ -1,0 +1,75 @@
+"""Kinds that policies look at beside those that are judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.api.core.meta import Object
+from webhook.api.core.unjudged import (
+    OPTIONAL_BOOL,
+    STRING,
+    STRING_MAP,
+    STRINGS,
+    TIME,
+    WRITTEN,
+    LocalObjectReference,
+    ObjectReference,
+    PersistentVolumeClaimSpec,
+    many,
+    struct,
+)
+from webhook.api.core.values import Bytes, alike
+from webhook.schema import Anything, Map, Nested
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ConfigMap(Object):
+    """Data for pods."""
+
+    immutable = OPTIONAL_BOOL
+    data = STRING_MAP
+    binaryData = Map(Bytes())
+
+
+class Secret(Object):
+    """Data for pods that not everybody may see."""
+
+    immutable = OPTIONAL_BOOL
+    data = Map(Bytes())
+    stringData = STRING_MAP
+    type = STRING
+
+
+class ServiceAccount(Object):
+    """Who pods act as."""
+
+    secrets = many(ObjectReference, "name")
+    imagePullSecrets = many(LocalObjectReference)
+    automountServiceAccountToken = OPTIONAL_BOOL
+
+
+NamespaceCondition = struct(
+    "NamespaceCondition", lastTransitionTime=TIME, **alike(WRITTEN, "type status"), **alike(STRING, "reason message")
+)
+
+
+class Namespace(Object):
+    """A place for objects, with labels that policies look at."""
+
+    spec = Nested(struct("NamespaceSpec", finalizers=STRINGS))
+    status = Nested(struct("NamespaceStatus", phase=STRING, conditions=many(NamespaceCondition, "type")))
+
+
+class PersistentVolumeClaim(Object):
+    """A request for storage."""
+
+    spec = Nested(PersistentVolumeClaimSpec)
+    status = Anything()
+
+
+KINDS: Final[Mapping[str, type[Object]]] = {
+    each.__name__: each for each in (ConfigMap, Secret, ServiceAccount, Namespace, PersistentVolumeClaim)
+}
+"""The kinds of the core group, in v1, that policies look at and that are not judged."""

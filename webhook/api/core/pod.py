@@ -1,0 +1,179 @@
+"""Pods.
+
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodCreate, ValidatePodUpdate, ValidatePodStatusUpdate).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.core.meta import Object, created_name
+from webhook.api.core.podspec import PodSpec
+from webhook.api.core.podstatus import PodStatus
+from webhook.api.core.podupdate import changes
+from webhook.problem import Key, Path, duplicate, forbidden, invalid
+from webhook.schema import CREATE, MAIN, STATUS, UPDATE, UPDATE_STATUS, Nested, check, transition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+MIRROR_POD = "kubernetes.io/config.mirror"
+"""The annotation of the pod that stands for a static pod of a kubelet."""
+
+
+class Pod(Object):
+    """Containers that run together on a node."""
+
+    spec = Nested(PodSpec, "What it runs, and what that needs.", subresource=MAIN)
+    status = Nested(PodStatus, "What became of it.", subresource=STATUS)
+
+    @staticmethod
+    def complete(value: dict[str, Any]) -> dict[str, Any]:
+        """Ask for what the limits allow, and tell services: a pod, not the template of one (``SetDefaults_Pod``)."""
+        spec = value["spec"]
+        if not isinstance(spec, dict):
+            return value
+        lists = {name: spec[name] for name in ("containers", "initContainers") if isinstance(spec.get(name), list)}
+        asked = {name: [_with_requests(each) for each in containers] for name, containers in lists.items()}
+        return value | {"spec": {"enableServiceLinks": True} | spec | asked}
+
+
+def _with_requests(container: Any) -> Any:
+    resources = container.get("resources") if isinstance(container, dict) else None
+    if not isinstance(resources, dict):
+        return container
+    limits, requests = resources.get("limits"), resources.get("requests", {})
+    if not limits or not isinstance(limits, dict) or not isinstance(requests, dict):
+        return container
+    return container | {"resources": resources | {"requests": limits | requests}}
+
+
+@check(Pod, on=[CREATE], given=["spec"])
+def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
+    """Ephemeral containers are added to a pod that runs already."""
+    if pod.spec.contents("ephemeralContainers"):
+        yield forbidden(pod / "spec" / "ephemeralContainers", "cannot be set on create")
+
+
+@check(Pod, since=32, given=["spec"])
+def claims_of_static_pod(pod: View) -> Iterator[Problem]:
+    """Static pods cannot use claims: they run without the API server."""
+    if MIRROR_POD in pod.metadata.annotations:
+        for index, _ in enumerate(pod.spec.contents("resourceClaims")):
+            problem = forbidden(pod / "spec" / "resourceClaims" / index, "static pods do not support resource claims")
+            yield replace(problem, spelled=Path((Key(""),)))  # upstream's path is empty
+
+
+@check(Pod, until=30, given=["spec"])
+def name_of_made_claim(pod: View) -> Iterator[Problem]:
+    """The claim made from a template was named after the pod and its entry for the claim."""
+    seen = set()
+    for index, claim in enumerate(pod.spec.contents("resourceClaims")):
+        name, source = claim.get("name"), claim.get("source") or {}
+        if not name or name in seen or formats.dns_label(name, pod.release):
+            continue
+        seen.add(name)
+        if source.get("resourceClaimTemplateName") is not None:
+            made, path = f"{created_name(pod.metadata)}-{name}", pod / "spec" / "resourceClaims"
+            for detail in formats.dns_subdomain(made, pod.release):
+                yield invalid(path / index / "name", made, f"final ResourceClaim name: {detail}")
+
+
+@transition(Pod, on=[UPDATE])
+def pod_update(pod: View, old: View) -> Iterator[Problem]:
+    """Hardly anything of a pod's spec can be changed; its claims cannot."""
+    yield from changes(pod.spec.submitted or {}, old.spec.submitted or {}, pod / "spec")
+
+
+# Status
+
+
+@check(Pod, since=28, on=[UPDATE_STATUS])
+def claims_made(pod: View) -> Iterator[Problem]:
+    """A claim that was made for the pod belongs to one entry of spec.resourceClaims."""
+    entries, seen = {claim.name for claim in pod.spec.resourceClaims}, set()
+    for made in pod.status.resourceClaimStatuses:
+        if made.name not in entries:
+            yield invalid(made / "name", made.name, "must match the name of an entry in `spec.resourceClaims`")
+        if made.name in seen:
+            yield duplicate(made / "name", made.name)
+        seen.add(made.name)
+        if "resourceClaimName" in made:
+            for detail in formats.dns_subdomain(made.resourceClaimName, pod.release):
+                problem = invalid(made / "resourceClaimName", made.resourceClaimName, detail)
+                yield problem if pod.release >= _PATH_OF_CLAIM else replace(problem, spelled=made / "name")
+
+
+_PATH_OF_CLAIM = 36
+
+
+@check(Pod, since=34, on=[UPDATE_STATUS])
+def extended_resource_mappings(pod: View) -> Iterator[Problem]:
+    """A mapping is of an extended resource that a container asks for."""
+    containers = [*pod.spec.initContainers, *pod.spec.containers]
+    asked = {container.name: container.resources.requests for container in containers}
+    for mapping in pod.status.extendedResourceClaimStatus.requestMappings:
+        if (requests := asked.get(mapping.containerName)) is None:
+            detail = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+            yield invalid(mapping / "containerName", mapping.containerName, detail)
+        elif mapping.resourceName not in requests:
+            detail = (
+                "must match the extended resource name of an entry in "
+                "spec.initContainers.resources.requests or spec.containers.resources.requests"
+            )
+            yield invalid(mapping / "resourceName", mapping.resourceName, detail)
+
+
+@check(Pod, since=36, on=[UPDATE_STATUS])
+def claims_on_node(pod: View) -> Iterator[Problem]:
+    """What is taken from the node's own resources is taken by the pod's claims."""
+    references = [*pod.spec.resourceClaims, *pod.status.resourceClaimStatuses]
+    known = {reference.resourceClaimName for reference in references}
+    for taken in pod.status.nodeAllocatableResourceClaimStatuses:
+        if taken.resourceClaimName and taken.resourceClaimName not in known:
+            detail = "no mapping found in pod reference"
+            yield invalid(taken / "resourceClaimName", taken.resourceClaimName, detail)
+
+
+@check(Pod, since=31, on=[UPDATE_STATUS])
+def allocated_devices(pod: View) -> Iterator[Problem]:
+    """Devices are reported for resources and claims that the container asks for."""
+    status, spec = pod.status, pod.spec
+    for statuses, containers in (
+        (status.containerStatuses, spec.containers),
+        (status.initContainerStatuses, spec.initContainers),
+    ):
+        asking = {container.name: container for container in reversed(containers)}
+        for each in statuses:
+            # The status of a container that is not there is let pass.
+            if container := asking.get(each.name):
+                yield from _devices_not_asked_for(each, container)
+    for each in status.ephemeralContainerStatuses:
+        if "allocatedResourcesStatus" in each:
+            yield forbidden(each / "allocatedResourcesStatus", "must not be specified in container status")
+
+
+def _devices_not_asked_for(status: View, container: View) -> Iterator[Problem]:
+    resources = container.resources
+    claims = {f"claim:{claim.name}/{claim.request}".removesuffix("/") for claim in resources.claims}
+    for allocated in status.allocatedResourcesStatus:
+        name = allocated.name
+        if name.startswith("claim:") and status.release >= _CLAIMS_HAVE_HEALTH:
+            detail = (
+                "must match one of the container's resource claims in a format "
+                "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
+            )
+            found = name in claims
+        else:
+            detail = "must match one of the container's resource requests"
+            found = name in resources.requests
+        if not found:
+            yield invalid(allocated / "name", name, detail)
+
+
+_CLAIMS_HAVE_HEALTH = 32

@@ -1,0 +1,100 @@
+"""PodGroup: pods that are scheduled together, and the claims that they share.
+
+Only what concerns claims is judged. Its rules are declarative upstream
+(``staging/src/k8s.io/api/scheduling/v1alpha2/types.go``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from webhook import formats
+from webhook.api.core.conditions import Condition
+from webhook.api.core.meta import Object
+from webhook.api.core.values import alike
+from webhook.api.unions import one_member
+from webhook.problem import invalid
+from webhook.schema import MAIN, STATUS, UPDATE_STATUS, Anything, Array, Nested, Struct, Text, check, exactly_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+RESOURCE_CLAIMS_MAX_ITEMS = 4
+
+SOURCES = "resourceClaimName", "resourceClaimTemplateName"
+
+
+class PodGroupResourceClaim(Struct):
+    """A claim that the group's pods share."""
+
+    name = Text("What pods call the claim.", format=formats.short_name, required=True)
+    resourceClaimName = Text("A ResourceClaim.", format=formats.long_name, pointer=True)
+    resourceClaimTemplateName = Text(
+        "A ResourceClaimTemplate, from which the group gets a claim of its own.", format=formats.long_name, pointer=True
+    )
+
+
+class PodGroupSpec(Struct):
+    """Which pods are scheduled together, and what they share."""
+
+    opaque: ClassVar = alike(
+        Anything(),
+        "disruptionMode podGroupTemplateRef priority priorityClassName schedulingConstraints schedulingPolicy",
+    )
+
+    resourceClaims = Array(
+        Nested(PodGroupResourceClaim),
+        "The claims that the group's pods share.",
+        max_items=RESOURCE_CLAIMS_MAX_ITEMS,
+        list_map_keys=["name"],
+        unique="name",
+        immutable=True,
+        declarative=True,
+        gate="DRAWorkloadResourceClaims",
+    )
+
+
+class PodGroupResourceClaimStatus(Struct):
+    """The claim that was made for the group."""
+
+    name = Text("What pods call the claim.", required=True)
+    resourceClaimName = Text("The ResourceClaim; none if it was not needed.", format=formats.long_name, pointer=True)
+
+
+class PodGroupStatus(Struct):
+    """What became of the group."""
+
+    conditions = Array(Nested(Condition), "What is to be known about the group.", list_map_keys=["type"])
+    resourceClaimStatuses = Array(
+        Nested(PodGroupResourceClaimStatus),
+        "The claims that were made for the group.",
+        list_map_keys=["name"],
+        unique="name",
+        declarative=True,
+        gate="DRAWorkloadResourceClaims",
+    )
+
+
+class PodGroup(Object):
+    """Pods that are scheduled together."""
+
+    spec = Nested(PodGroupSpec, "Which pods, and what they share.", subresource=MAIN)
+    status = Nested(PodGroupStatus, "What became of the group.", subresource=STATUS)
+
+
+@exactly_one(PodGroupResourceClaim, *SOURCES)
+def source_of_claim(claim: View, given: Sequence[str]) -> Iterator[Problem]:
+    """A claim comes either from an object or from a template."""
+    yield from one_member(claim.path, SOURCES, given)
+
+
+@check(PodGroup, on=[UPDATE_STATUS])
+def claims_of_the_group(group: View) -> Iterator[Problem]:
+    """A status is for a claim of the group."""
+    known = {claim.name for claim in group.spec.resourceClaims}
+    for status in group.status.resourceClaimStatuses:
+        if status.name not in known:
+            yield invalid(status / "name", status.name, "must match the name of an entry in `spec.resourceClaims`")

@@ -1,0 +1,313 @@
+"""The spec of a pod, and so of every pod template: containers, and the claims that they use.
+
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodSpec and what it calls).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from webhook import formats
+from webhook.api.core.container import Container, EphemeralContainer, ResourceList, ResourceRequirements
+from webhook.api.core.nodeselector import Selector
+from webhook.api.core.values import V1Struct, unjudged
+from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
+from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Text, check, exactly_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
+
+
+# What is claimed
+
+
+class ClaimSource(V1Struct):
+    """Where the claim comes from: an object that exists, or a template that the pod gets its own claim from."""
+
+    resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True)
+    resourceClaimTemplateName = Text("A ResourceClaimTemplate.", format=formats.dns_subdomain, pointer=True)
+
+
+class PodResourceClaim(V1Struct):
+    """A claim that the pod's containers can ask for."""
+
+    name = Text("What containers call the claim; a DNS label.", written=True)
+    source = Nested(ClaimSource, "Where the claim comes from.", until=30)
+    resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True, since=31)
+    resourceClaimTemplateName = Text(
+        "A ResourceClaimTemplate, from which the pod gets a claim of its own.",
+        format=formats.dns_subdomain,
+        pointer=True,
+        since=31,
+    )
+
+
+@exactly_one(ClaimSource, *SOURCES, until=30)
+@exactly_one(PodResourceClaim, *SOURCES, since=31)
+def one_source(claim: View, given: Sequence[str]) -> Iterator[Problem]:
+    """A claim comes either from an object or from a template."""
+    if given:
+        detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+    else:
+        detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+    yield invalid(claim.path, claim.submitted, detail)
+
+
+# Where the pod may run
+
+
+class Toleration(V1Struct):
+    """A taint of nodes that the pod puts up with."""
+
+    key = Text("The taint; all of them if empty.")
+    operator = Text("Exists or Equal.", go="TolerationOperator")
+    value = Text("The taint's value, for Equal.")
+    effect = Text("The taint's effect; any if empty.", go="TaintEffect")
+    tolerationSeconds = Int("How long the pod stays on a node with a NoExecute taint.", pointer=True)
+
+
+class PodSchedulingGate(V1Struct):
+    """Something that must be done before the pod is scheduled."""
+
+    name = Text("Who will remove the gate.")
+
+
+class NodeAffinity(V1Struct):
+    """Nodes that the pod must or should run on."""
+
+    requiredDuringSchedulingIgnoredDuringExecution = Nested(Selector, "The nodes it must run on.", pointer=True)
+    preferredDuringSchedulingIgnoredDuringExecution = Anything(
+        "The nodes it should run on.", shape=Array(unjudged("PreferredSchedulingTerm"))
+    )
+
+
+class Affinity(V1Struct):
+    """Where the pod wants to run."""
+
+    package = "v1"
+    opaque: ClassVar = {
+        "podAffinity": unjudged("PodAffinity"),
+        "podAntiAffinity": unjudged("PodAntiAffinity"),
+    }
+
+    nodeAffinity = Nested(NodeAffinity, "On which nodes.", pointer=True)
+
+
+# Groups of pods
+
+
+class WorkloadReference(V1Struct):
+    """The workload that the pod is scheduled with."""
+
+    name = Text("The Workload.", format=formats.dns_subdomain, always=True)
+    podGroup = Text("The group in the workload.", format=formats.dns_label, always=True)
+    podGroupReplicaKey = Text("The replica of the group.", format=formats.dns_label)
+
+
+class PodSchedulingGroup(V1Struct):
+    """The pods that are scheduled together with this one."""
+
+    podGroupName = Text("The PodGroup.", format=formats.dns_subdomain, pointer=True)
+
+
+@check(PodSchedulingGroup)
+def one_group(group: View) -> Iterator[Problem]:
+    """A scheduling group names a PodGroup."""
+    if "podGroupName" not in group:
+        yield invalid(group / "podGroupName", None, "must specify one of: `podGroupName`")
+
+
+# The whole
+
+
+class PodSpec(V1Struct):
+    """What a pod runs, and what it needs."""
+
+    opaque: ClassVar = {
+        "dnsConfig": unjudged("PodDNSConfig"),
+        "hostAliases": Array(unjudged("HostAlias"), list_map_keys=["ip"]),
+        "imagePullSecrets": Array(unjudged("LocalObjectReference"), list_map_keys=["name"]),
+        "os": unjudged("PodOS"),
+        "overhead": ResourceList(),
+        "readinessGates": Array(unjudged("PodReadinessGate")),
+        "securityContext": unjudged("PodSecurityContext", default=Default({}, {})),
+        "topologySpreadConstraints": Array(
+            unjudged("TopologySpreadConstraint"), list_map_keys=["topologyKey", "whenUnsatisfiable"]
+        ),
+        "volumes": Array(unjudged("Volume"), list_map_keys=["name"]),
+    }
+
+    containers = Array(Nested(Container), "The containers.", required=True, list_map_keys=["name"])
+    initContainers = Array(
+        Nested(Container), "The containers that run before these, and sidecars.", list_map_keys=["name"]
+    )
+    ephemeralContainers = Array(
+        Nested(EphemeralContainer), "Containers that were added to the running pod.", list_map_keys=["name"]
+    )
+    resourceClaims = Array(
+        Nested(PodResourceClaim), "The claims that must be allocated before the pod can start.", list_map_keys=["name"]
+    )
+    resources = Nested(
+        ResourceRequirements, "What all containers may use.", pointer=True, since=32, gate="PodLevelResources"
+    )
+    workloadRef = Nested(
+        WorkloadReference,
+        "The workload it is scheduled with.",
+        pointer=True,
+        since=35,
+        until=35,
+        gate="GenericWorkload",
+    )
+    schedulingGroup = Nested(
+        PodSchedulingGroup, "The pods it is scheduled with.", pointer=True, since=36, gate="GenericWorkload"
+    )
+    schedulingGates = Array(
+        Nested(PodSchedulingGate), "What must be done before it is scheduled.", list_map_keys=["name"]
+    )
+    schedulerName = Text("Who schedules it.", default="default-scheduler")
+    nodeName = Text("The node that it was scheduled to.")
+    nodeSelector = Map(Text(), "The labels that a node must have.", is_atomic=True)
+    affinity = Nested(Affinity, "Where it wants to run.", pointer=True)
+    tolerations = Array(Nested(Toleration), "The taints it puts up with.")
+    priorityClassName = Text("How important it is, by name.")
+    priority = Int("How important it is.", go="int32", pointer=True)
+    preemptionPolicy = Text("Whether it drives others out.", go="PreemptionPolicy", pointer=True)
+    runtimeClassName = Text("What runs its containers.", pointer=True)
+    serviceAccountName = Text("Whom it acts as.")
+    serviceAccount = Text("The former name of that.")
+    automountServiceAccountToken = Bool("Whether it gets a token to act with.", pointer=True)
+    restartPolicy = Text("When its containers are restarted.", go="RestartPolicy", default="Always")
+    activeDeadlineSeconds = Int("How long it may run.", pointer=True)
+    terminationGracePeriodSeconds = Int("How long it may take to stop.", pointer=True, default=30)
+    dnsPolicy = Text("Whom it asks for addresses.", go="DNSPolicy", default="ClusterFirst")
+    hostname = Text("Its host name.")
+    hostnameOverride = Text("Its host name, whatever its name.", pointer=True, since=34)
+    subdomain = Text("The domain of its host name.")
+    setHostnameAsFQDN = Bool("Whether its host name has the domain.", pointer=True)
+    enableServiceLinks = Bool("Whether services are told to it by environment variables.", pointer=True)
+    hostNetwork = Bool("Whether it uses the node's network.")
+    hostPID = Bool("Whether it sees the node's processes.")
+    hostIPC = Bool("Whether it shares memory with the node's processes.")
+    hostUsers = Bool("Whether its users are the node's.", pointer=True)
+    shareProcessNamespace = Bool("Whether its containers see each other's processes.", pointer=True)
+
+
+@check(PodSpec)
+def container_names(spec: View) -> Iterator[Problem]:
+    """No two containers of a pod share a name."""
+    seen: set[str] = set()
+    for kind in CONTAINER_LISTS:
+        for index, container in enumerate(spec.contents(kind)):
+            name = container.get("name") or ""
+            if name in seen:
+                yield duplicate(spec / kind / index / "name", name)
+            elif name or kind == "containers":  # two that have no name are duplicates too, upstream only here
+                seen.add(name)
+
+
+@check(PodSpec, given=["resourceClaims"])
+def claim_names(spec: View) -> Iterator[Problem]:
+    """Every claim of a pod has a name of its own."""
+    seen = set()
+    for index, claim in enumerate(spec.contents("resourceClaims")):
+        name = claim.get("name")
+        if not name:
+            yield required(spec / "resourceClaims" / index / "name")
+        elif name in seen:
+            yield duplicate(spec / "resourceClaims" / index / "name", name)
+        else:
+            seen.add(name)
+            for detail in formats.dns_label(name, spec.release):
+                yield invalid(spec / "resourceClaims" / index / "name", name, detail)
+
+
+@check(PodSpec)
+def container_claims(spec: View) -> Iterator[Problem]:
+    """A container uses claims of its pod, and names each claim, or each request of it, once."""
+    names = {name for claim in spec.contents("resourceClaims") if (name := claim.get("name"))}
+    # Each finding may name all claims of the pod.
+    left, before = max(1, spec.target.enough * _MANY // max(_MANY, len(names))), None
+    for kind in CONTAINER_LISTS:
+        for index, container in enumerate(spec.contents(kind)):
+            if not (resources := container.get("resources")) or not (claims := resources.get("claims")):
+                continue
+            if claims == before:  # as those of another container, and fine
+                continue
+            if misused := _misused(claims, names, spec.release, left):
+                left -= len(misused)
+                steps = (kind, index, "resources", "claims")
+                yield from (problem.below(steps, steps) for problem in misused)
+            else:
+                before = claims
+            if left <= 0:
+                return
+
+
+@check(PodSpec, since=32, given=["resources"])
+def claims_of_pod_level(spec: View) -> Iterator[Problem]:
+    """Claims are used by containers; a pod as a whole cannot use them."""
+    if ((spec.submitted or {}).get("resources") or {}).get("claims"):
+        may_not = "cannot" if spec.release < _MAY_NOT else "may not"
+        yield forbidden(spec / "resources" / "claims", f"claims {may_not} be set for Resources at pod-level")
+
+
+_MAY_NOT = 34
+_MANY = 100
+"""How many claims of a pod are many."""
+
+
+def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: int, enough: int) -> list[Problem]:
+    """Find what is wrong with a container's claims, until that is enough (validateResourceClaimNames)."""
+    found: list[Problem] = []
+    seen: set[str] = set()
+    starts: dict[str, int] = {}
+    known = ""
+    for index, each in enumerate(claims):
+        if len(found) >= enough:
+            break
+        claim = each or {}
+        name, request = claim.get("name"), claim.get("request")
+        if not name:
+            found.append(required(Path((index,))))
+            continue
+        if name in seen:
+            found.append(duplicate(Path((index,)), name))
+        elif request:
+            found += [
+                invalid(Path((index, "request")), request, detail) for detail in formats.dns_label(request, release)
+            ]
+            if (key := f"{name}/{request}") in seen:
+                found.append(duplicate(Path((index,)), key))
+            else:
+                _count(_starts(key), starts)
+            seen.add(key)
+        else:
+            found += [duplicate(Path((index,)), name)] * starts.get(name, 0)  # once for each of its requests
+            if "/" in name:
+                _count(_starts(name), starts)
+            seen.add(name)
+        if name not in names:
+            known = known or (f": {', '.join(sorted(names))}" if names else " which is empty")
+            found.append(not_found(Path((index,)), name, f"must be one of the names in pod.spec.resourceClaims{known}"))
+    return found
+
+
+_SLASHES = 8
+"""After how many slashes a name is looked at no further: one that has any is refused anyway."""
+
+
+def _count(texts: Iterable[str], counts: dict[str, int]) -> None:
+    for text in texts:
+        counts[text] = counts.get(text, 0) + 1
+
+
+def _starts(key: str) -> Iterator[str]:
+    """Go through what stands before each slash of a claim's name with its request."""
+    parts = key.split("/", _SLASHES)
+    return ("/".join(parts[:count]) for count in range(1, len(parts)))

@@ -1,0 +1,255 @@
+"""The kinds that make pods: what their pod templates claim. Nothing else of them is judged.
+
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodTemplateSpec) and, for what may not change,
+``pkg/apis/batch/validation/validation.go`` (ValidateJobSpecUpdate).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from webhook.api.core.meta import Object, ObjectMeta
+from webhook.api.core.podspec import CONTAINER_LISTS, PodSpec
+from webhook.api.core.values import V1Struct, unjudged
+from webhook.problem import forbidden, invalid
+from webhook.schema import (
+    UPDATE,
+    Anything,
+    Array,
+    Bool,
+    Default,
+    Field,
+    Int,
+    Map,
+    Nested,
+    Text,
+    check,
+    transition,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+
+class Others(dict[str, Field]):
+    """The fields of a struct of which only those declared elsewhere are judged: those that are known, and any other."""
+
+    __slots__ = ()
+
+    def __contains__(self, _: object) -> bool:
+        """Take every field for one that may be there."""
+        return True
+
+
+REPLICAS = Int(go="int32", pointer=True, default=1)
+HISTORY = Int(go="int32", pointer=True, default=10)
+READY = Int(go="int32")
+SELECTOR = Nested("webhook.api.core.labelselector:LabelSelector", pointer=True)
+SECONDS = Int(pointer=True)
+COUNT = Int(go="int32", pointer=True)
+
+
+class PodTemplateSpec(V1Struct):
+    """What the pods look like."""
+
+    # Upstream leaves metadata out of the path of what is wrong with it.
+    metadata = Nested(ObjectMeta, "Labels and annotations for the pods.", spelled="")
+    spec = Nested(PodSpec, "What the pods run, and what that needs.")
+
+
+@check(PodTemplateSpec)
+def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
+    """Ephemeral containers are added to a pod that runs already."""
+    if template.spec.contents("ephemeralContainers"):
+        yield forbidden(template / "spec" / "ephemeralContainers", "ephemeral containers not allowed in pod template")
+
+
+class Workload(Object):
+    """What makes pods."""
+
+    opaque: ClassVar = Others(status=Anything())
+
+
+class Templated(V1Struct):
+    """What a controller is asked for, among it the template of its pods."""
+
+    opaque: ClassVar = Others()
+
+    template = Nested(PodTemplateSpec, "What the pods look like.")
+
+
+class PodTemplate(Object):
+    """A template for pods, for other programs to use."""
+
+    opaque: ClassVar = Others()
+
+    template = Nested(PodTemplateSpec, "What the pods look like.")
+
+
+class ReplicationControllerSpec(Templated):
+    """Pods, and how many."""
+
+    opaque: ClassVar = Others(replicas=REPLICAS, minReadySeconds=READY, selector=Map(Text(), is_atomic=True))
+
+    template = Nested(PodTemplateSpec, "What the pods look like.", pointer=True, required=True)
+
+
+class ReplicationController(Workload):
+    """Keeps a number of pods running."""
+
+    spec = Nested(ReplicationControllerSpec, "Pods, and how many.")
+
+
+class ReplicaSetSpec(Templated):
+    """Pods, and how many."""
+
+    opaque: ClassVar = Others(replicas=REPLICAS, minReadySeconds=READY, selector=SELECTOR)
+
+
+class ReplicaSet(Workload):
+    """Keeps a number of pods running."""
+
+    spec = Nested(ReplicaSetSpec, "Pods, and how many.")
+
+
+class DeploymentSpec(Templated):
+    """Pods, how many, and how to replace them."""
+
+    opaque: ClassVar = Others(
+        replicas=REPLICAS,
+        selector=SELECTOR,
+        strategy=Nested("webhook.api.core.unjudged:DeploymentStrategy"),
+        minReadySeconds=READY,
+        revisionHistoryLimit=HISTORY,
+        paused=Bool(),
+        progressDeadlineSeconds=Int(go="int32", pointer=True, default=600),
+    )
+
+
+class Deployment(Workload):
+    """Keeps a number of pods running, and replaces them step by step."""
+
+    spec = Nested(DeploymentSpec, "Pods, how many, and how to replace them.")
+
+
+class StatefulSetSpec(Templated):
+    """Pods, how many, and their volumes."""
+
+    opaque: ClassVar = Others(
+        replicas=REPLICAS,
+        selector=SELECTOR,
+        volumeClaimTemplates=Array(Nested("webhook.api.core.others:PersistentVolumeClaim")),
+        serviceName=Text(),
+        podManagementPolicy=Text(go="PodManagementPolicyType", default="OrderedReady"),
+        updateStrategy=Nested("webhook.api.core.unjudged:StatefulSetUpdateStrategy"),
+        revisionHistoryLimit=HISTORY,
+        minReadySeconds=READY,
+        persistentVolumeClaimRetentionPolicy=unjudged(
+            "StatefulSetPersistentVolumeClaimRetentionPolicy", default=Default({}, {})
+        ),
+        ordinals=unjudged("StatefulSetOrdinals"),
+    )
+
+
+class StatefulSet(Workload):
+    """Keeps a number of pods running, each with a name and volumes of its own."""
+
+    spec = Nested(StatefulSetSpec, "Pods, how many, and their volumes.")
+
+
+class DaemonSetSpec(Templated):
+    """Pods, one for each node."""
+
+    opaque: ClassVar = Others(
+        selector=SELECTOR,
+        updateStrategy=Nested("webhook.api.core.unjudged:DaemonSetUpdateStrategy"),
+        minReadySeconds=READY,
+        revisionHistoryLimit=HISTORY,
+    )
+
+
+class DaemonSet(Workload):
+    """Keeps a pod running on each node."""
+
+    spec = Nested(DaemonSetSpec, "Pods, one for each node.")
+
+
+class JobSpec(Templated):
+    """Pods that run to their end."""
+
+    opaque: ClassVar = Others(
+        completions=Int(go="int32", pointer=True, default=Default(1, {"parallelism": ("",)})),
+        parallelism=Int(go="int32", pointer=True, default=1),
+        activeDeadlineSeconds=SECONDS,
+        podFailurePolicy=Anything(),
+        successPolicy=Anything(),
+        backoffLimitPerIndex=COUNT,
+        backoffLimit=Int(go="int32", pointer=True, default=Default(6, {"backoffLimitPerIndex": ("",)})),
+        maxFailedIndexes=COUNT,
+        selector=SELECTOR,
+        manualSelector=Bool(pointer=True),
+        ttlSecondsAfterFinished=COUNT,
+        completionMode=Text(pointer=True, default="NonIndexed"),
+        podReplacementPolicy=Text(pointer=True, default=Default("TerminatingOrFailed", {"podFailurePolicy": ("",)})),
+        managedBy=Text(pointer=True),
+    )
+
+    suspend = Bool("Whether no pods are to run for now.", pointer=True, default=False)
+
+
+class Job(Workload):
+    """Runs pods to their end."""
+
+    spec = Nested(JobSpec, "Pods that run to their end.")
+
+
+class JobTemplateSpec(V1Struct):
+    """What the jobs look like."""
+
+    opaque: ClassVar = Others(metadata=Nested(ObjectMeta))
+
+    spec = Nested(JobSpec, "Pods that run to their end.")
+
+
+class CronJobSpec(V1Struct):
+    """Jobs, and when to start them."""
+
+    opaque: ClassVar = Others(
+        schedule=Text(written=True),
+        timeZone=Text(pointer=True),
+        startingDeadlineSeconds=SECONDS,
+        concurrencyPolicy=Text(go="ConcurrencyPolicy", default="Allow"),
+        suspend=Bool(pointer=True, default=False),
+        successfulJobsHistoryLimit=Int(go="int32", pointer=True, default=3),
+        failedJobsHistoryLimit=Int(go="int32", pointer=True, default=1),
+    )
+
+    jobTemplate = Nested(JobTemplateSpec, "What the jobs look like.")
+
+
+class CronJob(Workload):
+    """Starts jobs on a schedule."""
+
+    spec = Nested(CronJobSpec, "Jobs, and when to start them.")
+
+
+@transition(Job, on=[UPDATE])
+def claims_of_job(job: View, old: View) -> Iterator[Problem]:
+    """The claims of a job's pods cannot be changed; what containers need can, while the job is suspended."""
+    new, before = job.spec.template, old.spec.template
+    changed = new.spec.resourceClaims != before.spec.resourceClaims
+    if not (old.spec.suspend and job.release >= _RESOURCES_OF_SUSPENDED_JOBS):
+        changed = changed or _used(new.spec) != _used(before.spec)
+    if changed:
+        yield invalid(new.path, new.submitted or {}, "field is immutable")
+
+
+_RESOURCES_OF_SUSPENDED_JOBS = 35
+
+
+def _used(spec: View) -> list[View]:
+    """Return what the containers use of the claims."""
+    return [container.resources.claims for kind in CONTAINER_LISTS for container in getattr(spec, kind)]

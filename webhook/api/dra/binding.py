@@ -1,0 +1,55 @@
+"""Binding conditions: what must become true of a device before a pod is bound, or makes binding fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook import formats
+from webhook.api.dra.names import TAGGED
+from webhook.problem import duplicate, invalid
+from webhook.schema import Array, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+BINDING_CONDITIONS_MAX_ITEMS = 4
+CONDITION_LISTS = ("bindingConditions", "bindingFailureConditions")
+BINDING_GATES = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
+
+
+def binding_conditions(doc: str) -> Array:
+    """Declare types of conditions that the scheduler waits for."""
+    return Array(
+        Text(format=formats.label_key, always=True),
+        doc,
+        max_items=BINDING_CONDITIONS_MAX_ITEMS,
+        declared=TAGGED,
+        since=34,
+        gate=BINDING_GATES,
+    )
+
+
+def conditions_for_binding(device: View) -> Iterator[Problem]:
+    """Conditions that let a pod be bound and conditions that make that fail come together, each once, and differ."""
+    wanted, failures = device.bindingConditions, device.bindingFailureConditions
+    # Also in lists that are too long, whose items are not checked otherwise.
+    for field, conditions in (("bindingConditions", wanted), ("bindingFailureConditions", failures)):
+        seen = set()
+        for index, condition in enumerate(conditions):
+            if condition in seen:
+                yield duplicate(device / field / index, condition or "")
+            seen.add(condition)
+    among_wanted = set(wanted)
+    for index, condition in enumerate(failures):
+        if condition in among_wanted:
+            path = device / "bindingFailureConditions" / index
+            yield invalid(path, condition, "bindingFailureConditions must not overlap with bindingConditions")
+    if failures and not wanted:
+        detail = "bindingConditions are required to use bindingFailureConditions"
+        yield invalid(device / "bindingConditions", device.submitted.get("bindingConditions"), detail)
+    if wanted and not failures:
+        detail = "bindingFailureConditions are required to use bindingConditions"
+        yield invalid(device / "bindingFailureConditions", device.submitted.get("bindingFailureConditions"), detail)

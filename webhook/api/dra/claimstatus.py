@@ -1,0 +1,276 @@
+"""The status of a ResourceClaim: its allocation, its users, and the state of its devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.core.conditions import conditions
+from webhook.api.core.nodeselector import NodeSelector
+from webhook.api.core.values import Quantity, Time
+from webhook.api.dra.binding import BINDING_GATES, CONDITION_LISTS, binding_conditions, conditions_for_binding
+from webhook.api.dra.names import TAGGED, TAGGED_DRIVER_NAME, dns_label, driver_name, pool_name, pool_path
+from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operations
+from webhook.api.dra.opaque import DeviceConfiguration, RawObject
+from webhook.api.dra.taints import AllocatedToleration, tolerations
+from webhook.formats.addresses import canonical_cidr
+from webhook.problem import Verbatim, duplicate, forbidden, invalid
+from webhook.schema import NEW, Array, Bool, Map, Nested, Struct, Text, check, transition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+RESULTS_MAX_ITEMS = 32
+CONFIG_MAX_ITEMS = 64
+RESERVED_FOR_MAX_ITEMS = {31: 32, 32: 256}
+CONDITIONS_MAX_ITEMS = 8
+INTERFACE_NAME_MAX_BYTES = 256
+HARDWARE_ADDRESS_MAX_BYTES = 128
+IPS_MAX_ITEMS = 16
+TOLERATIONS_MAX_ITEMS = 16
+
+CHECKED_ONCE_SINCE = 32
+"""From Kubernetes 1.32 an allocation is validated when it is set, not with every update of the status."""
+
+
+# Allocation
+
+
+class DeviceRequestAllocationResult(Struct):
+    """A device that was allocated for a request."""
+
+    request = Text("The request, or `request/alternative`.")
+    driver = driver_name("The device's driver.", required=True, declared=TAGGED_DRIVER_NAME)
+    pool = Text("The device's pool.", checked_by=pool_name, required=True, declared={35: {"checked_by": pool_path}})
+    device = dns_label("The device's name in its pool.", always=True)
+    adminAccess = Bool("Whether it is allocated for administration.", pointer=True, since=32, gate="DRAAdminAccess")
+    tolerations = tolerations("The taints that the request tolerates.", AllocatedToleration)
+    bindingConditions = binding_conditions("What must become true of the device before a pod is bound.")
+    bindingFailureConditions = binding_conditions("What makes binding fail.")
+    shareID = Text(
+        "Which share of the device it is.",
+        format=formats.uuid,
+        go="types.UID",
+        pointer=True,
+        declared={35: {"formats": (formats.lower_case_uuid,)}},
+        since=34,
+        gate="DRAConsumableCapacity",
+    )
+    consumedCapacity = Map(
+        Quantity(), "How much of the device is used.", key_go="QualifiedName", since=34, gate="DRAConsumableCapacity"
+    )
+    skipNodeOperations = skip_node_operations("What kubelet need not ask the driver for.")
+
+
+class LimitedAllocationResult(DeviceRequestAllocationResult):
+    """A device that was allocated for a request, as v1beta1 has it, whose tags of 1.35 limit the tolerations."""
+
+    go_name = "DeviceRequestAllocationResult"
+
+    tolerations = tolerations(
+        "The taints that the request tolerates.",
+        AllocatedToleration,
+        declared={35: {"max_items": TOLERATIONS_MAX_ITEMS}, 37: {}},
+    )
+
+
+check(DeviceRequestAllocationResult, since=34, given=CONDITION_LISTS)(conditions_for_binding)
+check(DeviceRequestAllocationResult, since=37, given=["skipNodeOperations"])(skipped_operations)
+
+
+class DeviceAllocationConfiguration(DeviceConfiguration):
+    """Configuration that goes with the allocated devices."""
+
+    source = Text(
+        "Whether it is from the class or the claim.",
+        go="AllocationConfigSource",
+        required=True,
+        one_of=("FromClaim", "FromClass"),
+        declared=TAGGED,
+    )
+    requests = Array(Text(), "The requests it is for; all if empty.", max_items=32, unique="", declared=TAGGED)
+
+
+class DeviceAllocationResult(Struct):
+    """The devices that were allocated."""
+
+    results = Array(
+        Nested(DeviceRequestAllocationResult),
+        "One entry for each device.",
+        max_items=RESULTS_MAX_ITEMS,
+        declared=TAGGED,
+    )
+    config = Array(
+        Nested(DeviceAllocationConfiguration),
+        "Configuration from class and claim.",
+        max_items=CONFIG_MAX_ITEMS,
+        declared=TAGGED,
+    )
+
+
+class AllocationResult(Struct):
+    """Which devices were allocated, and from where they can be used."""
+
+    devices = Nested(DeviceAllocationResult, "The devices.")
+    nodeSelector = Nested(NodeSelector, "The nodes from which they can be used; all if empty.", pointer=True)
+    controller = driver_name("The driver that allocated it.", until=31, gate="DRAControlPlaneController")
+    allocationTimestamp = Time("When it was allocated.", pointer=True, since=34, gate=BINDING_GATES)
+
+
+# The state of devices
+
+
+class NetworkDeviceData(Struct):
+    """How a network device can be reached."""
+
+    interfaceName = Text("The network interface.", max_length=INTERFACE_NAME_MAX_BYTES, declared=TAGGED)
+    ips = Array(Text(), "Its addresses, with a prefix length each.", max_items=IPS_MAX_ITEMS, declared=TAGGED)
+    hardwareAddress = Text("Its hardware address.", max_length=HARDWARE_ADDRESS_MAX_BYTES, declared=TAGGED)
+
+
+class AllocatedDeviceStatus(Struct):
+    """What a driver says of an allocated device."""
+
+    driver = driver_name("The device's driver.", required=True)
+    pool = Text("The device's pool.", checked_by=pool_name, required=True)
+    device = dns_label("The device's name in its pool.", always=True)
+    shareID = Text(
+        "Which share of the device it is.",
+        format=formats.uuid,
+        pointer=True,
+        declared={35: {"formats": (formats.lower_case_uuid,)}},
+        since=34,
+        gate="DRAConsumableCapacity",
+    )
+    conditions = conditions(CONDITIONS_MAX_ITEMS)
+    data = RawObject("The driver's own data, a JSON object.", pointer=True)
+    networkData = Nested(NetworkDeviceData, "How a network device can be reached.", pointer=True)
+
+
+# Users
+
+
+class ResourceClaimConsumerReference(Struct):
+    """An object that uses the claim, usually a pod."""
+
+    apiGroup = Text("The consumer's API group.")
+    resource = Text("The consumer's resource, such as pods.", required=True)
+    name = Text("The consumer's name.", required=True)
+    uid = Text("The consumer's UID.", required=True, go="types.UID")
+
+
+class ResourceClaimStatus(Struct):
+    """Whether and for whom a claim is allocated."""
+
+    allocation = Nested(
+        AllocationResult,
+        "The devices, once allocated.",
+        pointer=True,
+        rechecked={CHECKED_ONCE_SINCE: NEW},
+        declared=TAGGED,
+    )
+    reservedFor = Array(
+        Nested(ResourceClaimConsumerReference),
+        "Who may use the claim.",
+        max_items=RESERVED_FOR_MAX_ITEMS,
+        unique="uid",
+        list_map_keys=["uid"],
+        declared=TAGGED,
+    )
+    devices = Array(
+        Nested(AllocatedDeviceStatus),
+        "What drivers say of the devices.",
+        list_map_keys=["driver", "device", "pool", "shareID"],
+        declared=TAGGED,
+        since=32,
+        gate="DRAResourceClaimDeviceStatus",
+    )
+    deallocationRequested = Bool(
+        "Whether the driver is asked to free the claim.", until=31, gate="DRAControlPlaneController"
+    )
+
+
+@check(ResourceClaimStatus, given=["reservedFor"])
+def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
+    """A claim can be reserved only while it is allocated."""
+    if status.reservedFor and not status.allocation:
+        yield forbidden(status / "reservedFor", "may not be specified when `allocated` is not set")
+
+
+@transition(ResourceClaimStatus)
+def allocation_changed(status: View, old: View) -> Iterator[Problem]:
+    """An allocation may be removed, not changed."""
+    if status.allocation and old.allocation and status.allocation != old.allocation:
+        declarative = status.target.declarative
+        shown = None if declarative else status.allocation.submitted
+        detail = "field cannot be modified once set" if declarative else "field is immutable"
+        yield invalid(status / "allocation", shown, detail)
+
+
+@transition(ResourceClaimStatus, until=31)
+def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
+    """Deallocation is asked of allocated, unreserved claims, and stays asked until they are deallocated."""
+    path = status / "deallocationRequested"
+    if status.deallocationRequested and not old.deallocationRequested and status.reservedFor:
+        yield forbidden(path, "deallocation cannot be requested while `reservedFor` is set")
+    if status.deallocationRequested and not status.allocation:
+        yield forbidden(status.path, "`allocation` must be set when `deallocationRequested` is set")
+    if old.deallocationRequested and not status.deallocationRequested and status.allocation:
+        yield forbidden(path, "may not be cleared when `allocation` is set")
+
+
+_SHARED_SINCE = 34
+"""From Kubernetes 1.34 a device can be allocated in shares."""
+_SPELLED_OUT_SINCE = 35
+"""From Kubernetes 1.35 the rejected device is shown with its names."""
+
+
+@check(ResourceClaimStatus, since=32, given=["devices"])
+def devices_that_are_allocated(status: View) -> Iterator[Problem]:
+    """A status is for a device that is allocated, and each device has one."""
+    allocated = {_device_id(result) for result in status.allocation.devices.results}
+    seen = set()
+    for device in status.devices or ():
+        identity = _device_id(device)
+        shown = _shown(identity, status.release)
+        if identity not in allocated:
+            yield invalid(device.path, shown, "must be an allocated device in the claim")
+        if identity in seen:
+            path = device.path if status.release >= _SPELLED_OUT_SINCE else device / "deviceID"
+            yield duplicate(path, shown)
+        seen.add(identity)
+
+
+def _device_id(device: View) -> tuple[str, str, str, str]:
+    return device.driver, device.pool, device.device, device.shareID or ""
+
+
+def _shown(identity: tuple[str, ...], release: int) -> Any:
+    if release < _SHARED_SINCE:
+        return Verbatim("/".join(identity[:3]))
+    names = ("Driver", "Pool", "Device", "ShareID")
+    return dict(zip(names, identity if release >= _SPELLED_OUT_SINCE else ({}, {}, {}, {}), strict=True))
+
+
+_AS_WRITTEN_SINCE = 33
+"""From Kubernetes 1.33 addresses are compared as they are written."""
+
+
+@check(NetworkDeviceData, given=["ips"])
+def addresses(network: View) -> Iterator[Problem]:
+    """Addresses are written with a prefix length, in canonical form, and each once."""
+    if len(network.ips) > IPS_MAX_ITEMS and network.release >= _SPELLED_OUT_SINCE:
+        return
+    seen = set()
+    for index, address in enumerate(network.ips):
+        path, text = network / "ips" / index, address or ""
+        for detail in formats.cidr(text, network.release):
+            yield invalid(path, text, detail)
+        # 1.32 compares what the addresses mean.
+        key = canonical_cidr(text, network.release) if network.release < _AS_WRITTEN_SINCE else text
+        if key in seen:
+            yield duplicate(path, key)
+        seen.add(key)

@@ -1,0 +1,283 @@
+"""v1alpha2 of Kubernetes 1.27 to 1.30: claims that a driver's own controller allocates.
+
+Rules follow ``pkg/apis/resource/validation/validation.go`` of those releases.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook import formats
+from webhook.api.core.meta import Object, TemplateMetadata
+from webhook.api.core.nodeselector import NodeSelector
+from webhook.api.dra.names import driver_name
+from webhook.problem import forbidden, invalid, required
+from webhook.schema import (
+    MAIN,
+    OLDEST,
+    STATUS,
+    UPDATE_STATUS,
+    Anything,
+    Array,
+    Bool,
+    Nested,
+    Struct,
+    Text,
+    check,
+    transition,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+RESOURCE_HANDLES_MAX_ITEMS = 32
+RESERVED_FOR_MAX_ITEMS = 32
+NODE_LIST_MAX_ITEMS = 128
+DATA_MAX_BYTES = 16 * 1024
+
+_SKIPPED = {OLDEST: True, 31: False}
+"""Up to Kubernetes 1.30 a repeated name is not checked any further."""
+
+
+def node_names(doc: str) -> Array:
+    """Declare a set of node names."""
+    return Array(
+        Text(format=formats.dns_subdomain, always=True),
+        doc,
+        max_items=NODE_LIST_MAX_ITEMS,
+        unique="",
+        skips_repeated=_SKIPPED,
+    )
+
+
+# ResourceClaim
+
+
+class ResourceClaimParametersReference(Struct):
+    """The object that holds the driver's parameters for a claim."""
+
+    apiGroup = Text("The API group of the parameters.")
+    kind = Text("The kind of the parameters.", required=True)
+    name = Text("The name of the parameters, in the claim's namespace.", required=True)
+
+
+class ResourceClaimSpec(Struct):
+    """What is claimed."""
+
+    resourceClassName = Text("The ResourceClass that names the driver.", format=formats.dns_subdomain, always=True)
+    parametersRef = Nested(ResourceClaimParametersReference, "The driver's parameters for this claim.", pointer=True)
+    allocationMode = Text(
+        "Whether to allocate at once or when the first pod needs it.",
+        go="AllocationMode",
+        one_of=("Immediate", "WaitForFirstConsumer"),
+        default="WaitForFirstConsumer",
+    )
+
+
+class NamedResourcesAllocationResult(Struct):
+    """The instance that was allocated."""
+
+    name = Text("The instance's name.", format=formats.dns_subdomain, always=True)
+
+
+class DriverAllocationResult(Struct):
+    """What was allocated for one request."""
+
+    vendorRequestParameters = Anything("The driver's parameters of the request.")
+    namedResources = Nested(NamedResourcesAllocationResult, "The named resource that was allocated.", pointer=True)
+
+
+class StructuredResourceHandle(Struct):
+    """What the scheduler allocated by structured parameters."""
+
+    vendorClassParameters = Anything("The driver's parameters of the class.")
+    vendorClaimParameters = Anything("The driver's parameters of the claim.")
+    nodeName = Text("The node that provides the resources, if they are local.", format=formats.dns_subdomain)
+    results = Array(Nested(DriverAllocationResult), "One result for each request.")
+
+
+class ResourceHandle(Struct):
+    """What a driver on the node gets to know about an allocated claim."""
+
+    driverName = driver_name("The driver that prepares the resource.", required=True)
+    data = Text("The driver's own data.", max_length=DATA_MAX_BYTES)
+    structuredData = Nested(StructuredResourceHandle, "The result of structured parameters.", pointer=True, since=30)
+
+
+class AllocationResult(Struct):
+    """Where and how a claim was allocated."""
+
+    resourceHandles = Array(Nested(ResourceHandle), "What drivers need to know.", max_items=RESOURCE_HANDLES_MAX_ITEMS)
+    availableOnNodes = Nested(NodeSelector, "The nodes from which the claim can be used.", pointer=True)
+    shareable = Bool("Whether several pods may use the claim at a time.")
+
+
+class ResourceClaimConsumerReference(Struct):
+    """An object that uses the claim, usually a pod."""
+
+    apiGroup = Text("The consumer's API group.")
+    resource = Text("The consumer's resource, such as pods.", required=True)
+    name = Text("The consumer's name.", required=True)
+    uid = Text("The consumer's UID.", required=True, go="types.UID")
+
+
+class ResourceClaimStatus(Struct):
+    """Whether and for whom a claim is allocated."""
+
+    driverName = driver_name("The driver that allocated the claim.")
+    allocation = Nested(AllocationResult, "Where and how it was allocated.", pointer=True)
+    reservedFor = Array(
+        Nested(ResourceClaimConsumerReference),
+        "Who may use the claim.",
+        max_items=RESERVED_FOR_MAX_ITEMS,
+        unique="uid",
+        list_map_keys=["uid"],
+        skips_repeated=True,
+    )
+    deallocationRequested = Bool("Whether the driver is asked to free the claim.")
+
+
+class ResourceClaim(Object):
+    """A request for a resource, and its allocation."""
+
+    spec = Nested(ResourceClaimSpec, "What is claimed.", immutable=True, subresource=MAIN)
+    status = Nested(ResourceClaimStatus, "Whether and for whom it is allocated.", subresource=STATUS)
+
+
+@check(DriverAllocationResult)
+def no_model_in_result(result: View) -> Iterator[Problem]:
+    """An allocation result says by which structured model it was made."""
+    if not result.namedResources:
+        yield required(result.path, "exactly one structured model field must be set")
+
+
+@check(ResourceHandle, since=30, given=["structuredData"])
+def data_with_structured_data(handle: View) -> Iterator[Problem]:
+    """A handle holds a driver's own data or structured data, not both."""
+    if handle.data and handle.structuredData:
+        yield invalid(handle.path, "null", "data and structuredData are mutually exclusive")
+
+
+@check(ResourceClaimStatus, given=["allocation"])
+def allocated_by_a_driver(status: View) -> Iterator[Problem]:
+    """An allocation names the driver that made it."""
+    if status.allocation and not status.driverName:
+        yield required(status / "driverName", "must be specified when `allocation` is set")
+
+
+@check(ResourceClaimStatus, given=["reservedFor"])
+def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
+    """A claim can be reserved only while it is allocated, and for several pods only if it is shareable."""
+    if status.reservedFor and not status.allocation:
+        yield forbidden(status / "reservedFor", "may not be specified when `allocated` is not set")
+    elif len(status.reservedFor) > 1 and not status.allocation.shareable:
+        yield forbidden(status / "reservedFor", "may not be reserved more than once")
+
+
+@transition(ResourceClaim, on=[UPDATE_STATUS])
+def reserved_while_deallocating(claim: View, old: View) -> Iterator[Problem]:
+    """Nobody new may reserve a claim that is going away."""
+    status, before = claim.status, old.status.reservedFor
+    going = claim.metadata.deletionTimestamp or status.deallocationRequested
+    if going and any(consumer not in before for consumer in status.reservedFor):
+        detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        yield forbidden(status / "reservedFor", detail)
+
+
+@transition(ResourceClaimStatus)
+def allocation_changed(status: View, old: View) -> Iterator[Problem]:
+    """An allocation may be removed, not changed."""
+    if status.allocation and old.allocation and status.allocation != old.allocation:
+        yield invalid(status / "allocation", status.allocation.submitted, "field is immutable")
+
+
+@transition(ResourceClaimStatus)
+def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
+    """Deallocation is asked of allocated, unreserved claims, and stays asked until they are deallocated."""
+    path = status / "deallocationRequested"
+    if status.deallocationRequested and not old.deallocationRequested and status.reservedFor:
+        yield forbidden(path, "deallocation cannot be requested while `reservedFor` is set")
+    if status.deallocationRequested and not status.allocation:
+        yield forbidden(status.path, "`allocation` must be set when `deallocationRequested` is set")
+    if old.deallocationRequested and not status.deallocationRequested and status.allocation:
+        yield forbidden(path, "may not be cleared when `allocation` is set")
+
+
+# ResourceClaimTemplate
+
+
+class ResourceClaimTemplateSpec(Struct):
+    """What a claim made from the template looks like."""
+
+    metadata = Nested(TemplateMetadata, "Labels and annotations for the claims.")
+    spec = Nested(ResourceClaimSpec, "The spec of the claims.")
+
+
+class ResourceClaimTemplate(Object):
+    """A template for claims of which every pod gets its own."""
+
+    spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
+
+
+# ResourceClass
+
+
+class ResourceClassParametersReference(Struct):
+    """The object that holds the driver's parameters for a class."""
+
+    apiGroup = Text("The API group of the parameters.")
+    kind = Text("The kind of the parameters.", required=True)
+    name = Text("The name of the parameters.", required=True)
+    namespace = Text("Their namespace, unless they are cluster-scoped.", format=formats.dns_label)
+
+
+class ResourceClass(Object):
+    """A kind of resource, and the driver that provides it."""
+
+    namespaced = False
+
+    driverName = driver_name("The driver that allocates claims of this class.", required=True)
+    parametersRef = Nested(ResourceClassParametersReference, "The driver's parameters for this class.", pointer=True)
+    suitableNodes = Nested(NodeSelector, "The nodes that claims of this class can be allocated for.", pointer=True)
+    structuredParameters = Bool("Whether the scheduler allocates, by structured parameters.", pointer=True, since=30)
+
+
+# PodSchedulingContext
+
+
+class PodSchedulingContextSpec(Struct):
+    """Where the pod may go."""
+
+    selectedNode = Text("The node that the scheduler has chosen.")
+    potentialNodes = node_names("The nodes that the scheduler considers.")
+
+
+class ResourceClaimSchedulingStatus(Struct):
+    """Where one claim of the pod cannot be allocated."""
+
+    name = Text("The name of the pod's entry for the claim.")
+    unsuitableNodes = node_names("The nodes for which the claim cannot be allocated.")
+
+
+class PodSchedulingContextStatus(Struct):
+    """Where the pod's claims cannot be allocated."""
+
+    resourceClaims = Array(
+        Nested(ResourceClaimSchedulingStatus),
+        "One entry for each claim.",
+        unique="name",
+        list_map_keys=["name"],
+        at_item=True,
+        skips_repeated=_SKIPPED,
+        spelled="claims",  # as validatePodSchedulingClaims spells it
+    )
+
+
+class PodSchedulingContext(Object):
+    """What scheduler and drivers tell each other about a pod that waits for claims."""
+
+    spec = Nested(PodSchedulingContextSpec, "Where the pod may go.", subresource=MAIN)
+    status = Nested(PodSchedulingContextStatus, "Where its claims cannot be allocated.", subresource=STATUS)

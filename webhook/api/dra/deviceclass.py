@@ -1,0 +1,65 @@
+"""DeviceClass: a kind of devices, as an administrator offers them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from webhook import formats
+from webhook.api.core.meta import CountedMetadata, CountedObject
+from webhook.api.core.nodeselector import NodeSelector
+from webhook.api.dra.names import TAGGED
+from webhook.api.dra.opaque import DeviceConfiguration
+from webhook.api.dra.selectors import selectors
+from webhook.schema import CHANGED, OLDEST, STORED, Array, Nested, Struct, Text
+
+CONFIG_MAX_ITEMS = 32
+
+
+class DeviceClassConfiguration(DeviceConfiguration):
+    """Configuration that comes with the class."""
+
+
+class DeviceClassSpec(Struct):
+    """Which devices belong to the class, and how they are configured."""
+
+    selectors = selectors("What devices of the class must meet.", rechecked={35: STORED, 37: CHANGED})
+    config = Array(
+        Nested(DeviceClassConfiguration),
+        "Configuration for drivers.",
+        max_items=CONFIG_MAX_ITEMS,
+        declared=TAGGED,
+        rechecked={35: STORED},
+    )
+    suitableNodes = Nested(
+        NodeSelector,
+        "The nodes that claims of this class can be allocated for.",
+        pointer=True,
+        until=31,
+        spelled="/suitableNodes",  # as validateDeviceClassSpec spells it
+        gate="DRAControlPlaneController",
+    )
+    extendedResourceName = Text(
+        "The extended resource by which pods can ask for devices of this class without a claim.",
+        format=formats.extended_resource_name,
+        declared={35: {"formats": (formats.prefixed_resource_name,)}},
+        pointer=True,
+        since=34,
+        gate="DRAExtendedResource",
+    )
+
+
+class DeviceClassMetadata(CountedMetadata):
+    """The metadata of a class, whose name Kubernetes 1.35 checks by a declarative rule."""
+
+    declarative_name: ClassVar = {OLDEST: False, 35: True}
+
+
+class DeviceClass(CountedObject):
+    """A kind of devices, as an administrator offers them."""
+
+    namespaced = False
+    tagged_since = 35
+
+    metadata = Nested(DeviceClassMetadata, "The class's name, labels and annotations.")
+
+    spec = Nested(DeviceClassSpec, "Which devices belong to the class.")

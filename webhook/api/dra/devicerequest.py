@@ -1,0 +1,159 @@
+"""Requests for devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.core.values import Quantity
+from webhook.api.dra.derivedattributes import derived_attributes
+from webhook.api.dra.names import TAGGED, dns_label
+from webhook.api.dra.selectors import selectors
+from webhook.api.dra.taints import tolerations
+from webhook.problem import invalid, not_supported, null, required
+from webhook.schema import ANY, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
+from webhook.schema.derive.conversion import has_any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+FIRST_AVAILABLE_MAX_ITEMS = 8
+
+ALL, EXACT_COUNT = "All", "ExactCount"
+
+
+class CapacityRequirements(Struct):
+    """How much of a device is wanted."""
+
+    requests = Map(Quantity(), "Quantities by the name of the capacity.", key_go="QualifiedName")
+
+
+class Wanted(Struct):
+    """What requests and alternatives have in common: which devices are wanted, and how many."""
+
+    deviceClassName = Text("The DeviceClass that the devices belong to.", format=formats.dns_subdomain, required=True)
+    selectors = selectors("What the devices must meet besides their class.")
+    allocationMode = Text(
+        "Whether a number of devices is wanted or all that match.",
+        go="DeviceAllocationMode",
+        default=EXACT_COUNT,
+        declared=TAGGED,
+    )
+    count = Int("How many devices are wanted.", default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
+    tolerations = tolerations("Taints of devices that do not matter.")
+    capacity = Nested(
+        CapacityRequirements,
+        "How much of a device's capacity is wanted.",
+        pointer=True,
+        since=34,
+        gate="DRAConsumableCapacity",
+    )
+    derivedAttributes = derived_attributes()
+
+
+class Named(Struct):
+    """What requests and alternatives are called."""
+
+    name = dns_label("What constraints, configuration and pods call it.", always=True)
+
+
+class DeviceSubRequest(Wanted, Named):
+    """One of several alternatives."""
+
+    deviceClassName = Wanted.deviceClassName.but(declared={35: {"formats": (formats.long_name,)}})
+
+
+class ExactDeviceRequest(Wanted):
+    """A request for devices of one class."""
+
+    adminAccess = Bool("Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"})
+
+
+@check(Wanted)
+def count_for_mode(request: View) -> Iterator[Problem]:
+    """A number of devices is wanted, or all of them; with All there is no number."""
+    mode, count = request.allocationMode, request.count
+    if mode == ALL:
+        if count:
+            yield invalid(request / "count", count, "must not be specified when allocationMode is 'All'")
+    elif mode == EXACT_COUNT:
+        if count <= 0:
+            yield invalid(request / "count", count, "must be greater than zero")
+    else:
+        yield not_supported(request / "allocationMode", mode, (ALL, EXACT_COUNT))
+
+
+_EXACT_FIELDS = ", ".join(ExactDeviceRequest.fields)
+
+
+class DeviceRequest(Named):
+    """A request for devices: exactly these, or the first of several alternatives that can be had."""
+
+    moved = f"{_EXACT_FIELDS} sit under `exactly` of the request"
+
+    exactly = Nested(ExactDeviceRequest, "The devices that are wanted.", pointer=True)
+    firstAvailable = Array(
+        Nested(DeviceSubRequest),
+        "Alternatives, in the order of preference.",
+        max_items=FIRST_AVAILABLE_MAX_ITEMS,
+        unique="name",
+        declared=TAGGED,
+        since=33,
+        gate="DRAPrioritizedList",
+    )
+
+
+@check(DeviceRequest, since=33, until=34)
+@check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"))
+def exactly_or_first_available(request: View) -> Iterator[Problem]:
+    """A request has alternatives or not."""
+    exactly, alternatives = "exactly" in request, request.firstAvailable
+    if not exactly and not alternatives:
+        yield required(request.path, "exactly one of `exactly` or `firstAvailable` is required")
+    elif exactly and alternatives:
+        detail = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"
+        yield invalid(request.path, null(request.release), detail)
+
+
+# v1alpha3 and v1beta1: the fields of `exactly` sit on the request itself
+
+_CONVERTED_SINCE = 33
+"""From Kubernetes 1.33 the API server converts such a request to one with ``exactly``."""
+
+
+class FlatExactDeviceRequest(ExactDeviceRequest):
+    """A request for devices of one class, as it was written at first."""
+
+    go_name = "DeviceRequest"
+
+    deviceClassName = Wanted.deviceClassName.but(written=True)
+    allocationMode = Wanted.allocationMode.but(
+        default={31: EXACT_COUNT, _CONVERTED_SINCE: Default(EXACT_COUNT, {"deviceClassName": ANY})}
+    )
+
+
+def _wants_exactly(request: dict[str, Any], release: int) -> bool:
+    """Tell whether the API server sees an ``exactly`` (``Convert_v1beta1_DeviceRequest_To_resource_DeviceRequest``)."""
+    return release < _CONVERTED_SINCE or has_any(FlatExactDeviceRequest, request)
+
+
+class FlatDeviceRequest(Named):
+    """A request for devices, whose fields sit on the request itself, unless it has alternatives."""
+
+    go_name = "DeviceRequest"
+    moved = f"{_EXACT_FIELDS} sit on the request itself"
+
+    exactly = Inlined(
+        FlatExactDeviceRequest,
+        "The devices that are wanted.",
+        present=_wants_exactly,
+        spelled={_CONVERTED_SINCE: "exactly"},
+    )
+    firstAvailable = DeviceRequest.fields["firstAvailable"]
+
+
+check(FlatDeviceRequest, since=33, until=34)(exactly_or_first_available)
+check(FlatDeviceRequest, since=35, mutes=("exactly", "firstAvailable"))(exactly_or_first_available)

@@ -1,0 +1,53 @@
+"""DeviceTaintRule: taints that an administrator puts on devices."""
+
+from __future__ import annotations
+
+from webhook import formats
+from webhook.api.core.conditions import conditions
+from webhook.api.core.meta import CountedObject
+from webhook.api.dra.names import dns_label, driver_name, pool_name
+from webhook.api.dra.selectors import selectors
+from webhook.api.dra.taints import DeviceTaintOfRule
+from webhook.schema import MAIN, STATUS, STORED, Nested, Struct, Text
+
+CONDITIONS_MAX_ITEMS = 8
+
+
+class DeviceTaintSelector(Struct):
+    """Which devices get the taint; all of them if nothing is said."""
+
+    deviceClassName = Text("The devices' class.", format=formats.dns_subdomain, pointer=True, until=34)
+    driver = driver_name("The devices' driver.", pointer=True, required_if_given=True)
+    pool = Text("The devices' pool.", checked_by=pool_name, pointer=True, required_if_given=True)
+    device = dns_label("The device's name.", pointer=True)
+    selectors = selectors("What the devices must meet.", until=34, rechecked={33: STORED})
+
+
+class DeviceTaintRuleSpec(Struct):
+    """The taint, and the devices that get it."""
+
+    deviceSelector = Nested(DeviceTaintSelector, "Which devices get the taint; all of them if absent.", pointer=True)
+    taint = Nested(DeviceTaintOfRule, "The taint.")
+
+
+class DeviceTaintRuleStatus(Struct):
+    """What became of the taint."""
+
+    conditions = conditions(CONDITIONS_MAX_ITEMS)
+
+
+class DeviceTaintRule(CountedObject):
+    """Puts a taint on devices."""
+
+    namespaced = False
+    tagged_since = 37
+
+    spec = Nested(DeviceTaintRuleSpec, "The taint, and the devices that get it.", subresource=MAIN)
+    status = Nested(DeviceTaintRuleStatus, "What became of the taint.", since=35, subresource=STATUS)
+
+
+class ConditionalDeviceTaintRule(DeviceTaintRule):
+    """Puts a taint on devices, as v1 has it: an update is based on a resourceVersion."""
+
+    go_name = "DeviceTaintRule"
+    unconditional_update = False

@@ -1,0 +1,83 @@
+"""Configuration that only a driver understands."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from webhook.api.dra.names import TAGGED_DRIVER_NAME, driver_name
+from webhook.problem import Path, Verbatim, invalid, required, too_long
+from webhook.schema import OLDEST, Anything, Nested, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webhook.problem import Problem
+    from webhook.schema import Target
+    from webhook.schema.fields import Check, Compiled
+
+RAW_MAX_BYTES = {32: 10 * 1024}
+"""The most bytes of a driver's own JSON, from Kubernetes 1.32 on."""
+
+_OMITTED = Verbatim('"<value omitted>"')
+_WORDING = {OLDEST: "parameters must be a valid JSON object", 34: "must be a valid JSON object"}
+
+
+class RawObject(Anything):
+    """A JSON object of a driver's own, limited by the bytes of its JSON text.
+
+    Args:
+        **common: As for :class:`Field`.
+    """
+
+    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+        """Make the closures for one target."""
+        compiled = super().compile(target, owner, package)
+        walk = self._checker(target) if target.validates else compiled.walk
+        return compiled._replace(walk=walk, canonical=_canonical)
+
+    def limits(self) -> list[str]:
+        """Say what is declared about the object."""
+        return [*super().limits(), f"{RAW_MAX_BYTES[32]} bytes of JSON at most", "a JSON object"]
+
+    def _checker(self, target: Target) -> Check:
+        limit = None if target.stored else target.pick(RAW_MAX_BYTES)
+        wording, needed = target.pick(_WORDING), self.required
+
+        def check(value: Any) -> Sequence[Problem]:
+            if value is None:
+                return (required(Path()),) if needed else ()
+            if limit is not None and raw_size(value) > limit:
+                return (too_long(Path(), limit, target.release),)
+            if not isinstance(value, dict):
+                return (invalid(Path(), _OMITTED, wording).named("json-object"),)
+            return ()
+
+        return check
+
+
+def raw_size(value: Any) -> int:
+    """Count the bytes of a value as Go writes JSON: ``<``, ``>`` and ``&`` take six each."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    escaped = sum(map(text.count, "<>&")) * 5 + sum(map(text.count, "\u2028\u2029")) * 3
+    return len(text.encode("utf-8", "surrogatepass")) + escaped
+
+
+def _canonical(value: Any) -> Any:
+    # Python takes 1, 1.0 and true for equal.
+    return None if value is None else json.dumps(value, sort_keys=True)
+
+
+class OpaqueDeviceConfiguration(Struct):
+    """Parameters for one driver."""
+
+    driver = driver_name("The driver that the parameters are for.", required=True, declared=TAGGED_DRIVER_NAME)
+    parameters = RawObject("The driver's own parameters, a JSON object.", required=True)
+
+
+class DeviceConfiguration(Struct):
+    """Configuration for devices."""
+
+    opaque_ = Nested(
+        OpaqueDeviceConfiguration, "Configuration that one driver understands.", pointer=True, required=True
+    )

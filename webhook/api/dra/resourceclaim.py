@@ -1,0 +1,289 @@
+"""ResourceClaim and ResourceClaimTemplate: what devices are wanted, and on what terms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.core.meta import Object, TemplateMetadata
+from webhook.api.dra.claimstatus import CHECKED_ONCE_SINCE, ResourceClaimStatus
+from webhook.api.dra.derivedattributes import has_derived, too_expensive, unreferenced
+from webhook.api.dra.devicerequest import DeviceRequest
+from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, fully_qualified_name
+from webhook.api.dra.opaque import DeviceConfiguration
+from webhook.problem import WARNING, Path, Verbatim, forbidden, invalid, required
+from webhook.schema import CREATE, MAIN, NEW, STATUS, UPDATE_STATUS, Array, Nested, Struct, Text, check, transition
+from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.problem import Problem
+    from webhook.schema import Target, View
+
+REQUESTS_MAX_ITEMS = 32
+CONSTRAINTS_MAX_ITEMS = 32
+CONFIG_MAX_ITEMS = 32
+
+
+def request_names(doc: str) -> Array:
+    """Declare references to requests of the claim."""
+    return Array(Text(), doc, max_items=REQUESTS_MAX_ITEMS, unique="", declared=TAGGED)
+
+
+class DeviceConstraint(Struct):
+    """What the devices of several requests must have in common, or not."""
+
+    requests = request_names("The requests; all if empty.")
+    matchAttribute = Text(
+        "An attribute of which all devices must have the same value.",
+        checked_by=fully_qualified_name,
+        go="FullyQualifiedName",
+        pointer=True,
+        declared={35: {"checked_by": attribute_of_a_domain}},
+    )
+    distinctAttribute = Text(
+        "An attribute of which all devices must have different values.",
+        go="FullyQualifiedName",
+        pointer=True,
+        since=34,
+        gate="DRAConsumableCapacity",
+    )
+
+
+class DeviceClaimConfiguration(DeviceConfiguration):
+    """Configuration for the devices of some requests."""
+
+    requests = request_names("The requests; all if empty.")
+
+
+class DeviceClaim(Struct):
+    """The devices that are wanted."""
+
+    requests = Array(
+        Nested(DeviceRequest),
+        "What is wanted, all of it.",
+        max_items=REQUESTS_MAX_ITEMS,
+        unique="name",
+        declared=TAGGED,
+    )
+    constraints = Array(
+        Nested(DeviceConstraint), "What must hold for all of it.", max_items=CONSTRAINTS_MAX_ITEMS, declared=TAGGED
+    )
+    config = Array(
+        Nested(DeviceClaimConfiguration), "Configuration for drivers.", max_items=CONFIG_MAX_ITEMS, declared=TAGGED
+    )
+
+
+class ResourceClaimSpec(Struct):
+    """What is claimed."""
+
+    devices = Nested(DeviceClaim, "The devices that are wanted.")
+    controller = driver_name(
+        "The driver whose own controller allocates the claim.", until=31, gate="DRAControlPlaneController"
+    )
+
+
+class ResourceClaim(Object):
+    """A request for devices, and their allocation."""
+
+    tagged_since = 35
+
+    spec = Nested(
+        ResourceClaimSpec, "What is claimed.", immutable=True, rechecked={35: NEW}, subresource=MAIN, declared=TAGGED
+    )
+    status = Nested(ResourceClaimStatus, "Whether and for whom it is allocated.", subresource=STATUS)
+
+    @classmethod
+    def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
+        """Drop what a status update says of devices that it takes from the claim (dropDeallocatedStatusDevices)."""
+        status, before = obj.get("status") or {}, old.get("status") or {}
+        gone = _results(before) - _results(status)
+        devices = status.get("devices") or []
+        if target.operation != UPDATE_STATUS or not gone or not devices:
+            return obj
+        kept = [each for each in devices if _identity(each or {}) not in gone]
+        return obj if len(kept) == len(devices) else obj | {"status": status | {"devices": kept}}
+
+
+def _results(status: dict[str, Any]) -> set[tuple[str, ...]]:
+    allocated = (status.get("allocation") or {}).get("devices") or {}
+    return {_identity(result or {}) for result in allocated.get("results") or ()}
+
+
+def _identity(device: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(device.get(name) or "" for name in ("driver", "pool", "device"))
+
+
+class ResourceClaimTemplateSpec(Struct):
+    """What a claim made from the template looks like."""
+
+    metadata = Nested(TemplateMetadata, "Labels and annotations for the claims.")
+    spec = Nested(ResourceClaimSpec, "The spec of the claims.")
+
+
+class ResourceClaimTemplate(Object):
+    """A template for claims of which every pod gets its own."""
+
+    tagged_since = 37
+
+    spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
+
+
+@check(DeviceConstraint)
+def an_attribute_to_compare(constraint: View) -> Iterator[Problem]:
+    """A constraint compares an attribute; upstream takes both, and then looks at `matchAttribute` only."""
+    if "matchAttribute" in constraint:
+        return
+    if "distinctAttribute" in constraint:
+        for problem in fully_qualified_name(constraint.distinctAttribute, constraint.target):
+            yield problem.under("distinctAttribute")
+    elif constraint.enabled("DRAConsumableCapacity"):
+        # The text is upstream's, though no field is set.
+        detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+        yield replace(required(constraint.path, detail), hint="set matchAttribute or distinctAttribute")
+    else:
+        yield required(constraint / "matchAttribute")
+
+
+# References to requests
+
+_SUBREQUESTS_SINCE = 33
+_NO_REQUEST = "must be the name of a request in the claim"
+_NO_SUBREQUEST = f"{_NO_REQUEST} or the name of a request and a subrequest separated by '/'"
+
+
+@check(DeviceClaim, given=["constraints", "config"])
+def requests_that_exist(devices: View) -> Iterator[Problem]:
+    """Constraints and configuration refer to requests of the claim, or to one's alternatives: `request/alternative`."""
+    if "constraints" not in devices and "config" not in devices:
+        return
+    known = _known_requests(devices)
+    for field, limit in (("constraints", CONSTRAINTS_MAX_ITEMS), ("config", CONFIG_MAX_ITEMS)):
+        for each in _checked_items(getattr(devices, field), limit, devices.release):
+            yield from _references(each, known)
+
+
+@check(DeviceClaim, since=37, given=["requests"])
+def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
+    """Attributes are derived for constraints, and all together do not cost too much."""
+    if has_derived(devices.content):
+        yield from unreferenced(devices)
+        yield from too_expensive(devices)
+
+
+@transition(ResourceClaim, on=[UPDATE_STATUS])
+def allocated_requests_that_exist(claim: View, old: View) -> Iterator[Problem]:
+    """What was allocated was asked for by a request of the claim."""
+    allocation, release = claim.status.allocation, claim.release
+    if not allocation or (old.status.allocation and release >= CHECKED_ONCE_SINCE):
+        return
+    known = _known_requests(claim.spec.devices)
+    for result in _checked_items(allocation.devices.results, REQUESTS_MAX_ITEMS, release):
+        yield from _reference(result / "request", result.request, known, release)
+    for config in _checked_items(allocation.devices.config, 2 * CONFIG_MAX_ITEMS, release):
+        yield from _references(config, known)
+
+
+def _known_requests(devices: View) -> Mapping[str, frozenset[str]]:
+    return {request.name: frozenset(each.name for each in request.firstAvailable or ()) for request in devices.requests}
+
+
+def _checked_items(items: list[Any], limit: int, release: int) -> list[Any]:
+    """Leave out the items of a list whose size is all that is reported."""
+    return [] if len(items) > limit and release >= SIZE_ENDS_LIST_SINCE else items
+
+
+def _references(each: View, known: Mapping[str, frozenset[str]]) -> Iterator[Problem]:
+    for index, name in enumerate(_checked_items(each.requests, REQUESTS_MAX_ITEMS, each.release)):
+        yield from _reference(each / "requests" / index, name or "", known, each.release)
+
+
+def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], release: int) -> Iterator[Problem]:
+    request, slash, alternative = name.partition("/")
+    if release < _SUBREQUESTS_SINCE:
+        for detail in formats.dns_label(name, release):
+            yield invalid(path, name, detail)
+        if name not in known:
+            yield invalid(path, name, _NO_REQUEST)
+        return
+    if "/" in alternative:
+        yield invalid(path, name, _NO_SUBREQUEST)
+        return
+    for segment in (request, alternative) if slash else (request,):
+        for detail in formats.dns_label(segment, release):
+            yield invalid(path, segment, detail)
+    if request not in known or (slash and alternative not in known[request]):
+        yield invalid(path, name, _NO_SUBREQUEST)
+
+
+@transition(ResourceClaim, on=[UPDATE_STATUS])
+def reserved_while_going(claim: View, old: View) -> Iterator[Problem]:
+    """Nobody new may reserve a claim that is going away."""
+    status, before = claim.status, old.status.reservedFor
+    going = claim.metadata.deletionTimestamp or status.deallocationRequested
+    if going and status.allocation and any(consumer not in before for consumer in status.reservedFor):
+        detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        yield forbidden(status / "reservedFor", detail)
+
+
+# Administration
+
+_ADMIN_LABEL = {33: "resource.k8s.io/admin-access", 34: "resource.kubernetes.io/admin-access"}
+ADMIN_SINCE = 33
+
+
+def admin_label(release: int) -> str:
+    """Return the label that a namespace must have for admin access."""
+    return _ADMIN_LABEL[max(since for since in _ADMIN_LABEL if since <= release)]
+
+
+@check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"])
+def admin_access(claim: View) -> Iterator[Problem]:
+    """Access for administration is only for namespaces that are labelled for it."""
+    yield from _admin_requests(claim, claim.spec)
+
+
+@check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"])
+def admin_access_of_template(template: View) -> Iterator[Problem]:
+    """Claims with admin access can be made only in namespaces that are labelled for it."""
+    yield from _admin_requests(template, template.spec.spec)
+
+
+def _asks_for_admin(request: dict[str, Any] | None) -> bool:
+    """Tell whether a request, as it was submitted, may have admin access: few have, and views cost more."""
+    return bool(request and (request.get("exactly") or request).get("adminAccess"))
+
+
+def _admin_requests(view: View, spec: View) -> Iterator[Problem]:
+    if not any(map(_asks_for_admin, (spec.content.get("devices") or {}).get("requests") or ())):
+        return
+    for index, request in enumerate(spec.devices.requests):
+        if request.exactly.adminAccess:
+            # The API server's path is that of a claim before `exactly`, also for templates.
+            spelled = Path(("spec", "devices", "requests", index, Verbatim("adminAccess")))
+            yield from _unlabelled(view, request.exactly / "adminAccess", spelled)
+            return
+
+
+@transition(ResourceClaim, since=ADMIN_SINCE, on=[UPDATE_STATUS])
+def admin_access_allocated(claim: View, old: View) -> Iterator[Problem]:
+    """Access for administration is given only in namespaces that are labelled for it."""
+    before = old.status.allocation.devices.results
+    if any(result.adminAccess for result in before):
+        return
+    for result in claim.status.allocation.devices.results:
+        if result.adminAccess:
+            yield from _unlabelled(claim, result / "adminAccess", None)
+            return
+
+
+def _unlabelled(view: View, path: Path, spelled: Path | None) -> Iterator[Problem]:
+    if view.admin_namespace:
+        return
+    label = admin_label(view.release)
+    detail = f"admin access to devices requires the `{label}: true` label on the containing namespace"
+    problem = replace(forbidden(path, detail), spelled=spelled)
+    # The namespace is not part of the manifest: without it nobody knows.
+    yield problem if view.admin_namespace is False else replace(problem, level=WARNING)

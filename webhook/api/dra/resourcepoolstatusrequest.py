@@ -1,0 +1,170 @@
+"""ResourcePoolStatusRequest: asks once how many devices of which pools are in use.
+
+Its rules are declarative upstream (``+k8s:`` tags in ``staging/src/k8s.io/api/resource/v1alpha3/types.go``), with
+``pkg/apis/resource/validation/validation_resourcepoolstatusrequest.go``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.core.conditions import conditions
+from webhook.api.core.meta import Object
+from webhook.api.core.values import Quantity
+from webhook.api.dra.names import attribute_of_a_domain, pool_path
+from webhook.problem import duplicate, invalid
+from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, check, transition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+POOLS_MAX_ITEMS = 1000
+CONDITIONS_MAX_ITEMS = 10
+LIMIT_MAX = 1000
+LIMIT_DEFAULT = 100
+VALIDATION_ERROR_MAX_BYTES = 256
+PARTITION_SUMMARY_MAX_ITEMS = 32
+SHAREABLE_CAPACITY_MAX_ITEMS = 32
+
+
+def driver(doc: str) -> Text:
+    """Declare a driver's name, here with 253 bytes at most."""
+    return Text(doc, format=formats.dns_subdomain_caseless, required=True)
+
+
+def number(doc: str, **common: Any) -> Int:
+    """Declare how many there are of something."""
+    return Int(doc, go="int32", minimum=(0, "must be greater than or equal to 0"), pointer=True, **common)
+
+
+class ResourcePoolStatusRequestSpec(Struct):
+    """Which pools are asked about."""
+
+    driver = driver("The driver of the pools.")
+    poolName = Text("The pool; all of the driver if absent.", checked_by=pool_path, pointer=True)
+    limit = Int(
+        "How many pools are wanted at most.",
+        go="int32",
+        pointer=True,
+        default=LIMIT_DEFAULT,
+        minimum=(1, "must be greater than or equal to 1"),
+        maximum=(LIMIT_MAX, f"must be less than or equal to {LIMIT_MAX}"),
+    )
+    defaultPartitionTypeAttribute = Text(
+        "The attribute that tells of which type a partition is, for slices that do not say.",
+        checked_by=attribute_of_a_domain,
+        pointer=True,
+        since=37,
+        gate="DRAPartitionableDevicesType",
+    )
+
+
+class PartitionTypeStatus(Struct):
+    """How many partitions of one type can be had."""
+
+    attribute = Text("The attribute that tells the type.", required=True)
+    type = Text("The type.", required=True)
+    total = number("How many partitions there are.", required=True)
+    allocatable = number("How many of them can be allocated.", required=True)
+
+
+class ShareableCapacityStatus(Struct):
+    """How much of a capacity can be had of devices that can be shared."""
+
+    name = Text("The capacity.", required=True)
+    total = Quantity("How much there is.", pointer=True, required=True)
+    consumed = Quantity("How much of it is used.", pointer=True, required=True)
+    available = Quantity("How much of it is left.", pointer=True, required=True)
+
+
+class ShareableSummaryStatus(Struct):
+    """What can be had of devices that can be shared."""
+
+    fullyAvailableDevices = number("How many devices nobody uses.", required=True)
+    partiallyAvailableDevices = number("How many devices have something left.", required=True)
+    capacity = Array(Nested(ShareableCapacityStatus), "Their capacities.", max_items=SHAREABLE_CAPACITY_MAX_ITEMS)
+
+
+class PoolStatus(Struct):
+    """How many devices of a pool are in use."""
+
+    driver = driver("The pool's driver.")
+    poolName = Text("The pool's name.", checked_by=pool_path, required=True)
+    generation = Int("The pool's generation.", required=True, minimum=(0, "must be greater than or equal to 0"))
+    resourceSliceCount = Int(
+        "How many slices the pool has.",
+        go="int32",
+        pointer=True,
+        minimum=(1, "must be greater than or equal to 1"),
+    )
+    totalDevices = number("How many devices it has.")
+    allocatedDevices = number("How many of them are allocated.")
+    availableDevices = number("How many of them can be allocated.")
+    unavailableDevices = number("How many of them cannot be used.")
+    nodeName = Text("The node that has the pool.", format=formats.dns_subdomain, pointer=True)
+    validationError = Text("Why nothing can be said.", max_length=VALIDATION_ERROR_MAX_BYTES, pointer=True)
+    partitionSummary = Array(
+        Nested(PartitionTypeStatus),
+        "How many partitions of which type can be had.",
+        max_items=PARTITION_SUMMARY_MAX_ITEMS,
+        since=37,
+    )
+    shareableSummary = Nested(
+        ShareableSummaryStatus, "What can be had of devices that can be shared.", pointer=True, since=37
+    )
+
+
+@check(PoolStatus, since=37, given=["partitionSummary"])
+def repeated_type(pool: View) -> Iterator[Problem]:
+    """A type of partitions is summed up once."""
+    seen = set()
+    for each in pool.partitionSummary if len(pool.partitionSummary) <= PARTITION_SUMMARY_MAX_ITEMS else ():
+        if (each.attribute, each.type) in seen:
+            yield duplicate(each.path, each.submitted)
+        seen.add((each.attribute, each.type))
+
+
+class ResourcePoolStatusRequestStatus(Struct):
+    """The answer."""
+
+    poolCount = number("How many pools there are.", required=True)
+    pools = Array(Nested(PoolStatus), "The pools.", max_items=POOLS_MAX_ITEMS)
+    conditions = conditions(CONDITIONS_MAX_ITEMS)
+
+
+class ResourcePoolStatusRequest(Object):
+    """Asks once how many devices of which pools are in use."""
+
+    namespaced = False
+    unconditional_update = False
+
+    spec = Nested(
+        ResourcePoolStatusRequestSpec,
+        "Which pools are asked about.",
+        immutable=True,
+        declarative=True,
+        rechecked={36: NEW},
+        subresource=MAIN,
+    )
+    status = Nested(ResourcePoolStatusRequestStatus, "The answer.", pointer=True, subresource=STATUS)
+
+
+@check(ResourcePoolStatusRequestStatus, until=36)
+def repeated_conditions(status: View) -> Iterator[Problem]:
+    """Conditions are of different types; the declarative rule says it again of lists that are not too long."""
+    seen = set()
+    for condition in status.conditions if len(status.conditions) <= CONDITIONS_MAX_ITEMS else ():
+        if (type_ := condition.content.get("type") or "") in seen:
+            yield duplicate(condition.path, condition.submitted)
+        seen.add(type_)
+
+
+@transition(ResourcePoolStatusRequest, on=[UPDATE_STATUS])
+def answer_changed(request: View, old: View) -> Iterator[Problem]:
+    """An answer is given once."""
+    if old.status and request.status != old.status:
+        yield invalid(request / "status", request.status.submitted, "field is immutable")

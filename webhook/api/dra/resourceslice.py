@@ -1,0 +1,296 @@
+"""ResourceSlice: the devices, or a part of the devices, of a pool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.core.meta import CountedObject
+from webhook.api.core.nodeselector import NodeSelector
+from webhook.api.dra.device import CounterSet, Device, list_attributes
+from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
+from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operations
+from webhook.problem import WARNING, Key, Problem, Verbatim, invalid, null, quoted, required, too_many
+from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
+from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.schema import View
+
+DEVICES_MAX_ITEMS = 128
+ADVANCED_DEVICES_MAX_ITEMS = 64
+COUNTER_SETS_MAX_ITEMS = {35: 8}
+
+_FOUR_WAYS_SINCE = 33
+"""From Kubernetes 1.33 each device can say which nodes can use it; older versions are converted to the newest."""
+
+UNSET_OR_TRUE = "must be either unset or set to true"
+
+
+class ResourcePool(Struct):
+    """The pool that the slice belongs to."""
+
+    name = Text("The pool's name.", checked_by=pool_name, required=True, immutable=True)
+    generation = Int("Goes up with every change of the pool.", minimum=(0, "must be greater than or equal to zero"))
+    resourceSliceCount = Int("How many slices the pool has.", minimum=(1, "must be greater than zero"))
+
+
+class ResourceSliceSpec(Struct):
+    """Devices, and the nodes that can use them."""
+
+    driver = driver_name("The driver that offers the devices.", required=True, immutable=True)
+    pool = Nested(ResourcePool, "The pool that the devices belong to.")
+    nodeName = Text(
+        "The node that has the devices.",
+        format=formats.dns_subdomain,
+        pointer=True,
+        immutable=True,
+        empty="must be either unset or set to a non-empty string",
+    )
+    nodeSelector = Nested(NodeSelector, "The nodes that can use the devices.", pointer=True)
+    allNodes = Bool("Whether all nodes can use the devices.", pointer=True, empty=UNSET_OR_TRUE)
+    devices = Array(Nested(Device), "The devices.", max_items=DEVICES_MAX_ITEMS, unique="name")
+    perDeviceNodeSelection = Bool(
+        "Whether each device says which nodes can use it.",
+        pointer=True,
+        empty=UNSET_OR_TRUE,
+        since=33,
+        gate="DRAPartitionableDevices",
+    )
+    sharedCounters = Array(
+        Nested(CounterSet),
+        "Counters that devices share.",
+        max_items=COUNTER_SETS_MAX_ITEMS,
+        declared=TAGGED,
+        unique="name",
+        since=33,
+        gate="DRAPartitionableDevices",
+    )
+    partitionTypeAttribute = Text(
+        "The attribute that tells of which type a partition of a device is.",
+        checked_by=attribute_of_a_domain,
+        go="FullyQualifiedName",
+        pointer=True,
+        declarative=True,
+        since=37,
+        gate="DRAPartitionableDevicesType",
+    )
+    skipNodeOperations = skip_node_operations("What kubelet need not ask the driver for.")
+
+
+class ResourceSlice(CountedObject):
+    """The devices, or a part of the devices, of a pool."""
+
+    namespaced = False
+    tagged_since = 35
+
+    spec = Nested(ResourceSliceSpec, "Devices, and the nodes that can use them.")
+
+
+class PlainResourceSliceSpec(ResourceSliceSpec):
+    """Devices and nodes, in versions in which an empty node name is the same as none."""
+
+    go_name = "ResourceSliceSpec"
+
+    nodeName = ResourceSliceSpec.nodeName.but(
+        pointer=False, empty="", converted={OLDEST: False, _FOUR_WAYS_SINCE: True}
+    )
+    allNodes = ResourceSliceSpec.allNodes.but(pointer=False, empty="")
+
+
+# Node selection
+
+_NOT_SHOWN_SINCE = 32
+"""From Kubernetes 1.32 the rejected spec is not shown."""
+
+
+@check(ResourceSliceSpec)
+def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
+    """A slice says in one way which nodes can use its devices."""
+    fields = ["nodeName", "nodeSelector", "allNodes"]
+    if spec.release >= _FOUR_WAYS_SINCE:
+        fields.append("perDeviceNodeSelection")
+    names = [f"`{name}`" for name in fields if getattr(spec, name)]
+    if spec.release < _FOUR_WAYS_SINCE:
+        detail = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required"
+    else:
+        detail = f"exactly one of {', '.join(f'`{name}`' for name in fields)} is required"
+    if not names:
+        yield required(spec.path, detail)
+    elif len(names) > 1 and spec.release < _FOUR_WAYS_SINCE:
+        shown = null(spec.release) if spec.release >= _NOT_SHOWN_SINCE else spec.submitted
+        yield invalid(spec.path, shown, detail)
+    elif len(names) > 1:
+        yield invalid(spec.path, f"{{{', '.join(names)}}}", f"{detail}, but multiple fields are set")
+
+
+_JSON_SINCE = 34
+"""From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
+_ONE_TERM = {31: "must have exactly one selector term", 32: "must have exactly one node selector term"}
+
+
+@check(ResourceSliceSpec, given=["nodeSelector"])
+def one_node_selector_term(spec: View) -> Iterator[Problem]:
+    """The selector of a slice has one term, so that selectors of several slices can be merged."""
+    if spec.nodeSelector and len(spec.nodeSelector.nodeSelectorTerms) != 1:
+        terms: Any = spec.nodeSelector.submitted.get("nodeSelectorTerms")
+        if not terms and spec.release < _JSON_SINCE:
+            terms = Verbatim(f"[]core.NodeSelectorTerm{'(nil)' if terms is None else '{}'}")
+        yield invalid(spec.nodeSelector / "nodeSelectorTerms", terms, spec.target.pick(_ONE_TERM))
+
+
+@check(ResourceSliceSpec, since=33, given=["devices"])
+def nodes_of_each_device(spec: View) -> Iterator[Problem]:
+    """With perDeviceNodeSelection each device says in one way which nodes can use it; without it none does."""
+    per_device, devices = spec.perDeviceNodeSelection, spec.contents("devices")
+    if (not per_device and all(map(_NODE_FIELDS.isdisjoint, devices))) or _only_size_counts(devices, spec.release):
+        return
+    for device in spec.devices:
+        if per_device:
+            yield from _nodes_of_device(device)
+        elif any(name in device for name in DEVICE_NODE_FIELDS):
+            detail = (
+                "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true "
+                "in the ResourceSlice spec"
+            )
+            yield invalid(device.path, null(device.release), detail)
+
+
+DEVICE_NODE_FIELDS = "nodeName", "nodeSelector", "allNodes"
+_NODE_FIELDS = frozenset(DEVICE_NODE_FIELDS)
+
+
+def _nodes_of_device(device: View) -> Iterator[Problem]:
+    if device.nodeName == "":
+        yield invalid(device / "nodeName", "", "must not be empty")
+    for detail in formats.dns_subdomain(device.nodeName, device.release) if device.nodeName else ():
+        yield invalid(device / "nodeName", device.nodeName, detail)
+    if device.allNodes is False:
+        yield invalid(device / "allNodes", False, UNSET_OR_TRUE)  # noqa: FBT003 - the rejected value
+    names = [f"`{name}`" for name in DEVICE_NODE_FIELDS if getattr(device, name)]
+    if len(names) != 1:
+        detail = (
+            "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set "
+            "to true in the ResourceSlice spec"
+        )
+        yield invalid(device.path, f"{{{', '.join(names)}}}", detail) if names else required(device.path, detail)
+
+
+def _only_size_counts(devices: Sequence[dict[str, Any]], release: int) -> bool:
+    """Tell whether the size of a list of devices is all that is reported of it."""
+    return release >= SIZE_ENDS_LIST_SINCE and len(devices) > _most_devices(devices, release)
+
+
+# Sizes
+
+
+@check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"])
+def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
+    """A slice has 64 devices at most if one of them has taints, uses counters or has attributes that are lists."""
+    devices = spec.contents("devices")
+    most = _most_devices(devices, spec.release)
+    if len(devices) > most and most < DEVICES_MAX_ITEMS:
+        yield too_many(spec / "devices", len(devices), most, spec.release)
+
+
+def _most_devices(devices: Sequence[dict[str, Any]], release: int) -> int:
+    if release < _ADVANCED_SINCE or len(devices) <= ADVANCED_DEVICES_MAX_ITEMS:
+        return DEVICES_MAX_ITEMS
+    return ADVANCED_DEVICES_MAX_ITEMS if any(map(_is_advanced, devices)) else DEVICES_MAX_ITEMS
+
+
+_ADVANCED_SINCE = 35
+
+
+def _is_advanced(device: dict[str, Any]) -> bool:
+    return bool(device.get("taints") or device.get("consumesCounters") or list_attributes(device))
+
+
+@check(ResourceSliceSpec, since=35, given=["sharedCounters"])
+def devices_or_counters(spec: View) -> Iterator[Problem]:
+    """Counters that devices share are in a slice of their own."""
+    if "sharedCounters" in spec and "devices" in spec:
+        yield invalid(spec.path, "", "only one of `sharedCounters` or `devices` is allowed")
+
+
+# Types of partitions, and operations on the node
+
+check(ResourceSliceSpec, since=37, given=["skipNodeOperations"])(skipped_operations)
+
+
+@check(ResourceSliceSpec, since=37, given=["partitionTypeAttribute"])
+def type_of_each_partition(spec: View) -> Iterator[Problem]:
+    """Every device that uses counters has the attribute that tells its type, as a string."""
+    path, name = spec / "partitionTypeAttribute", spec.partitionTypeAttribute
+    if name is None:
+        return
+    partitions = [index for index, each in enumerate(spec.contents("devices")) if each.get("consumesCounters")]
+    if not partitions:
+        yield invalid(path, name, "may only be set on a slice which declares devices that consume counters")
+    domain, _, bare = name.partition("/")
+    names = (name, bare) if domain == spec.driver else (name,)
+    for index in partitions:
+        yield from _partition_type(spec.devices[index], names)
+
+
+def _partition_type(device: View, names: Sequence[str]) -> Iterator[Problem]:
+    full, attributes = names[0], device.content.get("attributes") or {}
+    path = device / "attributes" / Key(full)
+    given = next((name for name in names if name in attributes), None)
+    named = "`partitionTypeAttribute` names this attribute"
+    if given is None:
+        yield required(path, f"device consumes counters and {named}, so it must be set")
+    elif (attribute := attributes[given] or {}).get("string") is None:
+        yield invalid(path, attribute, f"must be a string value because {named}")
+
+
+# Counters of Kubernetes 1.33 and 1.34, which had them in one slice with the devices
+
+COUNTERS_PER_DEVICE_MAX = 32
+COUNTERS_OF_DEVICES_MAX = 1024
+SHARED_COUNTERS_MAX = 32
+
+
+@check(ResourceSliceSpec, since=33, until=34, given=["devices"])
+def counters_that_are_shared(spec: View) -> Iterator[Problem]:
+    """Devices use counters that the slice has."""
+    shared = {each.name: set(each.counters) for each in spec.sharedCounters}
+    for device in spec.devices:
+        for consumption in device.consumesCounters:
+            if consumption.counterSet not in shared:
+                detail = "must reference a counterSet defined in the ResourceSlice sharedCounters"
+                yield invalid(consumption / "counterSet", consumption.counterSet, detail)
+                continue
+            for name in consumption.counters:
+                if name not in shared[consumption.counterSet]:
+                    detail = "must reference a counter defined in the ResourceSlice sharedCounters"
+                    yield invalid(consumption / "counters", name, detail)
+
+
+@check(ResourceSliceSpec, since=33, until=34)
+def number_of_counters(spec: View) -> Iterator[Problem]:
+    """A slice has 32 counters at most, its devices use 32 each and 1024 together."""
+    in_all = 0
+    for device in spec.devices:
+        count = sum(len(each.counters) for each in device.consumesCounters)
+        in_all += count
+        if count > COUNTERS_PER_DEVICE_MAX:
+            detail = f"the total number of counters must not exceed {COUNTERS_PER_DEVICE_MAX}"
+            yield invalid(device.path, count, detail)
+    if in_all > COUNTERS_OF_DEVICES_MAX:
+        detail = f"the total number of counters in devices must not exceed {COUNTERS_OF_DEVICES_MAX}"
+        yield invalid(spec / "devices", in_all, detail)
+    shared = sum(len(each.counters) for each in spec.sharedCounters)
+    if shared > SHARED_COUNTERS_MAX:
+        detail = f"the total number of shared counters must not exceed {SHARED_COUNTERS_MAX}"
+        yield invalid(spec / "sharedCounters", shared, detail)
+
+
+@check(ResourceSliceSpec, since=35)
+def lower_case_driver(spec: View) -> Iterator[Problem]:
+    """A driver's name is written in lower case."""
+    if spec.driver != spec.driver.lower():
+        message = f"driver names should be lowercase; {quoted(spec.driver)} contains uppercase characters"
+        yield Problem(WARNING, "", "Warning", spec / "driver", message)

@@ -1,0 +1,69 @@
+"""Selectors: CEL expressions that pick devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook.api.dra.names import TAGGED
+from webhook.budget import BudgetExceededError, current
+from webhook.problem import Path, forbidden, internal, invalid, refused, too_long
+from webhook.schema import Array, Nested, Struct, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import Target
+
+SELECTORS_MAX_ITEMS = 32
+EXPRESSION_MAX_BYTES = 10 * 1024
+
+_LENGTH_LIMITED_SINCE = 32
+
+
+def cel_selector(expression: str, target: Target) -> Iterator[Problem]:
+    """A CEL expression over ``device`` that is true for suitable devices."""
+    size = len(expression.encode("utf-8", "surrogatepass"))
+    if size > EXPRESSION_MAX_BYTES and target.release >= _LENGTH_LIMITED_SINCE:
+        yield too_long(Path(), EXPRESSION_MAX_BYTES, target.release)
+    else:
+        yield from compiled(expression, target)
+
+
+def compiled(expression: str, target: Target) -> Iterator[Problem]:
+    """A CEL expression that comes to true or false and does not cost too much."""
+    from webhook.cel.kubernetes.devices import TOO_COMPLEX, refusal_of  # noqa: PLC0415 - most objects have no selectors
+
+    try:
+        refusal = refusal_of(expression, target.release, target.gates, stored=target.stored)
+    except BudgetExceededError:
+        if not current().is_offline:
+            raise
+        text = "the selectors of this object take more work than draguard allows; this one was not checked"
+        yield refused("BudgetExceeded", Path(), text)
+        return
+    if refusal is None:
+        return
+    if refusal is TOO_COMPLEX:
+        yield forbidden(Path(), refusal.detail)
+    elif refusal.is_internal:
+        yield internal(Path(), refusal.detail)
+    else:
+        yield invalid(Path(), expression, refusal.detail)
+
+
+class CELDeviceSelector(Struct):
+    """A CEL expression that picks devices."""
+
+    expression = Text("True for suitable devices, of which it sees `device`.", checked_by=cel_selector, always=True)
+
+
+class DeviceSelector(Struct):
+    """A condition that a device must meet."""
+
+    cel = Nested(CELDeviceSelector, "A condition in CEL.", pointer=True, required=True)
+
+
+def selectors(doc: str, **common: Any) -> Array:
+    """Declare selectors, all of which a device must meet."""
+    return Array(Nested(DeviceSelector), doc, max_items=SELECTORS_MAX_ITEMS, declared=TAGGED, **common)

@@ -1,0 +1,115 @@
+"""Taints, which keep devices from being used, and tolerations, which let them be used nevertheless."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook import formats
+from webhook.api.core.values import Time
+from webhook.api.dra.names import TAGGED
+from webhook.problem import Path, invalid, not_supported
+from webhook.schema import CHANGED, Array, Int, Nested, Struct, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.problem import Problem
+    from webhook.schema import Target, View
+
+EFFECTS = {33: ("NoExecute", "NoSchedule"), 35: ("NoExecute", "NoSchedule", "None")}
+
+
+OPERATORS = "Equal", "Exists"
+
+_TAGGED_EFFECT: Mapping[int, Mapping[str, Any]] = {
+    35: {"one_of": EFFECTS, "always": True},  # an effect was not optional yet
+    37: {"one_of": EFFECTS},
+}
+
+
+class DeviceTaint(Struct):
+    """A reason not to use a device."""
+
+    key = Text("What is wrong, as a label key.", format=formats.label_key, always=True)
+    value = Text("More about it, as a label value.", format=formats.label_value)
+    effect = Text(
+        "What happens to pods that do not tolerate it.",
+        go="DeviceTaintEffect",
+        required=True,
+        one_of=EFFECTS,
+        declared=TAGGED,
+    )
+    timeAdded = Time("When it was added; set by the API server.", pointer=True)
+
+
+class DeviceTaintOfRule(DeviceTaint):
+    """A taint that a DeviceTaintRule puts on devices."""
+
+    go_name = "DeviceTaint"
+
+    effect = DeviceTaint.effect.but(rechecked={35: CHANGED})
+
+
+_ALLOCATED_SINCE = 37
+
+
+def allocated_key(text: str, target: Target) -> Iterator[Problem]:
+    """A label key, of which the API server makes sure from Kubernetes 1.37 on."""
+    if target.release >= _ALLOCATED_SINCE:
+        for detail in formats.label_key(text, target.release):
+            yield invalid(Path(), text, detail)
+
+
+class AllocatedToleration(Struct):
+    """A taint that did not matter when the device was allocated; it is validated from Kubernetes 1.37 on."""
+
+    go_name = "DeviceToleration"
+
+    key = Text(
+        "The taint's key; empty for all.",
+        checked_by=allocated_key,
+        declared={35: {"formats": (formats.label_key,), "checked_by": None}},
+    )
+    operator = Text(
+        "Exists or Equal.",
+        go="DeviceTolerationOperator",
+        default="Equal",
+        declared={35: {"one_of": OPERATORS}},
+    )
+    value = Text("The taint's value, for Equal.")
+    effect = Text(
+        "The effect to tolerate; empty for all.",
+        go="DeviceTaintEffect",
+        one_of={_ALLOCATED_SINCE: EFFECTS[35]},
+        declared=_TAGGED_EFFECT,
+    )
+    tolerationSeconds = Int("For how long NoExecute is tolerated.", pointer=True)
+
+
+class DeviceToleration(AllocatedToleration):
+    """A taint that does not matter."""
+
+    go_name = "DeviceToleration"
+
+    key = AllocatedToleration.key.but(formats=(formats.label_key,), declared=TAGGED)
+    effect = AllocatedToleration.effect.but(one_of=EFFECTS)
+
+
+def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, **common: Any) -> Array:
+    """Declare tolerations, which DRADeviceTaints brought."""
+    return Array(Nested(type_), doc, since=33, gate="DRADeviceTaints", **common)
+
+
+@check(DeviceToleration, until=_ALLOCATED_SINCE - 1)
+@check(AllocatedToleration, since=_ALLOCATED_SINCE)
+def value_for_operator(toleration: View) -> Iterator[Problem]:
+    """A toleration compares values only with Equal."""
+    path, value = toleration / "value", toleration.value
+    if toleration.operator == "Exists":
+        if value:
+            yield invalid(path, value, "must be empty for operator `Exists`")
+    elif toleration.operator == "Equal":
+        for detail in formats.label_value(value, toleration.release):
+            yield invalid(path, value, detail)
+    elif not toleration.target.declarative:
+        yield not_supported(toleration / "operator", toleration.operator, OPERATORS)

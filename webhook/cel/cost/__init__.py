@@ -1,0 +1,1 @@
+"""What expressions cost, as cel-go counts: while they run, and estimated before."""

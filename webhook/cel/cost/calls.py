@@ -1,0 +1,68 @@
+"""What calls cost when they are made (cel-go interpreter/runtimecost.go, common/cost.go).
+
+A unit is about one step: a variable read, a field selected, a simple function called. Work that grows with a value's
+size is counted by the size.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.runtime.values import size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webhook.cel.runtime.values import Value
+    from webhook.cel.types.declarations import CostFunction
+
+LIST_COST: Final = 10
+MAP_COST: Final = 30
+STRUCT_COST: Final = 40
+STRING_FACTOR: Final = 0.1
+REGEX_FACTOR: Final = 0.25
+UNLIMITED: Final = 2**63
+
+
+def traversal(size: float, factor: float = STRING_FACTOR) -> int:
+    """The cost of going through something of a size once."""
+    return math.ceil(size * factor)
+
+
+def of_argument(position: int, factor: float = STRING_FACTOR) -> CostFunction:
+    """A cost that grows with the size of one argument."""
+
+    def cost(arguments: Sequence[Value], _: Value) -> int:
+        return math.ceil(size_of(arguments[position]) * factor)
+
+    return cost
+
+
+def of_smaller(arguments: Sequence[Value], _: Value) -> int:
+    """A comparison goes as far as the smaller of two values."""
+    return math.ceil(min(size_of(arguments[0]), size_of(arguments[1])) * STRING_FACTOR)
+
+
+def of_both(arguments: Sequence[Value], _: Value) -> int:
+    """A concatenation copies both of its operands."""
+    return math.ceil((size_of(arguments[0]) + size_of(arguments[1])) * STRING_FACTOR)
+
+
+def of_search(arguments: Sequence[Value], _: Value) -> int:
+    """A search for one text in another."""
+    return math.ceil(size_of(arguments[0]) * STRING_FACTOR) * math.ceil(size_of(arguments[1]) * STRING_FACTOR)
+
+
+def of_regex(arguments: Sequence[Value], _: Value) -> int:
+    """A search for a pattern in a text; even an empty text costs something."""
+    return math.ceil((1 + size_of(arguments[0])) * STRING_FACTOR) * math.ceil(size_of(arguments[1]) * REGEX_FACTOR)
+
+
+def of_product(factor: float, base: int = 0) -> CostFunction:
+    """A cost that grows with the product of the sizes of the first two arguments."""
+
+    def cost(arguments: Sequence[Value], _: Value) -> int:
+        return math.ceil(size_of(arguments[0]) * size_of(arguments[1]) * factor) + base
+
+    return cost

@@ -1,0 +1,316 @@
+"""Walks a checked expression and adds up what it can cost (cel-go checker/cost.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.budget import current
+from webhook.cel.cost.calls import LIST_COST, MAP_COST, STRUCT_COST
+from webhook.cel.cost.sizes import MOST, ONE, UNKNOWN, Bounds, CallEstimate, EstimatedNode, fixed
+from webhook.cel.runtime.values import size_of as size_of_value
+from webhook.cel.syntax import ast
+from webhook.cel.types import base as types
+from webhook.cel.types.base import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webhook.cel.environment import Checked, Environment
+    from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.base import Type
+    from webhook.cel.types.declarations import Overload
+
+_COPIED: Final = 32
+"""How much of a path is copied for a unit of work."""
+_FREE: Final = fixed(0)
+_STEP: Final = CallEstimate(ONE)
+_SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
+_SELECTABLE: Final = frozenset({Kind.MAP, Kind.STRUCT, Kind.PARAMETER})
+
+
+class _Entries(NamedTuple):
+    """The sizes of the keys and values of a list or map."""
+
+    container: Kind
+    key: Bounds
+    value: Bounds
+
+    def union(self, other: _Entries) -> _Entries:
+        return _Entries(self.container, self.key.union(other.key), self.value.union(other.value))
+
+
+class _Local(NamedTuple):
+    path: tuple[str, ...]
+    size: Bounds | None
+    entries: _Entries | None
+
+
+def estimate_cost(
+    checked: Checked,
+    environment: Environment,
+    declared_size: Callable[[EstimatedNode], Bounds | None] = lambda _: None,
+) -> Bounds:
+    """What evaluating an expression can cost.
+
+    Args:
+        checked: The expression, with its types checked.
+        environment: The one that checked it.
+        declared_size: The bounds of the size of what is reached by a path, None where nothing was declared.
+
+    Returns:
+        The least and the most; `MOST` where there is no bound.
+    """
+    return _Estimator(environment, declared_size).cost(checked.root)
+
+
+class _Estimator:
+    def __init__(self, environment: Environment, declared_size: Callable[[EstimatedNode], Bounds | None]) -> None:
+        self._environment = environment
+        self._declared_size = declared_size
+        self._budget = current()
+        self._presence = fixed(environment.options.presence_test_cost)
+        self._paths: dict[Expression, tuple[str, ...]] = {}
+        self._sizes: dict[Expression, Bounds] = {}
+        self._entries: dict[Expression, _Entries] = {}
+        self._locals: dict[str, _Local] = {}
+        self._costs: dict[type, Callable[..., Bounds]] = {
+            ast.Literal: lambda _: _FREE,
+            ast.Ident: self._ident,
+            ast.Select: self._select,
+            ast.Call: self._call,
+            ast.ListExpression: self._list,
+            ast.MapExpression: self._map,
+            ast.StructExpression: self._struct,
+            ast.Comprehension: self._comprehension,
+            ast.Shared: self._shared,
+        }
+        self._shared_costs: dict[ast.Shared, Bounds] = {}
+
+    def cost(self, node: Expression) -> Bounds:
+        return self._costs[type(node)](node)
+
+    # -- sizes and paths
+
+    def _path(self, node: Expression) -> tuple[str, ...]:
+        local = self._local(node)
+        return local.path if local is not None else self._paths.get(node, ())
+
+    def _local(self, node: Expression) -> _Local | None:
+        return self._locals.get(node.name) if isinstance(node, ast.Ident) else None
+
+    def _size(self, node: Expression) -> Bounds | None:
+        if node in self._sizes:
+            return self._sizes[node]
+        size = _own_size(node)
+        if size is not None:
+            return size
+        size = self._declared_size(EstimatedNode(node.type, self._path(node), node))
+        if size is not None:
+            self._sizes[node] = size
+            return size
+        if _is_scalar(node.type):
+            return ONE
+        local = self._local(node)
+        return local.size if local is not None else None
+
+    def _size_or_unknown(self, node: Expression) -> Bounds:
+        return self._size(node) or UNKNOWN
+
+    def _entries_of(self, node: Expression) -> _Entries | None:
+        found = self._entries.get(node)
+        if found is None:
+            local = self._local(node)
+            found = local.entries if local is not None else None
+        return found
+
+    def _node(self, node: Expression) -> EstimatedNode:
+        path = self._path(node)
+        if path and path[0] == ast.ACCUMULATOR:
+            path = ()
+        return EstimatedNode(node.type, path, node, self._size(node))
+
+    def _estimated_size(self, node: EstimatedNode) -> Bounds:
+        return node.size or self._declared_size(node) or UNKNOWN
+
+    # -- nodes
+
+    def _shared(self, node: ast.Shared) -> Bounds:
+        cost = self._shared_costs.get(node)
+        if cost is None:
+            cost = self._shared_costs[node] = self.cost(node.original)
+            self._paths[node] = self._path(node.original)
+            self._copy_sizes(node, node.original)
+        return cost
+
+    def _ident(self, node: ast.Ident) -> Bounds:
+        local = self._locals.get(node.name)
+        self._paths[node] = local.path if local is not None else (node.name,)
+        return ONE
+
+    def _select(self, node: ast.Select) -> Bounds:
+        if isinstance(node.resolved, str):
+            self._paths[node] = (node.resolved.lstrip("."),)
+            return ONE
+        if node.resolved is not None:
+            return ONE
+        if node.test:
+            return self._presence.plus(self.cost(node.operand))
+        cost = self.cost(node.operand)
+        if node.operand.type.kind in _SELECTABLE:
+            cost = cost.plus(ONE)
+        path = self._path(node.operand)
+        self._budget.spend(len(path) // _COPIED)
+        self._paths[node] = (*path, node.field)
+        return cost
+
+    def _call(self, node: ast.Call) -> Bounds:
+        if node.function == "dyn" and node.target is None and len(node.arguments) == 1:
+            cost = ONE.plus(self.cost(node.arguments[0]))
+            self._copy_sizes(node, node.arguments[0])
+            return cost
+        costs = [self.cost(argument) for argument in node.arguments]
+        total = _FREE if node.target is None else self.cost(node.target)
+        if node.function in {"_&&_", "_||_"}:
+            return total.plus(Bounds(costs[0].low, _sum(costs).high))
+        if node.function == "_?_:_":
+            return total.plus(self._conditional(node, costs))
+        called: Bounds | None = None
+        result: Bounds | None = None
+        for overload in node.overloads or ():
+            estimate = self._overload(node, overload)
+            called = estimate.cost if called is None else called.union(estimate.cost)
+            if estimate.result is not None:
+                result = estimate.result if result is None else result.union(estimate.result)
+            result = self._index(node, overload.id, result)
+            if result is None:
+                result = self._size(node)
+        if result is not None:
+            self._sizes[node] = result
+        return total.plus(_sum(costs)).plus(called or _FREE)
+
+    def _index(self, node: ast.Call, overload: str, result: Bounds | None) -> Bounds | None:
+        step = {"index_list": "@items", "index_map": "@values"}.get(overload)
+        if step is None:
+            return result
+        container = node.arguments[0]
+        self._paths[node] = (*self._path(container), step)
+        entries = self._entries_of(container)
+        return entries.value if entries is not None else None
+
+    def _overload(self, node: ast.Call, overload: Overload) -> CallEstimate:
+        if overload.id in {"add_list", "add_string", "add_bytes"}:
+            self._join_entries(node)
+        by_name = self._environment.call_estimates.get(node.function)
+        if by_name is None and overload.estimate is None:
+            return _STEP
+        target = None if node.target is None else self._node(node.target)
+        arguments = [self._node(argument) for argument in node.arguments]
+        found = by_name(self._estimated_size, overload.id, target, arguments) if by_name is not None else None
+        if found is None and overload.estimate is not None:
+            found = overload.estimate(self._estimated_size, target, arguments)
+        return found or _STEP
+
+    def _conditional(self, node: ast.Call, costs: list[Bounds]) -> Bounds:
+        then, otherwise = node.arguments[1:]
+        self._sizes[node] = self._size_or_unknown(then).union(self._size_or_unknown(otherwise))
+        first, second = self._entries_of(then), self._entries_of(otherwise)
+        if first is not None and second is not None:
+            self._entries[node] = first.union(second)
+        return costs[0].plus(costs[1].union(costs[2]))
+
+    def _join_entries(self, node: ast.Call) -> None:
+        first, second = (self._entries_of(argument) for argument in node.arguments)
+        if first is not None and second is not None:
+            self._entries[node] = first.union(second)
+
+    def _copy_sizes(self, node: Expression, source: Expression) -> None:
+        size, entries = self._size(source), self._entries_of(source)
+        if size is not None:
+            self._sizes[node] = size
+        if entries is not None:
+            self._entries[node] = entries
+
+    def _list(self, node: ast.ListExpression) -> Bounds:
+        costs = [self.cost(element) for element in node.elements]
+        self._entries[node] = _Entries(Kind.LIST, ONE, self._sizes_union(node.elements))
+        return _sum(costs).plus(fixed(LIST_COST))
+
+    def _map(self, node: ast.MapExpression) -> Bounds:
+        costs = [self.cost(child) for child in node.children()]
+        keys = self._sizes_union([entry.key for entry in node.entries])
+        values = self._sizes_union([entry.value for entry in node.entries])
+        self._entries[node] = _Entries(Kind.MAP, keys, values)
+        return _sum(costs).plus(fixed(MAP_COST))
+
+    def _sizes_union(self, nodes: list[Expression]) -> Bounds:
+        union = Bounds(MOST if nodes else 0, 0)
+        for node in nodes:
+            union = union.union(self._size_or_unknown(node))
+        return union
+
+    def _struct(self, node: ast.StructExpression) -> Bounds:
+        return _sum([self.cost(entry.value) for entry in node.entries]).plus(fixed(STRUCT_COST))
+
+    # -- comprehensions
+
+    def _comprehension(self, node: ast.Comprehension) -> Bounds:
+        total = self.cost(node.range).plus(self.cost(node.initial))
+        initial = _Local(self._path(node.initial), self._size(node.initial), self._entries_of(node.initial))
+        outer = self._locals
+        self._locals = {**outer, node.accumulator: initial}
+        if node.shape == "bind":
+            total = total.plus(self.cost(node.result))
+            self._copy_sizes(node, node.result)
+            self._locals = outer
+            return total
+        around = self._locals
+        self._locals = {**around, **self._variables(node)}
+        each = self.cost(node.condition).plus(self.cost(node.step))
+        step_entries = self._entries_of(node.step)
+        self._locals = around
+        total = total.plus(self.cost(node.result))
+        self._locals = outer
+        count = self._size_or_unknown(node.range)
+        if isinstance(node.initial, ast.Literal):
+            self._sizes[node] = ONE
+        elif isinstance(node.initial, (ast.ListExpression, ast.MapExpression)):
+            self._sizes[node] = count
+            if step_entries is not None:
+                self._entries[node] = step_entries
+        return total.plus(count.times(each))
+
+    def _variables(self, node: ast.Comprehension) -> dict[str, _Local]:
+        entries = self._entries_of(node.range)
+        is_list = (entries.container if entries is not None else node.range.type.kind) is Kind.LIST
+        path = self._path(node.range)
+        key_size, value_size = (entries.key, entries.value) if entries is not None else (None, None)
+        key = _Local((*path, "@indices" if is_list else "@keys"), key_size, None)
+        value = _Local((*path, "@items" if is_list else "@values"), value_size, None)
+        if node.variable2:
+            return {node.variable: key, node.variable2: value}
+        return {node.variable: value if is_list else key}
+
+
+def _sum(costs: list[Bounds]) -> Bounds:
+    if len(costs) == 1:
+        return costs[0]
+    low = high = 0
+    for cost in costs:
+        low += cost.low
+        high += cost.high
+    return Bounds(min(low, MOST), min(high, MOST))
+
+
+def _own_size(node: Expression) -> Bounds | None:
+    if isinstance(node, ast.Literal):
+        return fixed(size_of_value(node.value))
+    if isinstance(node, ast.ListExpression):
+        return fixed(len(node.elements))
+    if isinstance(node, ast.MapExpression):
+        return fixed(len(node.entries))
+    return None
+
+
+def _is_scalar(type_: Type) -> bool:
+    inner, is_optional = types.unwrap_optional(type_)
+    return _is_scalar(inner) if is_optional else type_.kind in _SCALARS

@@ -1,0 +1,152 @@
+"""What an expression can cost, told before it is evaluated (cel-go checker/cost.go)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.cel.cost.calls import REGEX_FACTOR, STRING_FACTOR
+
+if TYPE_CHECKING:
+    from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.base import Type
+
+MOST: Final = 2**64 - 1
+"""Stands for "no bound": cel-go counts in 64 bits and stops there."""
+
+
+class Bounds(NamedTuple):
+    """The least and the most that a size or a cost can be."""
+
+    low: int
+    high: int
+
+    def plus(self, other: Bounds) -> Bounds:
+        """Both together."""
+        low, high = self.low + other.low, self.high + other.high
+        return Bounds(low, high) if high <= MOST else Bounds(min(low, MOST), MOST)
+
+    def times(self, other: Bounds) -> Bounds:
+        """One for each unit of the other."""
+        return Bounds(min(self.low * other.low, MOST), min(self.high * other.high, MOST))
+
+    def scaled(self, factor: float) -> Bounds:
+        """Each bound by a factor, rounded up."""
+        return Bounds(_scaled(self.low, factor), _scaled(self.high, factor))
+
+    def union(self, other: Bounds) -> Bounds:
+        """The bounds of what is within either."""
+        return Bounds(min(self.low, other.low), max(self.high, other.high))
+
+
+def _scaled(number: int, factor: float) -> int:
+    product = float(number) * factor
+    return MOST if product >= float(2**64) else min(math.ceil(product), MOST)
+
+
+def fixed(number: int) -> Bounds:
+    """Exactly so much."""
+    return Bounds(number, number)
+
+
+UNKNOWN: Final = Bounds(0, MOST)
+ONE: Final = fixed(1)
+
+
+class EstimatedNode(NamedTuple):
+    """A part of an expression as estimates see it.
+
+    Args:
+        type: Its type.
+        path: How it is reached from a variable: field names, `@items`, `@keys`, `@values`; empty if it is not.
+        node: Its syntax tree; None for what is no part of the expression, such as the elements of a list.
+        size: Its size, if the expression itself tells.
+    """
+
+    type: Type
+    path: tuple[str, ...] = ()
+    node: Expression | None = None
+    size: Bounds | None = None
+
+
+SizeOf = Callable[[EstimatedNode], Bounds]
+"""The size of a node: what the expression tells, else what was declared, else unknown."""
+
+
+class CallEstimate(NamedTuple):
+    """What a call can cost, and how large its result can be where that has a size."""
+
+    cost: Bounds
+    result: Bounds | None = None
+
+
+def member(target: EstimatedNode | None) -> EstimatedNode:
+    """The target of a function that has none but member overloads."""
+    assert target is not None  # noqa: S101  # such a function is never called without one
+    return target
+
+
+def _traversal(size: Bounds) -> Bounds:
+    return size.scaled(STRING_FACTOR)
+
+
+def concatenation(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """Of strings or bytes: both are copied."""
+    size = size_of(arguments[0]).plus(size_of(arguments[1]))
+    return CallEstimate(_traversal(size), size)
+
+
+def list_concatenation(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """Of lists: nothing is copied."""
+    return CallEstimate(ONE, size_of(arguments[0]).plus(size_of(arguments[1])))
+
+
+def comparison(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """As far as the smaller of two values."""
+    most = min(size_of(arguments[0]).high, size_of(arguments[1]).high)
+    return CallEstimate(_traversal(Bounds(1 if most else 0, most)))
+
+
+def encoding(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """A string into bytes: at most four for each code point."""
+    size = size_of(arguments[0])
+    return CallEstimate(_traversal(size), Bounds(size.low, min(size.high * 4, MOST)))
+
+
+def decoding(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """Bytes into a string: at least one code point for four."""
+    size = size_of(arguments[0])
+    return CallEstimate(_traversal(size), Bounds(size.low // 4, size.high))
+
+
+def prefix(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """`startsWith`, `endsWith`: as far as the argument goes."""
+    return CallEstimate(_traversal(size_of(arguments[0])))
+
+
+def membership(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """`x in list`: every element."""
+    return CallEstimate(size_of(arguments[1]).scaled(1))
+
+
+def search(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """`contains`: the product of both sizes."""
+    return CallEstimate(_traversal(size_of(member(target))).times(_traversal(size_of(arguments[0]))))
+
+
+def regex(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """`matches`: the text by the pattern; an empty text costs something too."""
+    text = _traversal(size_of(member(target)).plus(ONE))
+    return CallEstimate(text.times(size_of(arguments[0]).scaled(REGEX_FACTOR)))
+
+
+def of_target(size_of: SizeOf, target: EstimatedNode | None, _: Sequence[EstimatedNode]) -> CallEstimate:
+    """A function that goes through its target once."""
+    return CallEstimate(_traversal(size_of(member(target))))
+
+
+def quoting(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    """`strings.quote`: at most two characters for each, and two quotes."""
+    size = size_of(arguments[0])
+    return CallEstimate(_traversal(size), Bounds(size.low + 2, min(size.high * 2 + 2, MOST)))

@@ -1,0 +1,191 @@
+"""Questions to the cluster's authorizer: `authorizer.group("").resource("pods").check("get")` (library/authz.go)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+
+from webhook.cel.errors import EvaluationError
+from webhook.cel.ext.strings import GO_SPACE
+from webhook.cel.types.base import BOOL, STRING, Type, struct
+from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.formats import dns_label, dns_subdomain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PREFIX: Final = "kubernetes.authorization."
+AUTHORIZER: Final = struct(f"{_PREFIX}Authorizer")
+PATH_CHECK: Final = struct(f"{_PREFIX}PathCheck")
+GROUP_CHECK: Final = struct(f"{_PREFIX}GroupCheck")
+RESOURCE_CHECK: Final = struct(f"{_PREFIX}ResourceCheck")
+DECISION: Final = struct(f"{_PREFIX}Decision")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks.
+
+    Args:
+        name: The user's name.
+        groups: The groups that the user is in.
+        uid: The user's identifier.
+    """
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """An answer.
+
+    Args:
+        allowed: Whether the user may.
+        reason: Why, if the authorizer says so.
+        error: What went wrong, if anything did.
+    """
+
+    cel_type: ClassVar[Type] = DECISION
+
+    allowed: bool
+    reason: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PathCheck:
+    """A question about a path that is no resource, `/healthz`."""
+
+    cel_type: ClassVar[Type] = PATH_CHECK
+
+    authorizer: AuthorizerValue
+    path: str
+    verb: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceCheck:
+    """A question about resources of an API group."""
+
+    cel_type: ClassVar[Type] = RESOURCE_CHECK
+
+    authorizer: AuthorizerValue
+    group: str
+    resource: str
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    field_selector: str = ""
+    label_selector: str = ""
+    verb: str = ""
+
+
+class Authorize(Protocol):
+    """Answers questions; the user and the verb are among what is asked."""
+
+    def __call__(self, question: PathCheck | ResourceCheck) -> Decision:
+        """Decides on one question."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizerValue:
+    """The value of `authorizer`.
+
+    Args:
+        user: On whose behalf is asked.
+        authorize: Answers.
+    """
+
+    cel_type: ClassVar[Type] = AUTHORIZER
+
+    user: User
+    authorize: Authorize
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupCheck:
+    cel_type: ClassVar[Type] = GROUP_CHECK
+
+    authorizer: AuthorizerValue
+    group: str
+
+
+def _path(authorizer: AuthorizerValue, path: str) -> PathCheck:
+    if not path.strip(GO_SPACE):
+        msg = "path must not be empty"
+        raise EvaluationError(msg)
+    return PathCheck(authorizer, path)
+
+
+def _service_account(authorizer: AuthorizerValue, namespace: str, name: str) -> AuthorizerValue:
+    # Whether a name is well formed is the same in all releases, whatever the words.
+    if dns_subdomain(name, 0):
+        msg = "Invalid service account name"
+        raise EvaluationError(msg)
+    if dns_label(namespace, 0):
+        msg = "Invalid service account namespace"
+        raise EvaluationError(msg)
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+    return replace(authorizer, user=User(f"system:serviceaccount:{namespace}:{name}", groups))
+
+
+def _resource(group: _GroupCheck, resource: str) -> ResourceCheck:
+    if not resource.strip(GO_SPACE):
+        msg = "resource must not be empty"
+        raise EvaluationError(msg)
+    return ResourceCheck(group.authorizer, group.group, resource)
+
+
+def _check(question: PathCheck | ResourceCheck, verb: str) -> Decision:
+    return question.authorizer.authorize(replace(question, verb=verb))
+
+
+def _member(
+    name: str, id_: str, parameters: tuple[Type, ...], result: Type, implementation: Callable[..., object]
+) -> Function:
+    return Function(name, Overload(id_, parameters, result, implementation, member=True))
+
+
+def _narrowing(name: str, id_: str, field: str) -> Function:
+    def narrow(question: ResourceCheck, value: str) -> ResourceCheck:
+        return replace(question, **{field: value})  # type: ignore[arg-type]  # all of these fields are texts
+
+    return _member(name, id_, (RESOURCE_CHECK, STRING), RESOURCE_CHECK, narrow)
+
+
+LIBRARY: Final = Library(
+    "kubernetes.authz",
+    functions=(
+        _member("path", "authorizer_path", (AUTHORIZER, STRING), PATH_CHECK, _path),
+        _member("group", "authorizer_group", (AUTHORIZER, STRING), GROUP_CHECK, _GroupCheck),
+        _member(
+            "serviceAccount", "authorizer_serviceaccount", (AUTHORIZER, STRING, STRING), AUTHORIZER, _service_account
+        ),
+        _member("resource", "groupcheck_resource", (GROUP_CHECK, STRING), RESOURCE_CHECK, _resource),
+        _narrowing("subresource", "resourcecheck_subresource", "subresource"),
+        _narrowing("namespace", "resourcecheck_namespace", "namespace"),
+        _narrowing("name", "resourcecheck_name", "name"),
+        Function(
+            "check",
+            Overload("pathcheck_check", (PATH_CHECK, STRING), DECISION, _check, member=True),
+            Overload("resourcecheck_check", (RESOURCE_CHECK, STRING), DECISION, _check, member=True),
+        ),
+        _member("errored", "decision_errored", (DECISION,), BOOL, lambda decision: bool(decision.error)),
+        _member("error", "decision_error", (DECISION,), STRING, lambda decision: decision.error),
+        _member("allowed", "decision_allowed", (DECISION,), BOOL, lambda decision: decision.allowed),
+        _member("reason", "decision_reason", (DECISION,), STRING, lambda decision: decision.reason),
+    ),
+)
+
+SELECTORS: Final = Library(
+    "kubernetes.authzSelectors",
+    functions=(
+        _narrowing("fieldSelector", "authorizer_fieldselector", "field_selector"),
+        _narrowing("labelSelector", "authorizer_labelselector", "label_selector"),
+    ),
+)
+
+VARIABLES: Final = {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK}
+"""The variables that the functions start from."""

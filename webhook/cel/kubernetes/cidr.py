@@ -1,0 +1,124 @@
+"""Networks (library/cidr.go)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from webhook.cel.errors import EvaluationError
+from webhook.cel.kubernetes import ip, netip
+from webhook.cel.kubernetes.ip import IP, IP_TYPE
+from webhook.cel.runtime.values import only_class
+from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
+from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.formats import quoted
+
+CIDR_TYPE: Final = opaque("net.CIDR")
+_FAILED: Final = "network address parse error during conversion from string: "
+_BITS_A_BYTE: Final = 8
+
+
+@only_class
+class CIDR:
+    """A network as expressions hold it."""
+
+    __slots__ = ("prefix",)
+    cel_type: ClassVar[Type] = CIDR_TYPE
+    cel_equality_cost: ClassVar[int] = 1
+
+    def __init__(self, prefix: netip.Prefix) -> None:
+        self.prefix = prefix
+
+    def __eq__(self, other: object) -> bool:
+        """Networks are equal when address, further bits included, and length are."""
+        return isinstance(other, CIDR) and self.prefix == other.prefix
+
+    def __hash__(self) -> int:
+        """Equal networks hash alike."""
+        return hash(self.prefix)
+
+    def cel_size(self) -> int:
+        """How many bytes of the address count."""
+        return -(-self.prefix.length // _BITS_A_BYTE)
+
+    def cel_string(self) -> str:
+        """The network in its canonical form."""
+        return str(self.prefix)
+
+
+def parse(text: str) -> CIDR:
+    """Reads a network.
+
+    Raises:
+        EvaluationError: There is none.
+    """
+    # The prefix stands twice in the API server's texts.
+    try:
+        prefix = netip.parse_prefix(text)
+    except ValueError as error:
+        msg = f"{_FAILED}{_FAILED}{error}"
+        raise EvaluationError(msg) from None
+    if prefix.address.is_mapped:
+        msg = f"{_FAILED}IPv4-mapped IPv6 address {quoted(text)} is not allowed"
+        raise EvaluationError(msg)
+    return CIDR(prefix)
+
+
+def _is_cidr(text: str) -> bool:
+    try:
+        parse(text)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _contains_ip(cidr: CIDR, address: IP) -> bool:
+    return cidr.prefix.contains(address.address)
+
+
+def _contains_ip_text(cidr: CIDR, text: str) -> bool:
+    return _contains_ip(cidr, ip.parse(text))
+
+
+def _contains_cidr(cidr: CIDR, other: CIDR) -> bool:
+    return cidr.prefix.contains_prefix(other.prefix)
+
+
+def _contains_cidr_text(cidr: CIDR, text: str) -> bool:
+    return _contains_cidr(cidr, parse(text))
+
+
+def _address(cidr: CIDR) -> IP:
+    return IP(cidr.prefix.address)
+
+
+def _length(cidr: CIDR) -> int:
+    return cidr.prefix.length
+
+
+def _masked(cidr: CIDR) -> CIDR:
+    length = cidr.prefix.length
+    return CIDR(netip.Prefix(cidr.prefix.address.masked(length), length))
+
+
+LIBRARY: Final = Library(
+    "kubernetes.net.cidr",
+    types=(CIDR_TYPE,),
+    functions=(
+        Function("cidr", Overload("string_to_cidr", (STRING,), CIDR_TYPE, parse)),
+        Function("isCIDR", Overload("is_cidr", (STRING,), BOOL, _is_cidr)),
+        Function("string", Overload("cidr_to_string", (CIDR_TYPE,), STRING, CIDR.cel_string)),
+        Function(
+            "containsIP",
+            Overload("cidr_contains_ip_string", (CIDR_TYPE, STRING), BOOL, _contains_ip_text, member=True),
+            Overload("cidr_contains_ip_ip", (CIDR_TYPE, IP_TYPE), BOOL, _contains_ip, member=True),
+        ),
+        Function(
+            "containsCIDR",
+            Overload("cidr_contains_cidr_string", (CIDR_TYPE, STRING), BOOL, _contains_cidr_text, member=True),
+            Overload("cidr_contains_cidr", (CIDR_TYPE, CIDR_TYPE), BOOL, _contains_cidr, member=True),
+        ),
+        Function("ip", Overload("cidr_ip", (CIDR_TYPE,), IP_TYPE, _address, member=True)),
+        Function("prefixLength", Overload("cidr_prefix_length", (CIDR_TYPE,), INT, _length, member=True)),
+        Function("masked", Overload("cidr_masked", (CIDR_TYPE,), CIDR_TYPE, _masked, member=True)),
+    ),
+)

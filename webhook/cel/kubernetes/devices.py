@@ -1,0 +1,358 @@
+"""Expressions that pick devices: the selectors of Dynamic Resource Allocation.
+
+Follows k8s.io/dynamic-resource-allocation `cel/compile.go` and, for 1.30, `structured/namedresources/cel/compile.go`.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.budget import current, work
+from webhook.cel.cache import Cache
+from webhook.cel.cost.estimator import estimate_cost
+from webhook.cel.cost.sizes import Bounds, CallEstimate, EstimatedNode
+from webhook.cel.errors import CompileError, EvaluationError, ProgramError
+from webhook.cel.ext import BINDINGS
+from webhook.cel.kubernetes import semver
+from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
+from webhook.cel.kubernetes.quantity import QUANTITY
+from webhook.cel.kubernetes.semver import SEMVER
+from webhook.cel.runtime.operators import equal
+from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, list_of, map_of, struct
+from webhook.cel.types.declarations import Function, Library, Overload, StructType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from webhook.cel.cost.sizes import SizeOf
+    from webhook.cel.environment import Environment
+    from webhook.cel.runtime.program import Program
+    from webhook.cel.runtime.values import Value
+    from webhook.cel.syntax.ast import Expression
+
+MAX_COST: Final = 1_000_000
+"""What a selector may cost at most (CELSelectorExpressionMaxCost)."""
+
+CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
+LIST_ATTRIBUTES: Final = "DRAListTypeAttributes"
+_RELEVANT: Final = frozenset({CONSUMABLE_CAPACITY, LIST_ATTRIBUTES})
+
+_NAMED_RESOURCES: Final = 30
+"""The release whose selectors were over `attributes.string` and its like."""
+_FIRST: Final = 31
+_ESTIMATED_SINCE: Final = 32
+_NO_COLUMN_SINCE: Final = 32
+_MULTIPLE_SINCE: Final = 34
+_LISTS_SINCE: Final = 36
+_ANY_LENGTH_SINCE: Final = 37
+
+_DOMAIN_MAX: Final = 63
+_ID_MAX: Final = 32
+_ENTRIES_MAX: Final = 32
+_VALUE_MAX: Final = 64
+_LIST_MAX: Final = 48
+
+
+class Refusal(NamedTuple):
+    """Why the API server takes no such selector: what is wrong, and whether it calls that an internal error."""
+
+    detail: str
+    is_internal: bool = False
+
+
+class Selector(NamedTuple):
+    """A selector that the API server can evaluate.
+
+    Args:
+        program: Evaluates it.
+        max_cost: What it can cost; None where the release does not ask.
+        root: Its tree.
+    """
+
+    program: Program
+    max_cost: int | None
+    root: Expression
+
+    @property
+    def is_too_complex(self) -> bool:
+        """Whether it can cost more than a selector may."""
+        return self.max_cost is not None and self.max_cost > MAX_COST
+
+
+TOO_COMPLEX: Final = Refusal("too complex, exceeds cost limit")
+"""The refusal of a selector that can cost more than `MAX_COST`."""
+
+_CHARACTERS: Final = 16
+"""How many characters of a report are kept for a unit of work: a hundred errors show a long line a hundred times."""
+_ENTRY: Final = 400
+"""How many bytes a verdict takes beside its texts."""
+_verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
+
+
+def refusal_of(
+    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+) -> Refusal | None:
+    """Why the API server does not take a selector; None if it does.
+
+    Verdicts are kept, programs are not. The arguments are those of `compile_selector`.
+
+    Raises:
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    key = expression, release, gates & _RELEVANT, stored, current().is_offline
+    known = _verdicts.get(key)
+    if known is None:
+        found = compile_selector(expression, release, gates, stored=stored)
+        known = found if isinstance(found, Refusal) else not found.is_too_complex or TOO_COMPLEX
+        detail = known.detail if isinstance(known, Refusal) else ""
+        _verdicts.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
+    return known if isinstance(known, Refusal) else None
+
+
+def compile_selector(
+    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+) -> Selector | Refusal:
+    """Compiles a selector as the API server does before it takes one.
+
+    Args:
+        expression: The selector.
+        release: The Kubernetes release, as the minor of 1.x, from 30 on.
+        gates: The feature gates that are on; `CONSUMABLE_CAPACITY` and `LIST_ATTRIBUTES` matter.
+        stored: Whether the selector is in the cluster already.
+
+    Raises:
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    relevant = gates & _RELEVANT
+    unknown = " or the unknown type, not {}" if release > _NAMED_RESOURCES else ""
+    return _compiled(
+        expression,
+        release,
+        relevant,
+        stored=stored,
+        is_result=lambda type_: _is_result(type_, release, relevant),
+        wanted=f"must evaluate to bool{unknown}",
+    )
+
+
+def compile_derived_attribute(
+    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+) -> Selector | Refusal:
+    """Compiles what an attribute is derived by, which comes to a value that an attribute can have.
+
+    The arguments are those of `compile_selector`.
+
+    Raises:
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    has_lists = stored or LIST_ATTRIBUTES in gates
+    lists = " or a list of these scalars" if has_lists else ""
+
+    def is_result(type_: Type) -> bool:
+        if type_ in _SCALARS:
+            return True
+        return has_lists and any(type_ == list_of(scalar) for scalar in _SCALARS)
+
+    wanted = f"must evaluate to a primitive scalar (string, integer, boolean, semver){lists}, not {{}}"
+    return _compiled(expression, release, gates & _RELEVANT, stored=stored, is_result=is_result, wanted=wanted)
+
+
+_SCALARS: Final = (BOOL, INT, STRING, SEMVER, ANY, DYN)
+
+
+def _compiled(
+    expression: str,
+    release: int,
+    relevant: frozenset[str],
+    *,
+    stored: bool,
+    is_result: Callable[[Type], bool],
+    wanted: str,
+) -> Selector | Refusal:
+    known = selector_environment(release, relevant, stored=stored)
+    try:
+        checked = known.check(expression)
+    except CompileError as error:
+        return Refusal(f"compilation failed: {_placed(error, expression, release)}")
+    if not is_result(checked.type):
+        return Refusal(wanted.format(checked.type))
+    try:
+        program = known.program(checked)
+    except ProgramError as error:
+        return Refusal(f"program instantiation failed: {error}", is_internal=True)
+    if release < _ESTIMATED_SINCE:
+        return Selector(program, None, checked.root)
+    sizes = _DEVICES[release >= _LISTS_SINCE and LIST_ATTRIBUTES in relevant]
+    return Selector(program, estimate_cost(checked, known, sizes.of).high, checked.root)
+
+
+def _placed(error: CompileError, expression: str, release: int) -> str:
+    """Word an error; cel-go had a column where there is no text until Kubernetes 1.32 (cel-go 0.22)."""
+    text = str(error)
+    work(len(text) // _CHARACTERS)
+    return text if expression or release >= _NO_COLUMN_SINCE else text.replace("<input>:1:0:", "<input>:1:1:", 1)
+
+
+def _is_result(type_: Type, release: int, gates: frozenset[str]) -> bool:
+    if type_ == BOOL:
+        return True
+    if release <= _NAMED_RESOURCES:
+        return False
+    return type_ == ANY or (type_ == DYN and release >= _LISTS_SINCE and LIST_ATTRIBUTES in gates)
+
+
+# -- environments
+
+_DEVICE: Final = struct("kubernetes.DRADevice")
+_SEMVER: Final = Versioned(semver.library(0), since=_FIRST, until=33)
+"""From 1.33 on it is in every environment, in another version."""
+_NAMED_VALUES: Final = {
+    "quantity": QUANTITY,
+    "bool": BOOL,
+    "int": INT,
+    "intslice": list_of(INT),
+    "string": STRING,
+    "stringslice": list_of(STRING),
+    "version": SEMVER,
+}
+_NAMED_RESOURCES_LIBRARY: Final = Library(
+    "named resources",
+    variables={f"attributes.{name}": map_of(STRING, type_) for name, type_ in _NAMED_VALUES.items()},
+)
+
+
+@lru_cache(maxsize=64)
+def selector_environment(release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False) -> Environment:
+    """What selectors may use.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        gates: The feature gates that are on; what they bring may be used at once.
+        stored: Whether the selector is in the cluster already; then gates do not matter.
+    """
+    base = environment(release, stored=stored)
+    if release <= _NAMED_RESOURCES:
+        return base.extend(_NAMED_RESOURCES_LIBRARY, semver.library(0))
+    usable = max(compatible_with(release, stored=stored), _FIRST)
+    libraries = [BINDINGS]
+    if _SEMVER.is_in(usable):
+        libraries.append(_SEMVER.library)
+    has_lists = release >= _LISTS_SINCE and LIST_ATTRIBUTES in gates
+    if release >= _LISTS_SINCE and (stored or has_lists):
+        libraries.append(_INCLUDES if release < _ANY_LENGTH_SINCE else _INCLUDES_OF_ANY_LENGTH)
+    has_multiple = release >= _MULTIPLE_SINCE and (stored or CONSUMABLE_CAPACITY in gates)
+    return base.extend(*libraries, _device(DYN if has_lists else ANY, has_multiple=has_multiple))
+
+
+def _device(attribute: Type, *, has_multiple: bool) -> Library:
+    fields = {
+        "driver": STRING,
+        "attributes": map_of(STRING, map_of(STRING, attribute)),
+        "capacity": map_of(STRING, map_of(STRING, QUANTITY)),
+    }
+    if has_multiple:
+        fields["allowMultipleAllocations"] = BOOL
+    return Library("device", variables={"device": _DEVICE}, structs=(StructType(_DEVICE, fields),))
+
+
+def _includes(target: Value, sought: Value) -> bool:
+    if type(target) is not list:
+        return equal(target, sought)
+    if any(equal(value, sought) for value in target[:_LIST_MAX]):
+        return True
+    if len(target) > _LIST_MAX:
+        msg = f"'includes' function cannot be applied to lists longer than {_LIST_MAX} values"
+        raise EvaluationError(msg)
+    return False
+
+
+def _estimate_includes(
+    _: SizeOf, __: str, target: EstimatedNode | None, ___: Sequence[EstimatedNode]
+) -> CallEstimate | None:
+    return None if target is None else CallEstimate(Bounds(0, _LIST_MAX))
+
+
+_INCLUDES: Final = Library(
+    "includes",
+    functions=(Function("includes", Overload("dra_includes_dyn_dyn", (DYN, DYN), BOOL, _includes, member=True)),),
+    call_estimates={"includes": _estimate_includes},
+)
+
+
+def _includes_of_any_length(target: Value, sought: Value) -> bool:
+    return any(equal(value, sought) for value in target) if type(target) is list else equal(target, sought)
+
+
+def _estimate_includes_by_size(
+    size_of: SizeOf, __: str, target: EstimatedNode | None, ___: Sequence[EstimatedNode]
+) -> CallEstimate | None:
+    return None if target is None else CallEstimate(size_of(target))
+
+
+_INCLUDES_OF_ANY_LENGTH: Final = Library(
+    "includes",
+    functions=(
+        Function("includes", Overload("list_includes", (DYN, DYN), BOOL, _includes_of_any_length, member=True)),
+    ),
+    call_estimates={"includes": _estimate_includes_by_size},
+)
+"""From Kubernetes 1.37 `includes` is that of the library of lists."""
+
+
+# -- sizes
+
+
+class _Sized(NamedTuple):
+    """The most that something in a device has of characters, elements or entries, and the same of what is in it."""
+
+    most: int
+    key: _Sized | None = None
+    element: _Sized | None = None
+    fields: Mapping[str, _Sized] | None = None
+    any_field: bool = False
+
+    def of(self, node: EstimatedNode) -> Bounds | None:
+        """The size of what is reached by a path from the device; None if that is not declared."""
+        if not node.path or node.path[0] != "device":
+            return None
+        here: _Sized = self
+        for name in node.path[1:]:
+            found = here.step(name)
+            if found is None:
+                return None
+            here = found
+        return Bounds(0, here.most)
+
+    def step(self, name: str) -> _Sized | None:
+        """What one step leads to."""
+        if name in {"@items", "@values"}:
+            return self.element
+        if name == "@keys":
+            return self.key
+        if self.fields is not None and name in self.fields:
+            return self.fields[name]
+        return self.element if self.any_field else None
+
+
+_DOMAIN: Final = _Sized(_DOMAIN_MAX)
+_ID: Final = _Sized(_ID_MAX)
+_QUANTITIES: Final = _Sized(_ENTRIES_MAX, _ID, _Sized(0))
+
+
+def _sizes(attribute: int) -> _Sized:
+    attributes = _Sized(_ENTRIES_MAX, _ID, _Sized(attribute), any_field=True)
+    return _Sized(
+        0,
+        fields={
+            "driver": _DOMAIN,
+            "allowMultipleAllocations": _Sized(1),
+            "attributes": _Sized(_ENTRIES_MAX, _DOMAIN, attributes),
+            "capacity": _Sized(_ENTRIES_MAX, _DOMAIN, _QUANTITIES),
+        },
+    )
+
+
+_DEVICES: Final = {False: _sizes(_VALUE_MAX), True: _sizes(max(_VALUE_MAX, _LIST_MAX))}
+"""The sizes of devices, by whether attributes can be lists."""

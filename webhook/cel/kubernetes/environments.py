@@ -1,0 +1,269 @@
+"""The CEL environments of kube-apiserver, release by release (apiserver/pkg/cel/environment/base.go).
+
+What a release brings may be used in expressions that are new to it only from the next release on, so that a cluster can
+go back by one; expressions that are stored already may use it at once. Policies are checked as new expressions when
+they are written and run as stored ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from webhook.cel import ext
+from webhook.cel.environment import Environment
+from webhook.cel.kubernetes import authorizer as authorizing
+from webhook.cel.kubernetes import cidr, costs, ip, jsonpatch, lists, quantity, regex, semver, url
+from webhook.cel.kubernetes import format as formats
+from webhook.cel.types.base import (
+    BOOL,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Kind,
+    Type,
+    list_of,
+    map_of,
+    struct,
+)
+from webhook.cel.types.declarations import Library, Options, StructType
+from webhook.cel.types.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
+
+CALL_LIMIT: Final = 1_000_000
+"""What one expression may cost."""
+POLICY_LIMIT: Final = 10_000_000
+"""What all expressions of a policy may cost for one request and one set of parameters."""
+MATCH_CONDITIONS_LIMIT: Final = 2_500_000
+"""What all match conditions of a policy may cost for one request."""
+
+_COMPATIBLE_SINCE: Final = 28
+_CROSS_TYPE_SINCE: Final = 28
+_VALIDATED_SINCE: Final = 29
+"""The first release whose cel-go finds mixed lists and maps after checking types, not while doing so."""
+_FORMATS_SINCE: Final = 31
+_COSTS_SINCE: Final = 32
+"""The first release in which Kubernetes' own functions cost something when they are called, by default."""
+_ALWAYS: Final = 0
+_NEVER: Final = 1000
+
+
+class Versioned(NamedTuple):
+    """A library, and the releases that have it: from `since` to before `until`."""
+
+    library: Library
+    since: int = _ALWAYS
+    until: int = _NEVER
+
+    def is_in(self, release: int) -> bool:
+        """Whether a release has the library."""
+        return self.since <= release < self.until
+
+
+LIBRARIES: Final = (
+    Versioned(costs.ESTIMATES),
+    Versioned(url.LIBRARY),
+    Versioned(regex.LIBRARY),
+    Versioned(lists.LIBRARY),
+    Versioned(authorizing.LIBRARY, since=27),
+    Versioned(ext.OPTIONALS, since=28),
+    Versioned(quantity.LIBRARY, since=28),
+    Versioned(EXTENDED_VALIDATIONS, since=29),
+    Versioned(ext.strings(0), until=29),
+    Versioned(ext.strings(2), since=29),
+    Versioned(ext.SETS, since=29),
+    Versioned(ip.LIBRARY, since=30),
+    Versioned(cidr.LIBRARY, since=30),
+    Versioned(authorizing.SELECTORS, since=31),
+    Versioned(ext.TWO_VARIABLE_COMPREHENSIONS, since=32),
+    Versioned(semver.library(1), since=33),
+    Versioned(ext.LISTS, since=34),
+)
+_HOMOGENEOUS: Final = Library("homogeneous aggregate literals", validators=(homogeneous_aggregates,))
+
+
+def compatible_with(release: int, *, stored: bool) -> int:
+    """The release whose libraries expressions may use.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        stored: Whether the expression is in the cluster already.
+    """
+    return release if stored or release < _COMPATIBLE_SINCE else release - 1
+
+
+@lru_cache(maxsize=64)
+def environment(release: int, *, stored: bool = False) -> Environment:
+    """What every expression in Kubernetes may use; it declares no variables.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        stored: Whether the expression is in the cluster already.
+    """
+    usable = compatible_with(release, stored=stored)
+    libraries = [each.library for each in LIBRARIES if each.is_in(usable)]
+    if release >= _VALIDATED_SINCE:
+        libraries.append(_HOMOGENEOUS)
+    if usable >= _FORMATS_SINCE:
+        libraries.append(formats.library(release))
+    if release >= _COSTS_SINCE:
+        libraries.append(costs.COSTS)
+    return Environment(
+        libraries,
+        options=Options(
+            homogeneous_literals=release < _VALIDATED_SINCE,
+            cross_type_numeric=usable >= _CROSS_TYPE_SINCE,
+            presence_test_cost=0,
+        ),
+    )
+
+
+# -- admission
+
+
+def _record(name: str, /, **fields: Type) -> StructType:
+    return StructType(struct(f"kubernetes.{name}"), fields)
+
+
+_STRINGS: Final = list_of(STRING)
+_STRING_MAP: Final = map_of(STRING, STRING)
+
+_KIND: Final = _record("GroupVersionKind", group=STRING, version=STRING, kind=STRING)
+_RESOURCE: Final = _record("GroupVersionResource", group=STRING, version=STRING, resource=STRING)
+_USER: Final = _record("UserInfo", username=STRING, uid=STRING, groups=_STRINGS, extra=map_of(STRING, _STRINGS))
+_REQUEST: Final = _record(
+    "AdmissionRequest",
+    kind=_KIND.type,
+    resource=_RESOURCE.type,
+    subResource=STRING,
+    requestKind=_KIND.type,
+    requestResource=_RESOURCE.type,
+    requestSubResource=STRING,
+    name=STRING,
+    namespace=STRING,
+    operation=STRING,
+    userInfo=_USER.type,
+    dryRun=BOOL,
+    options=DYN,
+)
+
+_SPEC: Final = _record("NamespaceSpec", finalizers=_STRINGS)
+_CONDITION: Final = _record(
+    "NamespaceCondition", status=STRING, type=STRING, lastTransitionTime=TIMESTAMP, message=STRING, reason=STRING
+)
+_STATUS: Final = _record("NamespaceStatus", conditions=list_of(_CONDITION.type), phase=STRING)
+_METADATA: Final = _record(
+    "NamespaceMetadata",
+    name=STRING,
+    generateName=STRING,
+    namespace=STRING,
+    labels=_STRING_MAP,
+    annotations=_STRING_MAP,
+    UID=STRING,
+    creationTimestamp=TIMESTAMP,
+    deletionGracePeriodSeconds=INT,
+    deletionTimestamp=TIMESTAMP,
+    generation=INT,
+    resourceVersion=STRING,
+    finalizers=_STRINGS,
+)
+_NAMESPACE: Final = _record("Namespace", metadata=_METADATA.type, spec=_SPEC.type, status=_STATUS.type)
+
+_REQUEST_VARIABLES: Final = Library(
+    "admission",
+    variables={"object": DYN, "oldObject": DYN, "request": _REQUEST.type},
+    structs=(_REQUEST, _KIND, _RESOURCE, _USER),
+)
+_NAMESPACE_VARIABLE: Final = Library(
+    "namespaceObject",
+    variables={"namespaceObject": _NAMESPACE.type},
+    structs=(_NAMESPACE, _METADATA, _SPEC, _STATUS, _CONDITION),
+)
+_AUTHORIZER: Final = Library("authorizer", variables=authorizing.VARIABLES)
+_PARAMS: Final = Library("params", variables={"params": DYN})
+_AUTHORIZER_SINCE: Final = 27
+_NAMESPACE_SINCE: Final = 28
+"""The first release with `namespaceObject`; unlike a library, it may be used at once."""
+
+
+class _AnyField(Mapping[str, Type]):
+    """Every field there could be, of any type."""
+
+    def __getitem__(self, _: str) -> Type:
+        return DYN
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+_OBJECT: Final = StructType(struct("Object"), _AnyField(), family=True)
+_JSON_PATCH: Final = StructType(struct("JSONPatch"), {"op": STRING, "path": STRING, "from": STRING, "value": DYN})
+_PATCH_TYPES: Final = Library("patch types", structs=(_OBJECT, _JSON_PATCH))
+
+
+@lru_cache(maxsize=64)
+def admission_environment(
+    release: int,
+    *,
+    stored: bool = False,
+    params: bool = False,
+    authorizer: bool = True,
+    patch_types: bool = False,
+) -> Environment:
+    """What expressions of admission policies may use (apiserver/pkg/admission/plugin/cel/compile.go).
+
+    Values of the variables: `object`, `oldObject`, `params`, `request`, `namespaceObject` are JSON, None where there is
+    none; `authorizer` and `authorizer.requestResource` come from `webhook.cel.kubernetes.authorizer`.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        stored: Whether the expression is in the cluster already.
+        params: Whether there is `params`.
+        authorizer: Whether there is `authorizer`.
+        patch_types: Whether mutations may be written, `Object{…}` and `JSONPatch{…}`.
+    """
+    added = [_REQUEST_VARIABLES]
+    if release >= _NAMESPACE_SINCE:
+        added.append(_NAMESPACE_VARIABLE)
+    if params:
+        added.append(_PARAMS)
+    if authorizer and release >= _AUTHORIZER_SINCE:
+        added.append(_AUTHORIZER)
+    if patch_types:
+        added += [_PATCH_TYPES, jsonpatch.LIBRARY]
+    return environment(release, stored=stored).extend(*added)
+
+
+def with_variables(environment: Environment, variables: Mapping[str, Type]) -> Environment:
+    """The environment with `variables.x`.
+
+    Args:
+        environment: The one to extend.
+        variables: The variables' types by name, see `variable_type`; names that are added later count too.
+    """
+    type_ = StructType(struct("kubernetes.variables"), variables)
+    return environment.extend(Library("variables", variables={"variables": type_.type}, structs=(type_,)))
+
+
+def variable_type(type_: Type | None) -> Type:
+    """The type under which a variable's result is known to other expressions.
+
+    Args:
+        type_: The type of the variable's expression; None if that does not compile.
+
+    Source: apiserver/pkg/admission/plugin/cel/composition.go, convertCelTypeToDeclType.
+    """
+    if type_ is None or type_.kind in _UNKNOWN:
+        return DYN
+    if type_.kind is Kind.LIST:
+        return list_of(variable_type(type_.parameters[0]))
+    if type_.kind is Kind.MAP:
+        return map_of(*map(variable_type, type_.parameters))
+    return type_
+
+
+_UNKNOWN: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.PARAMETER, Kind.TYPE, Kind.ERROR})

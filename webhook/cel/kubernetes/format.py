@@ -1,0 +1,167 @@
+"""Formats by name, `format.dns1123Label().validate("x")` (library/format.go)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from webhook import formats
+from webhook.cel.kubernetes import gourl
+from webhook.cel.runtime.values import NONE, Optional, only_class
+from webhook.cel.types.base import STRING, Type, list_of, optional_of, struct
+from webhook.cel.types.declarations import Function, Library, Overload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FORMAT: Final = struct("kubernetes.NamedFormat")
+
+_UUID: Final = r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"
+_TIME: Final = r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$"
+_is_uuid = re.compile(_UUID.removesuffix("$") + r"\Z").match
+_match_time = re.compile(_TIME.removesuffix("$") + r"\Z").match
+_match_date = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})").fullmatch
+_BASE64_SIGN = "[A-Za-z0-9+/]"
+_is_base64 = re.compile(
+    f"(?:{_BASE64_SIGN}{{4}})*(?:{_BASE64_SIGN}{{2}}==|{_BASE64_SIGN}{{3}}=|{_BASE64_SIGN}{{4}})"
+).fullmatch
+_is_dns_1035_label = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
+_DNS_1035_LABEL_MAX = 63
+_NO_DNS_1035_LABEL = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+_LEAP_YEAR: Final = 2000
+_SHORTEST_DATETIME: Final = 4
+
+
+@only_class
+class Format:
+    """A format as expressions hold it.
+
+    Args:
+        name: Its name; formats are equal when their names are.
+        validate: Says what is wrong with a text.
+        regex_size: The length of the pattern that checking costs as much as.
+    """
+
+    __slots__ = ("name", "regex_size", "validate")
+    cel_type: ClassVar[Type] = FORMAT
+
+    def __init__(self, name: str, validate: Callable[[str], formats.Messages], regex_size: int) -> None:
+        self.name = name
+        self.validate = validate
+        self.regex_size = regex_size
+
+    def __eq__(self, other: object) -> bool:
+        """Formats are equal when their names are."""
+        return isinstance(other, Format) and self.name == other.name
+
+    def __hash__(self) -> int:
+        """Equal formats hash alike."""
+        return hash(self.name)
+
+
+def _dns_1035_label(text: str) -> formats.Messages:
+    too_long = len(text.encode(errors="surrogatepass")) > _DNS_1035_LABEL_MAX
+    length = (f"must be no more than {_DNS_1035_LABEL_MAX} characters",) if too_long else ()
+    return length if _is_dns_1035_label(text) else (*length, _NO_DNS_1035_LABEL)
+
+
+def _uri(text: str) -> formats.Messages:
+    try:
+        gourl.parse_request_uri(text)
+    except ValueError as error:
+        return (str(error),)
+    return ()
+
+
+def _is_date(text: str) -> bool:
+    match = _match_date(text)
+    if match is None:
+        return False
+    year, month, day = map(int, match.groups())
+    try:
+        dt.date(year or _LEAP_YEAR, month, day)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_datetime(text: str) -> bool:
+    parts = text.lower().split("t")
+    if len(text.encode(errors="surrogatepass")) < _SHORTEST_DATETIME or len(parts) == 1 or not _is_date(parts[0]):
+        return False
+    match = _match_time(parts[1])
+    return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
+
+
+def _checked(holds: Callable[[str], object], message: str) -> Callable[[str], formats.Messages]:
+    return lambda text: () if holds(text) else (message,)
+
+
+def _prefix(validate: Callable[[str], formats.Messages]) -> Callable[[str], formats.Messages]:
+    return lambda text: validate(formats.mask_trailing_dash(text))
+
+
+def _named(release: int) -> dict[str, Format]:
+    def label(text: str) -> formats.Messages:
+        return formats.dns_label(text, release)
+
+    def subdomain(text: str) -> formats.Messages:
+        return formats.dns_subdomain(text, release)
+
+    def qualified_name(text: str) -> formats.Messages:
+        return formats.label_key(text, release)
+
+    def label_value(text: str) -> formats.Messages:
+        return formats.label_value(text, release)
+
+    return {
+        "dns1123Label": Format("DNS1123Label", label, 30),
+        "dns1123Subdomain": Format("DNS1123Subdomain", subdomain, 60),
+        "dns1035Label": Format("DNS1035Label", _dns_1035_label, 30),
+        "qualifiedName": Format("QualifiedName", qualified_name, 60),
+        "dns1123LabelPrefix": Format("DNS1123LabelPrefix", _prefix(label), 30),
+        "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", _prefix(subdomain), 60),
+        "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _prefix(_dns_1035_label), 30),
+        "labelValue": Format("LabelValue", label_value, 40),
+        "uri": Format("URI", _uri, 1103),
+        "uuid": Format("uuid", _checked(_is_uuid, "does not match the UUID format"), len(_UUID)),
+        "byte": Format("byte", _checked(_is_base64, "invalid base64"), 84),
+        "date": Format("date", _checked(_is_date, "invalid date"), len(_TIME)),
+        "datetime": Format("datetime", _checked(_is_datetime, "invalid datetime"), len(_TIME)),
+    }
+
+
+def _validate(format_: Format, text: str) -> Optional:
+    messages = format_.validate(text)
+    return Optional(list(messages)) if messages else NONE
+
+
+def _constant(name: str, value: Format) -> Function:
+    return Function(name, Overload(name, (), FORMAT, lambda: value))
+
+
+@lru_cache(maxsize=16)
+def library(release: int) -> Library:
+    """The library with the texts of a Kubernetes release."""
+    named = _named(release)
+
+    def find(name: str) -> Optional:
+        return Optional(named[name]) if name in named else NONE
+
+    return Library(
+        "kubernetes.format",
+        functions=(
+            Function(
+                "validate",
+                Overload("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate, member=True),
+            ),
+            Function("format.named", Overload("format-named", (STRING,), optional_of(FORMAT), find)),
+            *(_constant(f"format.{name}", value) for name, value in named.items()),
+        ),
+    )

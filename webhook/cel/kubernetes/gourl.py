@@ -1,0 +1,303 @@
+"""URLs as Go reads and writes them (Go net/url); a URL is bytes there, and so it is here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from webhook.cel.kubernetes import netip
+from webhook.formats import quoted
+
+
+def _bytes(text: str) -> frozenset[int]:
+    return frozenset(text.encode())
+
+
+_ALPHANUMERIC: Final = _bytes("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_UNRESERVED: Final = _ALPHANUMERIC | _bytes("-_.~")
+_ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+_SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
+_PORT: Final = re.compile(rb"(:[0-9]*)?")
+_CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]")
+_USER_INFO: Final = re.compile(rb"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
+_FIRST_WIDE: Final = 0x80
+_PERCENT: Final = b"%25"
+
+
+class Part(Enum):
+    """A part of a URL; the value is which bytes stand there as they are."""
+
+    PATH = _UNRESERVED | _bytes("$&+,/:;=@")
+    HOST = _UNRESERVED | _bytes("!$&'()*+,;=:[]<>\"")
+    ZONE = _UNRESERVED | _bytes("!$&'()*+,;=:[]<>\" ")
+    USER = _UNRESERVED | _bytes("$&+,;=")
+    QUERY = _UNRESERVED | _bytes("")
+    FRAGMENT = _UNRESERVED | _bytes("$&+,/:;=?@!()*")
+
+
+_VALID_PATH: Final = Part.PATH.value | _bytes("!'()*[]%")
+_VALID_FRAGMENT: Final = Part.FRAGMENT.value | _bytes("'[]%")
+
+
+@dataclass(frozen=True, slots=True)
+class URL:
+    """A URL, by its parts; where an escaped form and a plain one may differ, the escaped one is kept too."""
+
+    scheme: str = ""
+    opaque: bytes = b""
+    user: bytes | None = None
+    host: bytes = b""
+    raw_path: bytes = b""
+    raw_query: bytes = b""
+    has_empty_query: bool = False
+    raw_fragment: bytes = b""
+
+    def escaped_path(self) -> str:
+        """The path as it was written, if that is valid, else escaped."""
+        return _text(_escaped(self.raw_path, Part.PATH, _VALID_PATH))
+
+    def hostname(self) -> str:
+        """The host without port and brackets."""
+        return _text(_split_port(self.host)[0])
+
+    def port(self) -> str:
+        """The port's digits, if there are any."""
+        return _text(_split_port(self.host)[1])
+
+    def query(self) -> dict[str, list[str]]:
+        """The values of the query by their names; what cannot be read is left out."""
+        values: dict[str, list[str]] = {}
+        for pair in self.raw_query.split(b"&"):
+            if not pair or b";" in pair:
+                continue
+            try:
+                name, value = (unescape(part, Part.QUERY) for part in pair.partition(b"=")[::2])
+            except ValueError:
+                continue
+            values.setdefault(_text(name), []).append(_text(value))
+        return values
+
+    def __str__(self) -> str:
+        """The URL in Go's words (`URL.String`)."""
+        text = f"{self.scheme}:".encode() if self.scheme else b""
+        if self.opaque:
+            text += self.opaque
+        else:
+            path = _escaped(self.raw_path, Part.PATH, _VALID_PATH)
+            has_authority = bool(self.host) or self.user is not None
+            if has_authority or (self.scheme and path):
+                text += b"//"
+            if self.user is not None:
+                text += self.user + b"@"
+            text += escape(self.host, Part.HOST)
+            if path and not path.startswith(b"/") and self.host:
+                text += b"/"
+            text += path
+        if self.raw_query or self.has_empty_query:
+            text += b"?" + self.raw_query
+        if self.raw_fragment:
+            text += b"#" + _escaped(self.raw_fragment, Part.FRAGMENT, _VALID_FRAGMENT)
+        return _text(text)
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def escape(data: bytes, part: Part) -> bytes:
+    """Writes bytes so that they may stand in a part of a URL."""
+    return b"".join(bytes((byte,)) if byte in part.value else b"%%%02X" % byte for byte in data)
+
+
+def _escaped(raw: bytes, part: Part, valid: frozenset[int]) -> bytes:
+    """What was written, if that is valid, else the same in the default form."""
+    if valid.issuperset(raw):
+        return raw
+    plain = unescape(raw, part)
+    return b"*" if plain == b"*" else escape(plain, part)
+
+
+def unescape(data: bytes, part: Part) -> bytes:
+    """Reads a part of a URL.
+
+    Raises:
+        ValueError: It is not well formed, with Go's message.
+    """
+    position = 0
+    in_host = part in {Part.HOST, Part.ZONE}
+    while position < len(data):
+        byte = data[position : position + 1]
+        if byte == b"%":
+            _check_escape(data[position : position + 3], part)
+            position += 3
+            continue
+        if in_host and byte[0] < _FIRST_WIDE and byte[0] not in Part.HOST.value:
+            msg = f"invalid character {quoted(_text(byte))} in host name"
+            raise ValueError(msg)
+        position += 1
+    if part is Part.QUERY:
+        data = data.replace(b"+", b" ")
+    return _ESCAPE.sub(lambda match: bytes((int(match[1], 16),)), data)
+
+
+def _check_escape(escaped: bytes, part: Part) -> None:
+    match = _ESCAPE.fullmatch(escaped)
+    is_right = match is not None
+    if match is not None and escaped != _PERCENT:
+        byte = int(match[1], 16)
+        if part is Part.HOST:
+            # In a host nothing but what is not ASCII may be escaped.
+            is_right = byte >= _FIRST_WIDE
+        elif part is Part.ZONE:
+            is_right = byte in Part.ZONE.value
+    if not is_right:
+        msg = f"invalid URL escape {quoted(_text(escaped))}"
+        raise ValueError(msg)
+
+
+def parse_request_uri(text: str) -> URL:
+    """Reads an absolute URL or a path that starts with `/`.
+
+    Raises:
+        ValueError: It is neither, with Go's message.
+    """
+    try:
+        return _parse(_data(text), via_request=True)
+    except ValueError as error:
+        msg = f"parse {quoted(text)}: {error}"
+        raise ValueError(msg) from None
+
+
+def parse(text: str) -> URL:
+    """Reads a URL with its fragment.
+
+    Raises:
+        ValueError: There is none, with Go's message.
+    """
+    before, _, fragment = text.partition("#")
+    shown = before
+    try:
+        url = _parse(_data(before), via_request=False)
+        shown = text
+        unescape(_data(fragment), Part.FRAGMENT)
+    except ValueError as error:
+        msg = f"parse {quoted(shown)}: {error}"
+        raise ValueError(msg) from None
+    return URL(
+        url.scheme,
+        url.opaque,
+        url.user,
+        url.host,
+        url.raw_path,
+        url.raw_query,
+        url.has_empty_query,
+        _data(fragment),
+    )
+
+
+def _data(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _parse(data: bytes, *, via_request: bool) -> URL:
+    if _CONTROL.search(data):
+        msg = "net/url: invalid control character in URL"
+        raise ValueError(msg)
+    if not data and via_request:
+        msg = "empty url"
+        raise ValueError(msg)
+    if data == b"*":
+        return URL(raw_path=data)
+    scheme, rest = _split_scheme(data)
+    rest, mark, query = rest.partition(b"?")
+    has_empty_query = bool(mark) and not query
+    if not rest.startswith(b"/"):
+        if scheme:
+            return URL(scheme, opaque=rest, raw_query=query, has_empty_query=has_empty_query)
+        if via_request:
+            msg = "invalid URI for request"
+            raise ValueError(msg)
+        if b":" in rest.partition(b"/")[0]:
+            msg = "first path segment in URL cannot contain colon"
+            raise ValueError(msg)
+    user: bytes | None = None
+    host = b""
+    if rest.startswith(b"//") and (scheme or not (via_request or rest.startswith(b"///"))):
+        authority, slash, path = rest[2:].partition(b"/")
+        rest = slash + path
+        user, host = _parse_authority(authority)
+    unescape(rest, Part.PATH)
+    return URL(scheme, b"", user, host, rest, query, has_empty_query)
+
+
+def _split_scheme(data: bytes) -> tuple[str, bytes]:
+    if data.startswith(b":"):
+        msg = "missing protocol scheme"
+        raise ValueError(msg)
+    match = _SCHEME.match(data)
+    if match is None:
+        return "", data
+    return match[0][:-1].decode().lower(), data[match.end() :]
+
+
+def _parse_authority(authority: bytes) -> tuple[bytes | None, bytes]:
+    user, at, host = authority.rpartition(b"@")
+    parsed = _parse_host(host)
+    if not at:
+        return None, parsed
+    if not _USER_INFO.fullmatch(user):
+        msg = "net/url: invalid userinfo"
+        raise ValueError(msg)
+    name, colon, password = user.partition(b":")
+    return b"".join((_reescaped(name), colon, _reescaped(password))), parsed
+
+
+def _reescaped(data: bytes) -> bytes:
+    return escape(unescape(data, Part.USER), Part.USER)
+
+
+def _parse_host(host: bytes) -> bytes:
+    opening = host.rfind(b"[")
+    if opening >= 0:
+        return _parse_literal(host, opening)
+    colon = host.rfind(b":")
+    if colon >= 0:
+        _check_port(host[colon:])
+    return unescape(host, Part.HOST)
+
+
+def _parse_literal(host: bytes, opening: int) -> bytes:
+    closing = host.rfind(b"]")
+    if closing < 0:
+        msg = "missing ']' in host"
+        raise ValueError(msg)
+    port = host[closing + 1 :]
+    _check_port(port)
+    name, percent, zone = host[opening + 1 : closing].partition(_PERCENT)
+    literal = unescape(name, Part.HOST) + unescape(percent + zone, Part.ZONE)
+    try:
+        address = netip.parse_address(_text(literal))
+    except ValueError as error:
+        msg = f"invalid host: {error}"
+        raise ValueError(msg) from None
+    if ":" not in str(address):
+        msg = "invalid IP-literal"
+        raise ValueError(msg)
+    return b"[" + literal + b"]" + port
+
+
+def _check_port(port: bytes) -> None:
+    if not _PORT.fullmatch(port):
+        msg = f"invalid port {quoted(_text(port))} after host"
+        raise ValueError(msg)
+
+
+def _split_port(host: bytes) -> tuple[bytes, bytes]:
+    name, colon, port = host.rpartition(b":")
+    if not colon or not _PORT.fullmatch(colon + port):
+        name, port = host, b""
+    if name.startswith(b"[") and name.endswith(b"]"):
+        name = name[1:-1]
+    return name, port

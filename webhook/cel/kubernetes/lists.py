@@ -1,0 +1,117 @@
+"""Functions on lists: `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf` (library/lists.go)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime.operators import add, equal, less
+from webhook.cel.runtime.values import Duration, UInt, Value
+from webhook.cel.types.base import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    INT,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    Type,
+    list_of,
+    parameter,
+)
+from webhook.cel.types.declarations import Function, Library, Overload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NAMES: Final = {
+    INT: "int", UINT: "uint", DOUBLE: "double", BOOL: "bool",
+    DURATION: "duration", TIMESTAMP: "timestamp", STRING: "string", BYTES: "bytes",
+}  # fmt: skip
+_ZEROS: Final = {INT: 0, UINT: UInt(0), DOUBLE: 0.0, DURATION: Duration(0)}
+_A: Final = parameter("A")
+
+
+def _precedes(one: Value, other: Value) -> bool:
+    """Whether a value is less than another; of what does not compare, nothing is."""
+    try:
+        return less(one, other)
+    except EvaluationError:
+        return False
+
+
+def _is_sorted(values: list[Value]) -> bool:
+    return not any(_precedes(after, before) for before, after in pairwise(values))
+
+
+def _sum_from(zero: Value) -> Callable[[list[Value]], Value]:
+    def total(values: list[Value]) -> Value:
+        result = zero
+        for value in values:
+            result = add(result, value)
+        return result
+
+    return total
+
+
+def _least(values: list[Value]) -> Value:
+    if not values:
+        msg = "min called on empty list"
+        raise EvaluationError(msg)
+    least = values[0]
+    for value in values:
+        if _precedes(value, least):
+            least = value
+    return least
+
+
+def _greatest(values: list[Value]) -> Value:
+    if not values:
+        msg = "max called on empty list"
+        raise EvaluationError(msg)
+    greatest = values[0]
+    for value in values:
+        if _precedes(greatest, value):
+            greatest = value
+    return greatest
+
+
+def _index_of(values: list[Value], sought: Value) -> int:
+    return next((position for position, value in enumerate(values) if equal(value, sought)), -1)
+
+
+def _last_index_of(values: list[Value], sought: Value) -> int:
+    return next((position for position in range(len(values) - 1, -1, -1) if equal(values[position], sought)), -1)
+
+
+def _sum(type_: Type) -> Overload:
+    name = _NAMES[type_]
+    return Overload(f"list_{name}_sum_{name}", (list_of(type_),), type_, _sum_from(_ZEROS[type_]), member=True)
+
+
+def _choice(function: str, type_: Type, implementation: Callable[[list[Value]], Value]) -> Overload:
+    name = _NAMES[type_]
+    return Overload(f"list_{name}_{function}_{name}", (list_of(type_),), type_, implementation, member=True)
+
+
+LIBRARY: Final = Library(
+    "kubernetes.lists",
+    functions=(
+        Function(
+            "isSorted",
+            *(
+                Overload(f"list_{name}_is_sorted_bool", (list_of(type_),), BOOL, _is_sorted, member=True)
+                for type_, name in _NAMES.items()
+            ),
+        ),
+        Function("sum", *map(_sum, _ZEROS)),
+        Function("max", *(_choice("max", type_, _greatest) for type_ in _NAMES)),
+        Function("min", *(_choice("min", type_, _least) for type_ in _NAMES)),
+        Function("indexOf", Overload("list_a_index_of_int", (list_of(_A), _A), INT, _index_of, member=True)),
+        Function(
+            "lastIndexOf", Overload("list_a_last_index_of_int", (list_of(_A), _A), INT, _last_index_of, member=True)
+        ),
+    ),
+)

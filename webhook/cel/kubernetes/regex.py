@@ -1,0 +1,53 @@
+"""What matches a pattern (library/regex.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.budget import work
+from webhook.cel.errors import EvaluationError
+from webhook.cel.regex.re2 import Pattern, compile_pattern
+from webhook.cel.types.base import INT, STRING, list_of
+from webhook.cel.types.declarations import Function, Library, Overload
+
+_WORK_OF_MATCH: Final = 8
+
+
+def _compiled(pattern: str) -> Pattern:
+    try:
+        return compile_pattern(pattern)
+    except EvaluationError as error:
+        msg = f"Illegal regex: {error}"
+        raise EvaluationError(msg) from None
+
+
+def _find(text: str, pattern: str) -> str:
+    found = _compiled(pattern).search(text)
+    return "" if found is None else found.group()
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    found: list[str] = []
+    end = -1
+    for match in _compiled(pattern).find_all(text):
+        if len(found) == limit:
+            break
+        work(_WORK_OF_MATCH)
+        # Go takes no empty match right behind the match before.
+        if match.end() > match.start() or match.start() != end:
+            found.append(match.group())
+        end = match.end()
+    return found
+
+
+LIBRARY: Final = Library(
+    "kubernetes.regex",
+    functions=(
+        Function("find", Overload("string_find_string", (STRING, STRING), STRING, _find, member=True)),
+        Function(
+            "findAll",
+            Overload("string_find_all_string", (STRING, STRING), list_of(STRING), _find_all, member=True),
+            Overload("string_find_all_string_int", (STRING, STRING, INT), list_of(STRING), _find_all, member=True),
+        ),
+    ),
+)

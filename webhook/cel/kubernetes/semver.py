@@ -1,0 +1,205 @@
+"""Semantic versions, `semver("1.2.3")` (library/semverlib.go, github.com/blang/semver/v4)."""
+
+from __future__ import annotations
+
+import string
+from functools import lru_cache
+from typing import ClassVar, Final, NamedTuple
+
+from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime.values import INT_MAX, UINT_MAX, only_class
+from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
+from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.formats import quoted
+
+SEMVER: Final = struct("kubernetes.Semver")
+_PARTS: Final = 3
+_DIGITS: Final = frozenset("0123456789")
+_ALPHANUMERIC: Final = _DIGITS | frozenset(f"{string.ascii_letters}-")
+_SUFFIXES: Final = frozenset("+-")
+_WRAP: Final = 2**64
+_SHORT: Final = 19
+"""Digits that always fit 64 bits."""
+
+
+class Version(NamedTuple):
+    """A version; versions compare as semver.org says, whatever their build.
+
+    Args:
+        numbers: Major, minor and patch.
+        is_release: Whether there is no pre-release.
+        pre_release: The parts of the pre-release, in a form that compares.
+    """
+
+    numbers: tuple[int, int, int]
+    is_release: bool
+    pre_release: tuple[tuple[bool, int, str], ...]
+
+
+@only_class
+class Semver:
+    """A version as expressions hold it."""
+
+    __slots__ = ("version",)
+    cel_type: ClassVar[Type] = SEMVER
+
+    def __init__(self, version: Version) -> None:
+        self.version = version
+
+    def __eq__(self, other: object) -> bool:
+        """Versions are equal when nothing but their builds differ."""
+        return isinstance(other, Semver) and self.version == other.version
+
+    def __hash__(self) -> int:
+        """Equal versions hash alike."""
+        return hash(self.version)
+
+
+def parse(text: str) -> Semver:
+    """Reads a version.
+
+    Raises:
+        EvaluationError: There is none.
+    """
+    try:
+        return Semver(_parse(text))
+    except ValueError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def _parse(text: str) -> Version:
+    if not text:
+        msg = "Version string empty"
+        raise ValueError(msg)
+    parts = text.split(".", _PARTS - 1)
+    if len(parts) != _PARTS:
+        msg = "No Major.Minor.Patch elements found"
+        raise ValueError(msg)
+    major = _number("major", parts[0])
+    minor = _number("minor", parts[1])
+    rest, plus, build = parts[2].partition("+")
+    patch, minus, pre_release = rest.partition("-")
+    numbers = (major, minor, _number("patch", patch))
+    pre = tuple(map(_identifier, pre_release.split("."))) if minus else ()
+    for each in build.split(".") if plus else ():
+        if not each:
+            msg = "Build meta data is empty"
+            raise ValueError(msg)
+        if not _ALPHANUMERIC.issuperset(each):
+            msg = f"Invalid character(s) found in build meta data {quoted(each)}"
+            raise ValueError(msg)
+    return Version(numbers, not pre, pre)
+
+
+def _number(name: str, text: str) -> int:
+    if not _DIGITS.issuperset(text):
+        msg = f"Invalid character(s) found in {name} number {quoted(text)}"
+        raise ValueError(msg)
+    if len(text) > 1 and text.startswith("0"):
+        msg = f"{name.capitalize()} number must not contain leading zeroes {quoted(text)}"
+        raise ValueError(msg)
+    return _uint64(text)
+
+
+def _identifier(text: str) -> tuple[bool, int, str]:
+    if not text:
+        msg = "Prerelease is empty"
+        raise ValueError(msg)
+    if _DIGITS.issuperset(text):
+        if len(text) > 1 and text.startswith("0"):
+            msg = f"Numeric PreRelease version must not contain leading zeroes {quoted(text)}"
+            raise ValueError(msg)
+        return (False, _uint64(text), "")
+    if not _ALPHANUMERIC.issuperset(text):
+        msg = f"Invalid character(s) found in prerelease {quoted(text)}"
+        raise ValueError(msg)
+    return (True, 0, text)
+
+
+def _uint64(text: str) -> int:
+    """Reads digits, with the errors of Go's strconv.ParseUint."""
+    if not text:
+        msg = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
+        raise ValueError(msg)
+    if len(text) <= _SHORT or (len(text) == _SHORT + 1 and int(text) <= UINT_MAX):
+        return int(text)
+    msg = f"strconv.ParseUint: parsing {quoted(text)}: value out of range"
+    raise ValueError(msg)
+
+
+def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001  # an argument of the expression
+    return parse(_normalized(text) if normalize else text)
+
+
+def _normalized(text: str) -> str:
+    """Leaves out `v` and leading zeros and adds what is missing of three numbers.
+
+    Raises:
+        EvaluationError: A short version has a pre-release or a build.
+    """
+    parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", _PARTS - 1)]
+    if len(parts) < _PARTS and not _SUFFIXES.isdisjoint(parts[-1]):
+        msg = "short version cannot contain PreRelease/Build meta data"
+        raise EvaluationError(msg)
+    return ".".join(parts + ["0"] * (_PARTS - len(parts)))
+
+
+def _without_zeros(part: str) -> str:
+    if len(part) <= 1:
+        return part
+    part = part.lstrip("0")
+    return part if part[:1] in _DIGITS and part else f"0{part}"
+
+
+def _is_semver(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT002  # an argument of the expression
+    try:
+        _parse_normalized(text, normalize)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _is_greater(one: Semver, other: Semver) -> bool:
+    return one.version > other.version
+
+
+def _is_less(one: Semver, other: Semver) -> bool:
+    return one.version < other.version
+
+
+def _compare(one: Semver, other: Semver) -> int:
+    return (one.version > other.version) - (one.version < other.version)
+
+
+def _part(name: str, position: int) -> Function:
+    def part(semver: Semver) -> int:
+        number = semver.version.numbers[position]
+        return number if number <= INT_MAX else number - _WRAP
+
+    return Function(name, Overload(f"semver_{name}", (SEMVER,), INT, part, member=True))
+
+
+_FUNCTIONS: Final = (
+    Function("semver", Overload("string_to_semver", (STRING,), SEMVER, parse)),
+    Function("isSemver", Overload("is_semver_string", (STRING,), BOOL, _is_semver)),
+    Function("isGreaterThan", Overload("semver_is_greater_than", (SEMVER, SEMVER), BOOL, _is_greater, member=True)),
+    Function("isLessThan", Overload("semver_is_less_than", (SEMVER, SEMVER), BOOL, _is_less, member=True)),
+    Function("compareTo", Overload("semver_compare_to", (SEMVER, SEMVER), INT, _compare, member=True)),
+    _part("major", 0),
+    _part("minor", 1),
+    _part("patch", 2),
+)
+_NORMALIZING: Final = (
+    Function("semver", Overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _parse_normalized)),
+    Function("isSemver", Overload("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver)),
+)
+
+
+@lru_cache(maxsize=2)
+def library(version: int) -> Library:
+    """The library as of one of its versions.
+
+    Args:
+        version: 0 or 1, which brought the second argument of `semver` and `isSemver`: whether to normalize.
+    """
+    return Library("kubernetes.Semver", functions=_FUNCTIONS + (_NORMALIZING if version else ()))

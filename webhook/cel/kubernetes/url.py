@@ -1,0 +1,72 @@
+"""URLs, `url("https://example.com")` (library/urls.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from webhook.cel.errors import EvaluationError
+from webhook.cel.kubernetes import gourl
+from webhook.cel.runtime.values import only_class
+from webhook.cel.types.base import BOOL, STRING, Type, list_of, map_of, struct
+from webhook.cel.types.declarations import Function, Library, Overload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+URL_TYPE: Final = struct("kubernetes.URL")
+
+
+@only_class
+class URL:
+    """A URL as expressions hold it."""
+
+    __slots__ = ("url",)
+    cel_type: ClassVar[Type] = URL_TYPE
+
+    def __init__(self, url: gourl.URL) -> None:
+        self.url = url
+
+    def __eq__(self, other: object) -> bool:
+        """URLs are equal when they are written alike."""
+        return isinstance(other, URL) and str(self.url) == str(other.url)
+
+    def __hash__(self) -> int:
+        """Equal URLs hash alike."""
+        return hash(str(self.url))
+
+
+def _parse(text: str) -> URL:
+    # The first says whether it is a URL at all, the second knows of fragments.
+    try:
+        gourl.parse_request_uri(text)
+        return URL(gourl.parse(text))
+    except ValueError as error:
+        msg = f"URL parse error during conversion from string: {error}"
+        raise EvaluationError(msg) from None
+
+
+def _is_url(text: str) -> bool:
+    try:
+        gourl.parse_request_uri(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _member(name: str, id_: str, implementation: Callable[[URL], object], result: Type = STRING) -> Function:
+    return Function(name, Overload(id_, (URL_TYPE,), result, implementation, member=True))
+
+
+LIBRARY: Final = Library(
+    "kubernetes.urls",
+    functions=(
+        Function("url", Overload("string_to_url", (STRING,), URL_TYPE, _parse)),
+        Function("isURL", Overload("is_url_string", (STRING,), BOOL, _is_url)),
+        _member("getScheme", "url_get_scheme", lambda url: url.url.scheme),
+        _member("getHost", "url_get_host", lambda url: url.url.host.decode(errors="replace")),
+        _member("getHostname", "url_get_hostname", lambda url: url.url.hostname()),
+        _member("getPort", "url_get_port", lambda url: url.url.port()),
+        _member("getEscapedPath", "url_get_escaped_path", lambda url: url.url.escaped_path()),
+        _member("getQuery", "url_get_query", lambda url: url.url.query(), map_of(STRING, list_of(STRING))),
+    ),
+)

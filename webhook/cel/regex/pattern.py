@@ -1,0 +1,371 @@
+"""Reads regular expressions as Go's regexp, which kube-apiserver uses: what it takes, what it says of the rest.
+
+Follows Go's regexp/syntax/parse.go, with its limits on nesting, repetition and size, and its error texts. A pattern is
+read once from left to right, in time that grows with its length alone; nothing is compiled. RE2 reads nearly the same
+syntax: only the names of groups and of Unicode classes are written anew for it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from webhook.cel.regex.stack import (
+    CAPTURE,
+    CLASS,
+    COUNT,
+    MAX_REPEAT,
+    OTHER,
+    Node,
+    Stack,
+)
+from webhook.cel.regex.unicode import ASCII, unicode_class
+
+_TOO_MANY_DIGITS: Final = 5
+_MAX_RUNE: Final = 0x10FFFF
+_PERL_CLASSES: Final = frozenset("dDsSwW")
+_EMPTY: Final = {"A": "A", "b": "b", "B": "B", "z": "z"}
+_CONTROL: Final = dict(zip("afnrtv", "\a\f\n\r\t\v", strict=True))
+_POSIX: Final = frozenset(
+    "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()  # noqa: SIM905
+)
+_OCTAL: Final = frozenset("01234567")
+_DIGITS: Final = frozenset("0123456789")
+_HEXADECIMAL: Final = frozenset("0123456789abcdefABCDEF")
+_WORD: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_FLAGS: Final = frozenset("imsU")
+
+_PERL: Final = "invalid or unsupported Perl syntax"
+_RANGE: Final = "invalid character class range"
+_ESCAPE: Final = "invalid escape sequence"
+_NAME: Final = "invalid named capture"
+_UNICODE_WEIGHT: Final = 600
+_CLASS_WEIGHT: Final = 8
+
+
+class Pattern(NamedTuple):
+    """A regular expression as it was read.
+
+    Args:
+        text: The same expression for RE2.
+        weight: About how many instructions RE2 makes of it.
+    """
+
+    text: str
+    weight: int
+
+
+def read_pattern(text: str) -> Pattern:
+    """Reads a regular expression.
+
+    Raises:
+        PatternError: Go takes no such expression.
+    """
+    return _Reader(text).read()
+
+
+class _Reader(Stack):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._pieces: list[str] = []
+        self._copied = 0
+        self._ends_of_names = True
+
+    def read(self) -> Pattern:
+        text, size = self._text, len(self._text)
+        repeated = -1
+        while self._at < size:
+            start = self._at
+            char = text[start]
+            repeats = False
+            if char in "*+?":
+                self._at += 1
+                self._repeat(start, repeated)
+                repeats = True
+            elif char == "{" and (counts := self._counts()) is not None:
+                least, most = counts
+                if max(least, most) > MAX_REPEAT or 0 <= most < least:
+                    self._fail(COUNT, start, self._at)
+                self._repeat(start, repeated, counts)
+                repeats = True
+            else:
+                self._one(char)
+            # `repeated` is where the repetition before began; two in a row are wrong.
+            repeated = start if repeats else -1
+        self._concatenate()
+        self._alternate()
+        if len(self._stack) != 1:
+            self._fail("missing closing )", 0)
+        self._pieces.append(text[self._copied :])
+        return Pattern("".join(self._pieces), self._stack[0].weight)
+
+    def _one(self, char: str) -> None:
+        if char == "\\":
+            self._escape()
+        elif char == "[":
+            self._class()
+        elif char == "(":
+            if self._text.startswith("(?", self._at):
+                self._group()
+            else:
+                self._at += 1
+                self._open(CAPTURE)
+        elif char == "|":
+            self._at += 1
+            self._concatenate()
+            self._bar()
+        elif char == ")":
+            self._at += 1
+            self._close()
+        else:
+            self._at += 1
+            if char in "^$.":
+                self._push(Node(OTHER if char != "." else CLASS, weight=1 if char != "." else _CLASS_WEIGHT))
+            else:
+                self._literal()
+
+    # -- groups and repetitions
+
+    def _group(self) -> None:
+        """`(?:…)`, `(?i)`, `(?P<name>…)` and their like."""
+        text, start = self._text, self._at
+        name_at = start + 4 if text.startswith("(?P<", start) else start + 3 if text.startswith("(?<", start) else 0
+        if name_at and len(text) > name_at:
+            end = text.find(">", start)
+            if end < 0:
+                self._fail(_NAME, start)
+            if end == name_at or not _WORD.issuperset(text[name_at:end]):
+                self._fail(_NAME, start, end + 1)
+            self._at = end + 1
+            self._replace(start, "(")  # nobody asks for groups, and RE2 wants each name but once
+            self._open(CAPTURE)
+            return
+        fold, negative, seen = self._fold, False, False
+        for at in range(start + 2, len(text)):
+            char = text[at]
+            if char in _FLAGS:
+                seen = True
+                if char == "i":
+                    fold = not negative
+            elif char == "-" and not negative:
+                negative, seen = True, False
+            elif char in ":)" and (seen or not negative):
+                self._at = at + 1
+                if char == ":":
+                    self._open(OTHER)
+                self._fold = fold
+                return
+            else:
+                self._fail(_PERL, start, at + 1)
+        self._fail(_PERL, start)
+
+    def _counts(self) -> tuple[int, int] | None:
+        """The least and the most of `{2}`, `{2,}` (-1 for no most), `{2,3}`; None for a brace that is none of these."""
+        least, at = self._number(self._at + 1)
+        if least is None:
+            return None
+        most = least
+        if self._text.startswith(",", at):
+            at += 1
+            most = -1
+            if not self._text.startswith("}", at):
+                found, at = self._number(at)
+                if found is None:
+                    return None
+                most = found
+        if not self._text.startswith("}", at):
+            return None
+        self._at = at + 1
+        return least, most
+
+    def _number(self, start: int) -> tuple[int | None, int]:
+        text, at = self._text, start
+        while at < len(text) and text[at] in _DIGITS:
+            at += 1
+        if at == start or (text[start] == "0" and at > start + 1):
+            return None, at
+        return MAX_REPEAT + 1 if at - start >= _TOO_MANY_DIGITS else int(text[start:at]), at
+
+    # -- escapes and classes
+
+    def _escape(self) -> None:
+        text, start = self._text, self._at
+        char = text[start + 1 : start + 2]
+        if char in _EMPTY:
+            self._at += 2
+            self._push(Node(OTHER))
+        elif char == "C":
+            self._fail(_ESCAPE, start, start + 2)
+        elif char == "Q":
+            end = text.find("\\E", start + 2)
+            quoted = text[start + 2 :] if end < 0 else text[start + 2 : end]
+            self._at = len(text) if end < 0 else end + 2
+            for _ in quoted:
+                self._literal()
+        elif char in {"p", "P"}:
+            self._unicode(in_class=False)
+            self._push(Node(CLASS, weight=_UNICODE_WEIGHT))
+        elif char in _PERL_CLASSES and char:
+            self._at += 2
+            self._push(Node(CLASS, weight=_CLASS_WEIGHT))
+        else:
+            self._character()
+            self._literal()
+
+    def _character(self) -> int:
+        """An escape that stands for a character."""
+        text, start = self._text, self._at
+        char = text[start + 1 : start + 2]
+        if not char:
+            self._fail("trailing backslash at end of expression", len(text))
+        at = start + 2
+        if char == "x":
+            return self._hexadecimal(start)
+        if char == "0" or (char in _OCTAL and text[at : at + 1] in _OCTAL and at < len(text)):
+            end = at
+            while end < at + 2 and end < len(text) and text[end] in _OCTAL:
+                end += 1
+            self._at = end
+            return int(text[start + 1 : end], 8)
+        if char not in _CONTROL and (not char.isascii() or (char in _WORD and char != "_")):
+            self._fail(_ESCAPE, start, at)
+        self._at = at
+        return ord(_CONTROL.get(char, char))
+
+    def _hexadecimal(self, start: int) -> int:
+        text, at = self._text, start + 2
+        if not text.startswith("{", at):
+            digits = text[at : at + 2]
+            if len(digits) < 2 or not _HEXADECIMAL.issuperset(digits):  # noqa: PLR2004  # two digits
+                self._fail(_ESCAPE, start, at + 2)
+            self._at = at + 2
+            return int(digits, 16)
+        code = count = 0
+        at += 1
+        while at < len(text) and text[at] in _HEXADECIMAL and code <= _MAX_RUNE:
+            code, count = code * 16 + int(text[at], 16), count + 1
+            at += 1
+        if code > _MAX_RUNE:
+            self._fail(_ESCAPE, start, at)
+        if not count or not text.startswith("}", at):
+            self._fail(_ESCAPE, start, at + 1)
+        self._at = at + 1
+        return code
+
+    def _unicode(self, *, in_class: bool) -> None:
+        r"""`\pN`, `\p{Greek}`, `\P{^Greek}`."""
+        text, start = self._text, self._at
+        negative = text[start + 1] == "P"
+        if text.startswith("{", start + 2):
+            end = text.find("}", start)
+            if end < 0:
+                self._fail(_RANGE, start)
+            name, end = text[start + 3 : end], end + 1
+        else:
+            end = start + 3
+            name = text[start + 2 : end]
+        if name.startswith("^"):
+            negative, name = not negative, name[1:]
+        found = unicode_class(name) if name else None
+        if found is None:
+            self._fail(_RANGE, start, end)
+        self._at = end
+        self._replace(start, _in_re2(*found, negative=negative, in_class=in_class))
+
+    def _replace(self, start: int, text: str) -> None:
+        """Notes what RE2 gets in the place of what was just read."""
+        self._pieces += (self._text[self._copied : start], text)
+        self._copied = self._at
+
+    def _class(self) -> None:
+        text, start = self._text, self._at
+        self._at += 1
+        negative = text.startswith("^", self._at)
+        self._at += negative
+        first = True
+        weight = 0
+        characters: set[int] | None = set()
+        while first or not text.startswith("]", self._at):
+            first = False
+            if self._named_class():
+                characters = None
+                weight += _CLASS_WEIGHT
+                continue
+            escaped = text[self._at + 1 : self._at + 2] if text.startswith("\\", self._at) else ""
+            if escaped in {"p", "P"}:
+                self._unicode(in_class=True)
+                characters = None
+                weight += _UNICODE_WEIGHT
+                continue
+            if escaped and escaped in _PERL_CLASSES:
+                self._at += 2
+                characters = None
+                weight += _CLASS_WEIGHT
+                continue
+            low, high = self._range(start)
+            weight += _CLASS_WEIGHT
+            if characters is not None:
+                characters = characters | {low, high} if high - low < 2 and len(characters) < 2 else None  # noqa: PLR2004
+        self._at += 1
+        is_one = not negative and characters is not None and len(characters) == 1
+        if is_one or (not negative and characters is not None and _are_cases(characters)):
+            self._literal(fold=not is_one or (self._fold and _is_cased(*(characters or {0}))))
+        else:
+            self._push(Node(CLASS, weight=max(weight, 1)))
+
+    def _named_class(self) -> bool:
+        """`[:alpha:]`, within brackets."""
+        text, start = self._text, self._at
+        if not self._ends_of_names or not text.startswith("[:", start) or len(text) - start < 3:  # noqa: PLR2004
+            return False
+        end = text.find(":]", start + 2)
+        if end < 0:
+            self._ends_of_names = False
+            return False
+        if text[start + 2 : end].removeprefix("^") not in _POSIX:
+            self._fail(_RANGE, start, end + 2)
+        self._at = end + 2
+        return True
+
+    def _range(self, class_at: int) -> tuple[int, int]:
+        text, start = self._text, self._at
+        low = high = self._class_character(class_at)
+        if text.startswith("-", self._at) and self._at + 1 < len(text) and text[self._at + 1] != "]":
+            self._at += 1
+            high = self._class_character(class_at)
+            if high < low:
+                self._fail(_RANGE, start, self._at)
+        return low, high
+
+    def _class_character(self, class_at: int) -> int:
+        text = self._text
+        if self._at >= len(text):
+            self._fail("missing closing ]", class_at)
+        if text[self._at] == "\\":
+            return self._character()
+        self._at += 1
+        return ord(text[self._at - 1])
+
+
+def _is_cased(code: int) -> bool:
+    char = chr(code)
+    return char.lower() != char.upper()
+
+
+def _are_cases(codes: set[int]) -> bool:
+    """Whether two characters are the same but for their case."""
+    if len(codes) != 2:  # noqa: PLR2004  # upper and lower
+        return False
+    one, other = map(chr, codes)
+    return one.lower() == other or other.lower() == one
+
+
+def _in_re2(body: str, is_negated: bool, *, negative: bool, in_class: bool) -> str:  # noqa: FBT001  # a part of what was found
+    negative = negative is not is_negated
+    if body.startswith("\\p{") and body.count("\\") == 1:
+        return f"\\P{body[2:]}" if negative else body
+    if not negative:
+        return body if in_class else f"[{body}]"
+    if not in_class:
+        return f"[^{body}]"
+    # Brackets in brackets cannot be negated: only what is not ASCII can be told.
+    return r"\x{80}-\x{10FFFF}" if body == ASCII else r"\P{Any}"

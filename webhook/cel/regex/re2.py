@@ -1,0 +1,160 @@
+"""Regular expressions: Go says which there are (`webhook.cel.regex.pattern`), RE2 finds them.
+
+RE2 gets little memory (`MAX_MEMORY`), within which even the worst pattern compiles, or fails to, in milliseconds. What
+Go takes and RE2 cannot compile in it is valid, and an error only where it would have to run.
+"""
+
+from __future__ import annotations
+
+from sys import getsizeof
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from webhook.budget import work
+from webhook.cel.cache import Cache
+from webhook.cel.errors import EvaluationError
+from webhook.cel.regex.pattern import Pattern as Read
+from webhook.cel.regex.pattern import read_pattern
+from webhook.cel.regex.stack import PatternError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_MEMORY: Final = 256 << 10
+"""How many bytes RE2 may use for a pattern and what it learns of it."""
+MAX_CACHE: Final = 16 << 20
+
+_MAX_WEIGHT: Final = 64_000
+"""About four times as many instructions as fit the memory: RE2 need not try."""
+_STEPS: Final = 200
+"""How many steps of an automaton a unit of work is: one for each character and each instruction, at worst."""
+
+
+class Match(Protocol):
+    """What is used of a place where a pattern was found."""
+
+    def group(self) -> str:
+        """The text that is there."""
+
+    def start(self) -> int:
+        """Where it starts."""
+
+    def end(self) -> int:
+        """Where it ends."""
+
+
+class _Compiled(Protocol):
+    """What is used of RE2."""
+
+    programsize: int
+
+    def search(self, text: str) -> Match | None:
+        """Finds the pattern anywhere in a text."""
+
+    def finditer(self, text: str) -> Iterator[Match]:
+        """Finds the pattern everywhere in a text."""
+
+
+class Pattern:
+    """A pattern that can be searched for.
+
+    Args:
+        compiled: RE2's form of it.
+    """
+
+    __slots__ = ("_compiled", "_size")
+
+    def __init__(self, compiled: _Compiled) -> None:
+        self._compiled = compiled
+        self._size = compiled.programsize
+
+    def search(self, text: str) -> Match | None:
+        """Finds the pattern anywhere in a text.
+
+        Raises:
+            BudgetExceededError: It is more work than the budget in force allows.
+        """
+        return self._compiled.search(self._readable(text))
+
+    def find_all(self, text: str) -> Iterator[Match]:
+        """Finds the pattern everywhere in a text.
+
+        Raises:
+            BudgetExceededError: It is more work than the budget in force allows.
+        """
+        return self._compiled.finditer(self._readable(text))
+
+    def _readable(self, text: str) -> str:
+        work(len(text) * self._size // _STEPS)
+        return readable(text)
+
+
+_ENTRY: Final = 400
+_known: Final[Cache[Read]] = Cache(1 << 20)
+"""Patterns as they were read, which takes longer than all the rest of a short expression."""
+_patterns: Final[Cache[Pattern]] = Cache(MAX_CACHE)
+
+
+def check_pattern(pattern: str) -> None:
+    """Reads a pattern without compiling it.
+
+    Raises:
+        EvaluationError: Go takes no such pattern.
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    _read(pattern)
+
+
+def _read(pattern: str) -> Read:
+    found = _known.get(pattern)
+    if found is None:
+        work(len(pattern))
+        try:
+            found = read_pattern(pattern)
+        except PatternError as error:
+            raise EvaluationError(str(error)) from None
+        _known.put(pattern, found, _ENTRY + 2 * getsizeof(pattern))
+    return found
+
+
+def _too_large() -> EvaluationError:
+    return EvaluationError(f"the pattern is too large: it takes more than the {MAX_MEMORY >> 10} KiB that are allowed")
+
+
+def compile_pattern(pattern: str) -> Pattern:
+    """Compiles a pattern.
+
+    Raises:
+        EvaluationError: Go takes no such pattern, or it is too large for us.
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    found = _patterns.get(pattern)
+    if found is None:
+        read = _read(pattern)
+        if read.weight > _MAX_WEIGHT:
+            raise _too_large()
+        work(read.weight)
+        found = Pattern(_compile(readable(read.text)))
+        _patterns.put(pattern, found, MAX_MEMORY + len(pattern))
+    return found
+
+
+def _compile(text: str) -> _Compiled:
+    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # a native module that many expressions never need
+
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MAX_MEMORY
+    try:
+        return cast("_Compiled", re2.compile(text, options=options))
+    except re2.error:
+        raise _too_large() from None
+
+
+def readable(text: str) -> str:
+    """The text with what Go's JSON decoder makes of lone surrogates, on which RE2 would fail."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether the pattern is found anywhere in the text."""
+    return compile_pattern(pattern).search(text) is not None

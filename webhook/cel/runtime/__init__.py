@@ -1,0 +1,1 @@
+"""From a checked tree to a program, and the values that programs work on."""

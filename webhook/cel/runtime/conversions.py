@@ -1,0 +1,172 @@
+"""Conversions between types: `int(x)`, `string(x)` and the rest, with cel-go's ranges and errors."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import Final, NoReturn
+
+from webhook.budget import work
+from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime import temporal
+from webhook.cel.runtime.values import INT_MAX, INT_MIN, NANOS, UINT_MAX, Duration, Timestamp, UInt
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_DIGITS: Final = re.compile(r"[0-9]+")
+_DOUBLE: Final = re.compile(
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan"
+    r"|0x(?:[0-9a-f]+(?:\.[0-9a-f]*)?|\.[0-9a-f]+)p[+-]?[0-9]+)",
+    re.IGNORECASE,
+)
+_BOOLS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+_TWO_63: Final = float(2**63)
+_TWO_64: Final = float(2**64)
+_MAX_DIGITS: Final = 20
+_EXPONENT_FROM: Final = 6
+
+
+def fail(source: str, target: str) -> NoReturn:
+    """Raises the error of a conversion that cannot be.
+
+    Raises:
+        EvaluationError: Always.
+    """
+    msg = f"type conversion error from '{source}' to '{target}'"
+    raise EvaluationError(msg)
+
+
+def _overflow(unsigned: str = "") -> NoReturn:
+    msg = f"{unsigned}integer overflow"
+    raise EvaluationError(msg)
+
+
+def double_to_int(value: float) -> int:
+    """Cuts the fraction."""
+    if math.isnan(value) or not -_TWO_63 < value < _TWO_63:
+        _overflow()
+    return int(value)
+
+
+def double_to_uint(value: float) -> UInt:
+    """Cuts the fraction."""
+    if math.isnan(value) or not 0 <= value < _TWO_64:
+        _overflow("unsigned ")
+    return UInt(int(value))
+
+
+def uint_to_int(value: UInt) -> int:
+    """The same number, signed."""
+    return int(value) if value <= INT_MAX else _overflow()
+
+
+def int_to_uint(value: int) -> UInt:
+    """The same number, unsigned."""
+    return UInt(value) if value >= 0 else _overflow("unsigned ")
+
+
+def string_to_int(text: str) -> int:
+    """Reads a decimal number."""
+    if _INTEGER.fullmatch(text) and len(text.lstrip("+-").lstrip("0")) <= _MAX_DIGITS:
+        value = int(text)
+        if INT_MIN <= value <= INT_MAX:
+            return value
+    fail("string", "int")
+
+
+def string_to_uint(text: str) -> UInt:
+    """Reads a decimal number without sign."""
+    if _DIGITS.fullmatch(text) and len(text.lstrip("0")) <= _MAX_DIGITS:
+        value = int(text)
+        if value <= UINT_MAX:
+            return UInt(value)
+    fail("string", "uint")
+
+
+def string_to_double(text: str) -> float:
+    """Reads a number as Go's strconv.ParseFloat does."""
+    if _DOUBLE.fullmatch(text):
+        if text.lstrip("+-")[:2] in {"0x", "0X"}:
+            value = _hexadecimal(text)
+        else:
+            value = float(text)
+            if math.isinf(value) and "i" not in text.lower():
+                fail("string", "double")
+        return value
+    fail("string", "double")
+
+
+def _hexadecimal(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        fail("string", "double")
+
+
+def string_to_bool(text: str) -> bool:
+    """Reads what Go's strconv.ParseBool does."""
+    return _BOOLS[text] if text in _BOOLS else fail("string", "bool")
+
+
+def string_to_bytes(text: str) -> bytes:
+    """The text in UTF-8."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def bytes_to_string(value: bytes) -> str:
+    """The text that the bytes are in UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        msg = "invalid UTF-8 in bytes, cannot convert to string"
+        raise EvaluationError(msg) from None
+
+
+def string_to_duration(text: str) -> Duration:
+    """Reads a duration, `1h30m`."""
+    work(len(text))
+    return temporal.parse_duration(text) or fail("string", "google.protobuf.Duration")
+
+
+def string_to_timestamp(text: str) -> Timestamp:
+    """Reads a moment in RFC 3339."""
+    return temporal.parse_timestamp(text) or fail("string", "google.protobuf.Timestamp")
+
+
+def int_to_timestamp(seconds: int) -> Timestamp:
+    """The moment so many seconds after the epoch."""
+    return Timestamp(seconds * NANOS)
+
+
+def timestamp_to_int(timestamp: Timestamp) -> int:
+    """Whole seconds since the epoch."""
+    return timestamp.nanos // NANOS
+
+
+def int_to_string(value: int) -> str:
+    """The number in decimal."""
+    return str(int(value))
+
+
+def bool_to_string(value: bool) -> str:  # noqa: FBT001  # the value itself
+    """`true` or `false`."""
+    return "true" if value else "false"
+
+
+def double_to_string(value: float) -> str:
+    """The shortest text that reads back as the number, as Go's %g writes it."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)  # noqa: S101  # the number is finite
+    point = len(digits) + exponent - 1
+    if value == 0 or -4 <= point < _EXPONENT_FROM:  # noqa: PLR2004  # %g
+        return f"{Decimal(repr(value)):f}".removesuffix(".0")
+    mantissa = "".join(map(str, digits)).rstrip("0")
+    fraction = f".{mantissa[1:]}" if len(mantissa) > 1 else ""
+    return f"{'-' if sign else ''}{mantissa[0]}{fraction}e{'-' if point < 0 else '+'}{abs(point):02d}"

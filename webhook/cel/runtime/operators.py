@@ -1,0 +1,383 @@
+"""Operators on values of any type, with exact 64-bit arithmetic (cel-go common/types)."""
+
+from __future__ import annotations
+
+import math
+from operator import ge, gt, le, lt
+from typing import TYPE_CHECKING, Final
+
+from webhook.budget import work
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.limits import MAX_ELEMENTS
+from webhook.cel.runtime.values import (
+    INT_MAX,
+    INT_MIN,
+    UINT_MAX,
+    DefaultingMap,
+    Duration,
+    Optional,
+    Struct,
+    Timestamp,
+    UInt,
+    Value,
+    to_key,
+    type_of,
+)
+from webhook.cel.types.base import Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NUMBERS: Final = frozenset({int, UInt, float})
+_OPERANDS: Final[dict[str, frozenset[type]]] = {
+    "_+_": frozenset({int, UInt, float, str, bytes, list, Duration, Timestamp}),
+    "_-_": frozenset({int, UInt, float, Duration, Timestamp}),
+    "_*_": frozenset({int, UInt, float}),
+    "_/_": frozenset({int, UInt, float}),
+    "_%_": frozenset({int, UInt}),
+    **dict.fromkeys(
+        ("_<_", "_<=_", "_>_", "_>=_"), frozenset({int, UInt, float, str, bytes, bool, Duration, Timestamp})
+    ),
+}
+_PLAIN: Final = frozenset({str, int, bool, float, bytes, UInt, type(None), Timestamp, Duration})
+_COMPARED: Final = 8
+"""How many elements are compared for a unit of work."""
+MISSING: Final = object()
+"""What `find` gives when it finds nothing."""
+
+
+def no_such_overload(name: str = "") -> EvaluationError:
+    """The error of an operator on values that it is not for; cel-go names it if the first value alone rules it out."""
+    return EvaluationError(f"no such overload: {name}" if name else "no such overload")
+
+
+def _refusal(first: Value, name: str) -> EvaluationError:
+    return no_such_overload("" if type(first) in _OPERANDS[name] else name)
+
+
+def to_double(number: float) -> float:
+    """A number as a double; whole numbers beyond 53 bits lose digits, and cel-go compares them so."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+# -- equality
+
+
+def equal(first: Value, second: Value) -> bool:  # noqa: PLR0911  # one return for each kind of value
+    """`first == second`: numbers of different types compare by value, other values of different types are unequal."""
+    cls, other = type(first), type(second)
+    if cls in _NUMBERS:
+        if other not in _NUMBERS:
+            return False
+        if cls is not other and (cls is float or other is float):
+            return to_double(first) == to_double(second)
+        return bool(first == second)
+    if cls in _PLAIN:
+        return cls is other and bool(first == second)
+    if cls is list:
+        return other is list and _equal_lists(first, second)
+    if isinstance(first, dict):
+        return isinstance(second, dict) and _equal_maps(first, second)
+    if cls is Optional:
+        return (
+            other is Optional
+            and first.present is second.present
+            and (not first.present or equal(first.value, second.value))
+        )
+    if cls is Type:
+        return other is Type and first.name == second.name
+    return bool(first == second)
+
+
+def _equal_lists(first: list[Value], second: list[Value]) -> bool:
+    if len(first) != len(second):
+        return False
+    work(1 + len(first) // _COMPARED)
+    for one, other in zip(first, second, strict=True):  # noqa: SIM110  # `all` would need C stack for every level
+        if not equal(one, other):
+            return False
+    return True
+
+
+def _equal_maps(first: dict[Value, Value], second: dict[Value, Value]) -> bool:
+    if len(first) != len(second) or getattr(first, "cel_type", None) != getattr(second, "cel_type", None):
+        return False
+    work(1 + len(first) // _COMPARED)
+    for key, value in first.items():
+        other = second.get(key, MISSING)
+        if other is MISSING or not equal(value, other):
+            return False
+    return True
+
+
+def contains(item: Value, container: Value) -> bool:
+    """`item in container`, a list or a map."""
+    if type(container) is list:
+        if type(item) is str:
+            return item in container
+        return any(equal(item, each) for each in container)
+    if type(container) is dict or type(container) is DefaultingMap:
+        cls = type(item)
+        if cls is str or cls in _NUMBERS:
+            return item in container
+        return cls is bool and to_key(item) in container
+    if isinstance(container, Struct):
+        return type(item) is str and item in container
+    raise no_such_overload()
+
+
+# -- arithmetic
+
+
+def _int(value: int) -> int:
+    if INT_MIN <= value <= INT_MAX:
+        return value
+    msg = "integer overflow"
+    raise EvaluationError(msg)
+
+
+def _uint(value: int) -> UInt:
+    if 0 <= value <= UINT_MAX:
+        return UInt(value)
+    msg = "unsigned integer overflow"
+    raise EvaluationError(msg)
+
+
+def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
+    """Stops an evaluation before it builds a list or text of a size that is beyond all bounds.
+
+    Raises:
+        CostLimitExceededError: It is, and would have cost more than any limit once it was there.
+    """
+    if size > most:
+        msg = f"a list or text of {size} elements is larger than {most}"
+        raise CostLimitExceededError(msg)
+
+
+def add(first: Value, second: Value) -> Value:
+    """`first + second`."""
+    cls, other = type(first), type(second)
+    if cls is other:
+        if cls is int:
+            return _int(first + second)
+        if cls is float:
+            return first + second
+        if cls is str or cls is list or cls is bytes:
+            must_fit(len(first) + len(second))
+            return first + second
+        if cls is UInt:
+            return _uint(int(first) + int(second))
+        if cls is Duration:
+            return Duration(first.nanos + second.nanos)
+    elif (cls is Timestamp and other is Duration) or (cls is Duration and other is Timestamp):
+        return Timestamp(first.nanos + second.nanos)
+    raise _refusal(first, "_+_")
+
+
+def subtract(first: Value, second: Value) -> Value:
+    """`first - second`."""
+    cls, other = type(first), type(second)
+    if cls is other:
+        if cls is int:
+            return _int(first - second)
+        if cls is float:
+            return first - second
+        if cls is UInt:
+            return _uint(int(first) - int(second))
+        if cls is Duration or cls is Timestamp:
+            return Duration(first.nanos - second.nanos)
+    elif cls is Timestamp and other is Duration:
+        return Timestamp(first.nanos - second.nanos)
+    raise _refusal(first, "_-_")
+
+
+def multiply(first: Value, second: Value) -> Value:
+    """`first * second`."""
+    cls = type(first)
+    if cls is type(second):
+        if cls is int:
+            return _int(first * second)
+        if cls is float:
+            return first * second
+        if cls is UInt:
+            return _uint(int(first) * int(second))
+    raise _refusal(first, "_*_")
+
+
+def divide(first: Value, second: Value) -> Value:
+    """`first / second`, integers cut towards zero."""
+    cls = type(first)
+    if cls is not type(second):
+        raise _refusal(first, "_/_")
+    if cls is float:
+        return _divide_doubles(first, second)
+    if cls is not int and cls is not UInt:
+        raise _refusal(first, "_/_")
+    if second == 0:
+        msg = "division by zero"
+        raise EvaluationError(msg)
+    if cls is UInt:
+        return UInt(int(first) // int(second))
+    quotient = abs(first) // abs(second)
+    return _int(quotient if (first < 0) == (second < 0) else -quotient)
+
+
+def _divide_doubles(first: float, second: float) -> float:
+    if second != 0:
+        return first / second
+    if first == 0 or math.isnan(first):
+        return math.nan
+    return math.copysign(math.inf, first) * math.copysign(1, second)
+
+
+def modulo(first: Value, second: Value) -> Value:
+    """`first % second`, with the sign of the first."""
+    cls = type(first)
+    if cls is not type(second) or (cls is not int and cls is not UInt):
+        raise _refusal(first, "_%_")
+    if second == 0:
+        msg = "modulus by zero"
+        raise EvaluationError(msg)
+    if cls is UInt:
+        return UInt(int(first) % int(second))
+    if first == INT_MIN and second == -1:
+        msg = "integer overflow"
+        raise EvaluationError(msg)
+    remainder = abs(first) % abs(second)
+    return -remainder if first < 0 else remainder
+
+
+def negate(value: Value) -> Value:
+    """`-value`."""
+    cls = type(value)
+    if cls is int:
+        return _int(-value)
+    if cls is float:
+        return -value
+    if cls is Duration:
+        return Duration(-value.nanos)
+    raise no_such_overload("" if cls is bool else "-_")
+
+
+def logical_not(value: Value) -> bool:
+    """`!value`."""
+    if value is True:
+        return False
+    if value is False:
+        return True
+    raise no_such_overload()
+
+
+# -- order
+
+_ORDERED: Final = frozenset({str, bytes, bool})
+
+
+def _comparison(compare: Callable[[Value, Value], bool], name: str) -> Callable[[Value, Value], bool]:
+    def comparison(first: Value, second: Value) -> bool:
+        cls, other = type(first), type(second)
+        if cls in _NUMBERS and other in _NUMBERS:
+            if first != first or second != second:  # noqa: PLR0124  # NaN is what differs from itself
+                msg = "NaN values cannot be ordered"
+                raise EvaluationError(msg)
+            if cls is not other and (cls is float or other is float):
+                return compare(to_double(first), to_double(second))
+            return compare(first, second)
+        if cls is other:
+            if cls in _ORDERED:
+                return compare(first, second)
+            if cls is Timestamp or cls is Duration:
+                return compare(first.nanos, second.nanos)
+        raise _refusal(first, name)
+
+    comparison.__doc__ = f"`first {name.strip('_')} second`; numbers of different types compare by value."
+    return comparison
+
+
+less = _comparison(lt, "_<_")
+less_equal = _comparison(le, "_<=_")
+greater = _comparison(gt, "_>_")
+greater_equal = _comparison(ge, "_>=_")
+
+
+# -- parts
+
+
+def _shown(key: Value) -> str:
+    if type(key) is bool:
+        return "true" if key else "false"
+    if type(key) is UInt:
+        return str(int(key))
+    if type(key) is float:
+        return f"{key:g}"
+    return str(key)
+
+
+def no_such_key(key: Value) -> EvaluationError:
+    """The error of a map without the key."""
+    return EvaluationError(f"no such key: {_shown(key)}")
+
+
+def index(container: Value, key: Value) -> Value:
+    """`container[key]`."""
+    found = find(container, key)
+    if found is not MISSING:
+        return found
+    if type(container) is list:
+        msg = f"index out of bounds: {_shown(key)}"
+        raise EvaluationError(msg)
+    raise no_such_key(key)
+
+
+def has(container: Value, field: str, *, strict: bool = False) -> bool:
+    """`has(container.field)`; strictly, an error where nothing can be selected from the container at all."""
+    if type(container) is Optional:
+        return container.present and has(container.value, field, strict=strict)
+    tester = getattr(container, "cel_has", None)
+    if tester is not None:
+        return bool(tester(field))
+    if isinstance(container, dict):
+        return field in container
+    return find_present(container, field, strict=strict) is not MISSING
+
+
+def find_present(container: Value, key: Value, *, strict: bool = False) -> Value:
+    """What is under a key or index, for `container[?key]`; strictly, as in `has`."""
+    tester = getattr(container, "cel_has", None)
+    if tester is not None and not tester(key):
+        return MISSING
+    if strict and not isinstance(container, (dict, list)) and not hasattr(container, "cel_select"):
+        raise no_such_key(key)
+    return find(container, key)
+
+
+def find(container: Value, key: Value) -> Value:
+    """What is under a key or index; `MISSING` if nothing is."""
+    cls = type(container)
+    if cls is dict:
+        kind = type(key)
+        if kind is bool:
+            key = to_key(key)
+        elif kind is not str and kind not in _NUMBERS:
+            return MISSING
+        return container.get(key, MISSING)
+    if cls is list:
+        position = _position(key)
+        return container[position] if 0 <= position < len(container) else MISSING
+    if cls is Struct:
+        return container.get(key, MISSING) if type(key) is str else MISSING
+    select = getattr(container, "cel_select", None)
+    return MISSING if select is None else select(key)
+
+
+def _position(key: Value) -> int:
+    cls = type(key)
+    if cls is int or cls is UInt:
+        return int(key)
+    if cls is float and key.is_integer():
+        return int(key)
+    msg = f"unsupported index type '{type_of(key).name}' in list"
+    raise EvaluationError(msg)

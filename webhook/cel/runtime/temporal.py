@@ -1,0 +1,148 @@
+"""Timestamps and durations: their texts, as Go reads and writes them, and their parts."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime.values import INT_MAX, INT_MIN, NANOS, Duration, Timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_DAY: Final = 86_400
+_UNITS: Final = {
+    "ns": 1,
+    "us": 1000,
+    "µs": 1000,
+    "μs": 1000,
+    "ms": 10**6,
+    "s": NANOS,
+    "m": 60 * NANOS,
+    "h": 3600 * NANOS,
+}  # Go reads both signs for micro
+_DURATION_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")  # see above
+_TIMESTAMP: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_OFFSET: Final = re.compile(r"([+-]?)(\d{1,2}):(\d{1,2})", re.ASCII)
+_MAX_OFFSET_HOURS: Final = 24
+_MAX_DIGITS: Final = 30
+_MAX_FRACTION: Final = 18
+
+
+def parse_duration(text: str) -> Duration | None:
+    """Reads `1h30m`, `-1.5s` and their like; None if Go's time.ParseDuration would not."""
+    rest = text[1:] if text[:1] in {"-", "+"} else text
+    if rest == "0":
+        return Duration(0)
+    total = 0
+    at = 0
+    while at < len(rest):
+        part = _DURATION_PART.match(rest, at)
+        if part is None or not (part[1] or part[2]) or len(part[1].lstrip("0")) > _MAX_DIGITS:
+            return None
+        unit = _UNITS[part[3]]
+        fraction = (part[2] or "0")[:_MAX_FRACTION]
+        total += int(part[1] or "0") * unit + int(float(fraction) * (unit / 10 ** len(fraction)))
+        at = part.end()
+    nanos = -total if text.startswith("-") else total
+    return Duration(nanos) if rest and INT_MIN <= nanos <= INT_MAX else None
+
+
+def format_duration(duration: Duration) -> str:
+    """The duration in seconds: `5400s`, `0.5s`."""
+    seconds = duration.nanos // NANOS if duration.nanos >= 0 else -(-duration.nanos // NANOS)
+    return f"{_plain(float(seconds) + (duration.nanos - seconds * NANOS) / 1e9)}s"
+
+
+def _plain(number: float) -> str:
+    return f"{Decimal(repr(number)):f}".removesuffix(".0")
+
+
+def parse_timestamp(text: str) -> Timestamp | None:
+    """Reads a moment as RFC 3339 writes it; None if it is not one."""
+    found = _TIMESTAMP.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
+    offset = 0
+    if found[8] != "Z":
+        hours, minutes = int(found[8][1:3]), int(found[8][4:])
+        if hours > _MAX_OFFSET_HOURS or minutes >= 60:  # noqa: PLR2004  # minutes of an hour
+            return None
+        offset = (hours * 60 + minutes) * (-60 if found[8][0] == "-" else 60)
+    if year == 0:
+        msg = "timestamp overflow"
+        raise EvaluationError(msg)
+    try:
+        delta = dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC) - _EPOCH
+    except ValueError:
+        return None
+    seconds = delta.days * _DAY + delta.seconds - offset
+    fraction = (found[7] or "")[:9].ljust(9, "0")
+    return Timestamp(seconds * NANOS + int(fraction))
+
+
+def format_timestamp(timestamp: Timestamp) -> str:
+    """The moment in UTC as RFC 3339 writes it, without zeros at the end of the fraction."""
+    seconds, nanos = divmod(timestamp.nanos, NANOS)
+    moment = _EPOCH + dt.timedelta(seconds=seconds)
+    fraction = f".{nanos:09d}".rstrip("0").rstrip(".") if nanos else ""
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}{fraction}Z"
+
+
+@lru_cache(maxsize=256)
+def _zone(name: str) -> dt.tzinfo:
+    found = _OFFSET.fullmatch(name)
+    if found is not None:
+        minutes = int(found[2]) * 60 + int(found[3])
+        return dt.timezone(dt.timedelta(minutes=-minutes if found[1] == "-" else minutes))
+    if name in {"", "UTC"}:
+        return dt.UTC
+    return ZoneInfo(name)
+
+
+def _local(timestamp: Timestamp, zone: str) -> dt.datetime:
+    moment = _EPOCH + dt.timedelta(seconds=timestamp.nanos // NANOS)
+    try:
+        return moment.astimezone(_zone(zone))
+    except OverflowError:
+        msg = "timestamp overflow"
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        msg = f"unknown time zone {zone}"
+    raise EvaluationError(msg)
+
+
+def accessor(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
+    """A function that takes a timestamp and, if wanted, a time zone's name, and gives a part of the date or time."""
+
+    def access(timestamp: Timestamp, zone: str = "UTC") -> int:
+        return part(_local(timestamp, zone))
+
+    return access
+
+
+def milliseconds(timestamp: Timestamp, zone: str = "UTC") -> int:
+    """The thousandths of the second."""
+    _local(timestamp, zone)
+    return timestamp.nanos % NANOS // 10**6
+
+
+def in_units(unit: int) -> Callable[[Duration], int]:
+    """A function that gives a duration in whole units of so many nanoseconds, cut towards zero."""
+
+    def convert(duration: Duration) -> int:
+        whole = abs(duration.nanos) // unit
+        return -whole if duration.nanos < 0 else whole
+
+    return convert
+
+
+def duration_milliseconds(duration: Duration) -> int:
+    """The duration in whole milliseconds."""
+    return in_units(10**6)(duration)

@@ -1,0 +1,241 @@
+"""What expressions work on.
+
+Plain JSON values stand for themselves: None, bool, int, float, str, list, dict. The rest of CEL's values are here.
+A type of a library is a class of its own with a class or instance attribute `cel_type`; it may define `__eq__`
+(else values are equal when identical), `cel_select(field)`, `cel_has(field)` and `cel_string()`, and say what it costs:
+`cel_size()` is the size that costs go by, `cel_equality_cost` what `==` costs if that does not go by the size.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final, Protocol, TypeVar
+
+from webhook.cel.errors import EvaluationError
+from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
+
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+UINT_MAX: Final = 2**64 - 1
+NANOS: Final = 1_000_000_000
+_TIMESTAMP_MIN: Final = -62_135_596_800 * NANOS
+_TIMESTAMP_MAX: Final = 253_402_300_799 * NANOS + NANOS - 1
+
+Value = Any
+
+
+class UInt(int):
+    """An unsigned integer of 64 bits; a plain int is signed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """The number as CEL writes it."""
+        return f"{int(self)}u"
+
+
+class Timestamp:
+    """A moment, in nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
+
+    Raises:
+        EvaluationError: The moment is outside of these years.
+    """
+
+    __slots__ = ("nanos",)
+
+    def __init__(self, nanos: int) -> None:
+        if not _TIMESTAMP_MIN <= nanos <= _TIMESTAMP_MAX:
+            msg = "timestamp overflow"
+            raise EvaluationError(msg)
+        self.nanos = nanos
+
+    def __eq__(self, other: object) -> bool:
+        """Equal moments are equal."""
+        return isinstance(other, Timestamp) and self.nanos == other.nanos
+
+    def __hash__(self) -> int:
+        """Equal moments hash alike."""
+        return hash(("timestamp", self.nanos))
+
+
+class Duration:
+    """A span of time in nanoseconds, within 64 bits: about 292 years.
+
+    Raises:
+        EvaluationError: The span is longer.
+    """
+
+    __slots__ = ("nanos",)
+
+    def __init__(self, nanos: int) -> None:
+        if not INT_MIN <= nanos <= INT_MAX:
+            msg = "duration overflow"
+            raise EvaluationError(msg)
+        self.nanos = nanos
+
+    def __eq__(self, other: object) -> bool:
+        """Equal spans are equal."""
+        return isinstance(other, Duration) and self.nanos == other.nanos
+
+    def __hash__(self) -> int:
+        """Equal spans hash alike."""
+        return hash(("duration", self.nanos))
+
+
+class Optional:
+    """A value that may be absent; `NONE` is the absent one."""
+
+    __slots__ = ("present", "value")
+
+    def __init__(self, value: Value = None, *, present: bool = True) -> None:
+        self.value = value
+        self.present = present
+
+
+NONE: Final = Optional(present=False)
+
+
+class Struct(dict[str, Value]):
+    """A value of a declared struct type: the fields that are set, by name.
+
+    Args:
+        type_: Its type.
+        fields: The fields that are set.
+    """
+
+    __slots__ = ("cel_type",)
+
+    def __init__(self, type_: Type, fields: dict[str, Value]) -> None:
+        super().__init__(fields)
+        self.cel_type = type_
+
+
+class BoolKey:
+    """A key `true` or `false` of a map; apart from 1 and 0, which Python takes for the same key."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: bool) -> None:  # noqa: FBT001  # the value itself
+        self.value = value
+
+
+TRUE_KEY: Final = BoolKey(True)  # noqa: FBT003  # the value itself
+FALSE_KEY: Final = BoolKey(False)  # noqa: FBT003  # the value itself
+
+
+def to_key(value: Value) -> Value:
+    """The Python key under which a map holds an entry with this CEL key.
+
+    Raises:
+        EvaluationError: No map can have such a key.
+    """
+    cls = type(value)
+    if cls is str or cls is int or cls is UInt or cls is float:
+        return value
+    if cls is bool:
+        return TRUE_KEY if value else FALSE_KEY
+    msg = f"unsupported key type: {type_of(value).name}"
+    raise EvaluationError(msg)
+
+
+def from_key(key: Value) -> Value:
+    """The CEL key that a Python key of a map stands for."""
+    return key.value if type(key) is BoolKey else key
+
+
+_TYPES: Final[dict[type, Type]] = {
+    bool: types.BOOL,
+    int: types.INT,
+    UInt: types.UINT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
+    list: types.LIST,
+    dict: types.MAP,
+    type(None): types.NULL,
+    Timestamp: types.TIMESTAMP,
+    Duration: types.DURATION,
+    Type: types.TYPE,
+    Optional: types.OPTIONAL,
+}
+
+PLAIN_CLASSES: Final = frozenset(_TYPES)
+"""The classes whose values are all of one type."""
+
+
+def type_of(value: Value) -> Type:
+    """The type of a value as it is known at run time: `list`, not `list(int)`.
+
+    Raises:
+        EvaluationError: The value is not one of CEL's; a variable was bound to something else than JSON.
+    """
+    found = _TYPES.get(type(value)) or getattr(value, "cel_type", None)
+    if not isinstance(found, Type):
+        msg = f"unsupported conversion to ref.Val: ({type(value).__name__}){value}"
+        raise EvaluationError(msg)
+    return found
+
+
+def python_type(type_: Type) -> type | None:
+    """The Python class of a type's values; None where there is none or more than one."""
+    if types.is_optional(type_):
+        return Optional
+    return _CLASSES.get(type_.kind) or _OWN_CLASSES.get(type_)
+
+
+class _Typed(Protocol):
+    cel_type: ClassVar[Type]
+
+
+OwnClass = TypeVar("OwnClass", bound=type[_Typed])
+
+
+def only_class(cls: OwnClass) -> OwnClass:
+    """Says that all values of a library's type are of this very class, which makes calls with them faster."""
+    _OWN_CLASSES[cls.cel_type] = cls
+    return cls
+
+
+_OWN_CLASSES: Final[dict[Type, type]] = {}
+
+
+class DefaultingMap(dict[Value, Value]):
+    """A map in which every key leads somewhere: one that is not there, to an empty map.
+
+    The attributes of devices are such a map by domain (k8s.io/dynamic-resource-allocation `cel/compile.go`, mapper).
+    """
+
+    __slots__ = ()
+
+    def __missing__(self, _: Value) -> Value:
+        """An empty map."""
+        return {}
+
+    def cel_select(self, field: Value) -> Value:
+        """The entry, or an empty map."""
+        return self[field] if type(field) is str else {}
+
+    def cel_has(self, _: Value) -> bool:
+        """Whether there is something to select: always."""
+        return True
+
+    def cel_size(self) -> int:
+        """The number of entries."""
+        return len(self)
+
+
+_CLASSES: Final[dict[types.Kind, type]] = {
+    type_.kind: cls for cls, type_ in _TYPES.items() if type_.kind is not types.Kind.OPAQUE
+}
+_TYPES[DefaultingMap] = types.MAP
+
+
+def size_of(value: Value) -> int:
+    """The size that costs go by: code points, bytes, elements or entries; 1 for all else."""
+    cls = type(value)
+    if cls is str or cls is list or cls is dict or cls is bytes:
+        return len(value)
+    if cls is Optional:
+        return size_of(value.value) if value.present else 1
+    measure = getattr(cls, "cel_size", None)
+    return measure(value) if measure is not None else 1

@@ -1,0 +1,220 @@
+"""Macros: calls that the parser rewrites, with cel-go's expansions (cel-go parser/macro.go).
+
+What a macro expands to decides types, errors and costs, so it is cel-go's, node for node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.cel.syntax import ast
+
+if TYPE_CHECKING:
+    from webhook.cel.syntax.ast import Expression
+
+
+class MacroError(Exception):
+    """The arguments of a macro are not what it needs.
+
+    Args:
+        node: The argument that is wrong.
+        message: What it must be.
+    """
+
+    def __init__(self, node: Expression, message: str) -> None:
+        super().__init__(message)
+        self.offset = node.offset
+        self.message = message
+
+
+class Builder:
+    """Makes the nodes of an expansion, all of which are reported at the macro's place.
+
+    Args:
+        offset: Where the macro call stands.
+    """
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+
+    def ident(self, name: str) -> ast.Ident:
+        """A name."""
+        return ast.Ident(self.offset, name)
+
+    def accumulator(self) -> ast.Ident:
+        """The name of a fold's result, which no source text can write."""
+        return ast.Ident(self.offset, ast.ACCUMULATOR)
+
+    def literal(self, value: Any) -> ast.Literal:  # any CEL value
+        """A constant."""
+        return ast.Literal(self.offset, value)
+
+    def call(self, function: str, *arguments: Expression, target: Expression | None = None) -> ast.Call:
+        """A call, on a target or not."""
+        return ast.Call(self.offset, function, list(arguments), target)
+
+    def list(self, *elements: Expression) -> ast.ListExpression:
+        """A list."""
+        return ast.ListExpression(self.offset, list(elements))
+
+    def map(self) -> ast.MapExpression:
+        """An empty map."""
+        return ast.MapExpression(self.offset, [])
+
+    def presence(self, operand: Expression, field: str) -> ast.Select:
+        """`has(operand.field)`."""
+        return ast.Select(self.offset, operand, field, test=True)
+
+    def fold(self, shape: str, range_: Expression, *parts: Expression, **rest: Any) -> ast.Comprehension:  # passed on
+        """A comprehension; see `Comprehension` for what is passed on."""
+        return ast.Comprehension(self.offset, shape=shape, range_=range_, parts=parts, **rest)
+
+    def shared(self, node: Expression) -> ast.Shared:
+        """An argument that the expansion uses twice."""
+        return ast.Shared(node)
+
+
+ANY_ARITY: Final = -1
+"""The arity of a macro that takes any number of arguments."""
+
+Expander = Callable[[Builder, "Expression | None", "list[Expression]"], "Expression | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A call that is rewritten while parsing.
+
+    Args:
+        name: The function's name.
+        arity: How many arguments it takes, or `ANY_ARITY`.
+        member: Whether it is called on a target.
+        expand: Takes a `Builder`, the target and the arguments; gives the rewritten expression, or None to leave the
+            call as it is; raises `MacroError`.
+    """
+
+    name: str
+    arity: int
+    member: bool
+    expand: Expander
+
+
+def variable(node: Expression, message: str) -> str:
+    """The name that a macro's argument gives to its variable.
+
+    Raises:
+        MacroError: It is no name, or the accumulator's.
+    """
+    if not isinstance(node, ast.Ident):
+        raise MacroError(node, message)
+    if node.name in {ast.ACCUMULATOR, "__result__"}:
+        raise MacroError(node, "iteration variable overwrites accumulator variable")
+    return node.name
+
+
+_NAME: Final = "argument must be a simple name"
+_IDENTIFIER: Final = "argument is not an identifier"
+
+
+def _has(build: Builder, _: Expression | None, arguments: list[Expression]) -> Expression:
+    node = arguments[0]
+    if not isinstance(node, ast.Select) or node.test:
+        raise MacroError(node, "invalid argument to has() macro")
+    return build.presence(node.operand, node.field)
+
+
+def quantify_all(build: Builder, target: Expression, predicate: Expression, **variables: str) -> Expression:
+    """`all`: the fold stops at the first element that fails."""
+    return build.fold(
+        "all",
+        target,
+        predicate,
+        initial=build.literal(True),  # noqa: FBT003  # the constant itself
+        condition=build.call("@not_strictly_false", build.accumulator()),
+        step=build.call("_&&_", build.accumulator(), predicate),
+        result=build.accumulator(),
+        **variables,
+    )
+
+
+def quantify_exists(build: Builder, target: Expression, predicate: Expression, **variables: str) -> Expression:
+    """`exists`: the fold stops at the first element that holds."""
+    return build.fold(
+        "exists",
+        target,
+        predicate,
+        initial=build.literal(False),  # noqa: FBT003  # the constant itself
+        condition=build.call("@not_strictly_false", build.call("!_", build.accumulator())),
+        step=build.call("_||_", build.accumulator(), predicate),
+        result=build.accumulator(),
+        **variables,
+    )
+
+
+def quantify_one(build: Builder, target: Expression, predicate: Expression, **variables: str) -> Expression:
+    """`exists_one`: the fold counts."""
+    counted = build.call("_+_", build.accumulator(), build.literal(1))
+    return build.fold(
+        "exists_one",
+        target,
+        predicate,
+        initial=build.literal(0),
+        condition=build.literal(True),  # noqa: FBT003  # the constant itself
+        step=build.call("_?_:_", predicate, counted, build.accumulator()),
+        result=build.call("_==_", build.accumulator(), build.literal(1)),
+        **variables,
+    )
+
+
+def collect(
+    build: Builder, target: Expression, element: Expression, predicate: Expression | None, **variables: str
+) -> Expression:
+    """`map`, `filter`, `transformList`: the fold appends to a list."""
+    step: Expression = build.call("_+_", build.accumulator(), build.list(element))
+    parts = [element]
+    if predicate is not None:
+        step = build.call("_?_:_", predicate, step, build.accumulator())
+        parts.append(predicate)
+    return build.fold(
+        "map",
+        target,
+        *parts,
+        initial=build.list(),
+        condition=build.literal(True),  # noqa: FBT003  # the constant itself
+        step=step,
+        result=build.accumulator(),
+        **variables,
+    )
+
+
+def _quantifier(quantify: Callable[..., Expression]) -> Expander:
+    def expand(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
+        return quantify(build, target, arguments[1], variable=variable(arguments[0], _NAME))
+
+    return expand
+
+
+def _map(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
+    assert target is not None  # noqa: S101  # a member macro has one
+    name = variable(arguments[0], _IDENTIFIER)
+    predicate = arguments[1] if len(arguments) == 3 else None  # noqa: PLR2004  # map(x, predicate, transform)
+    return collect(build, target, arguments[-1], predicate, variable=name)
+
+
+def _filter(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
+    assert target is not None  # noqa: S101  # a member macro has one
+    name = variable(arguments[0], _IDENTIFIER)
+    return collect(build, target, arguments[0], arguments[1], variable=name)
+
+
+STANDARD: Final = (
+    Macro("has", 1, member=False, expand=_has),
+    Macro("all", 2, member=True, expand=_quantifier(quantify_all)),
+    Macro("exists", 2, member=True, expand=_quantifier(quantify_exists)),
+    Macro("exists_one", 2, member=True, expand=_quantifier(quantify_one)),
+    Macro("existsOne", 2, member=True, expand=_quantifier(quantify_one)),
+    Macro("map", 2, member=True, expand=_map),
+    Macro("map", 3, member=True, expand=_map),
+    Macro("filter", 2, member=True, expand=_filter),
+)

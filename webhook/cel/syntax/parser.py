@@ -1,0 +1,451 @@
+"""Tokens into a tree, with cel-go's grammar, limits and error texts (cel-go parser/parser.go, gen/CEL.g4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import limits
+from webhook.cel.errors import NOWHERE
+from webhook.cel.syntax import ast, literals
+from webhook.cel.syntax.lexer import END, tokenize
+from webhook.cel.syntax.macros import ANY_ARITY, Builder, MacroError
+from webhook.cel.syntax.tokens import StopParsingError, TokenStream
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.budget import Budget
+    from webhook.cel.errors import Issues
+    from webhook.cel.syntax.ast import Expression
+    from webhook.cel.syntax.macros import Macro
+
+RESERVED: Final = frozenset(
+    {
+        "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
+        "namespace", "return", "var", "void", "while",
+    }
+)  # fmt: skip
+_CONSTANTS: Final = {"true": True, "false": False, "null": None}
+_NUMBERS: Final = frozenset({"NUM_INT", "NUM_FLOAT"})
+_OPERAND: Final = frozenset(
+    {"[", "{", "(", ".", "-", "!", *_CONSTANTS, *_NUMBERS, "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"}
+)
+_OPENING: Final = frozenset({"(", "[", "{"})
+_FIELD: Final = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
+_OR, _AND, _RELATION, _SUM, _PRODUCT = range(5)
+"""How tightly operators bind."""
+_OPERATORS: Final = {
+    "||": ("_||_", _OR), "&&": ("_&&_", _AND),
+    "<": ("_<_", _RELATION), "<=": ("_<=_", _RELATION), ">=": ("_>=_", _RELATION), ">": ("_>_", _RELATION),
+    "==": ("_==_", _RELATION), "!=": ("_!=_", _RELATION), "in": ("@in", _RELATION),
+    "+": ("_+_", _SUM), "-": ("_-_", _SUM), "*": ("_*_", _PRODUCT), "/": ("_/_", _PRODUCT), "%": ("_%_", _PRODUCT),
+}  # fmt: skip
+_END: Final = frozenset({END})
+_IN_ARGUMENTS: Final = frozenset({",", ")"})
+_IN_LIST: Final = frozenset({",", "]"})
+_IN_MAP: Final = frozenset({",", "}"})
+_COLON: Final = frozenset({":"})
+
+
+_COST_OF_CHARACTERS: Final = 8
+"""How many characters are split into tokens for a unit of work."""
+_COST_OF_TOKEN: Final = 10
+"""What is spent for a token at once: to parse it, and to check, to estimate and to compile what comes of it."""
+_COST_OF_MACRO: Final = 100
+"""What is spent for the nodes that a macro adds."""
+
+
+def parse(
+    issues: Issues, macros: Mapping[tuple[str, int, bool], Macro], budget: Budget, *, optional_syntax: bool
+) -> Expression:
+    """Parses an expression and expands its macros.
+
+    Args:
+        issues: Has the expression's text, and takes the errors.
+        macros: Macros by name, number of arguments and whether they are called on a target.
+        budget: Pays for the work, that of all later steps included as far as it grows with the text.
+        optional_syntax: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
+
+    Raises:
+        CompileError: The text is not an expression, or one beyond the limits.
+        BudgetExceededError: It is more work than the budget allows.
+    """
+    text = issues.text
+    if len(text) > limits.MAX_CODE_POINTS:
+        issues.report(
+            NOWHERE,
+            f"expression code point size exceeds limit: size: {len(text)}, limit {limits.MAX_CODE_POINTS}",
+        )
+        issues.raise_if_any()
+    budget.spend(len(text) // _COST_OF_CHARACTERS)
+    tokens = tokenize(text, issues)
+    budget.spend(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
+    root = _Parser(TokenStream(tokens, issues), issues, macros, budget, optional_syntax=optional_syntax).start()
+    issues.raise_if_any()
+    return root
+
+
+class _Parser:
+    def __init__(
+        self,
+        tokens: TokenStream,
+        issues: Issues,
+        macros: Mapping[tuple[str, int, bool], Macro],
+        budget: Budget,
+        *,
+        optional_syntax: bool,
+    ) -> None:
+        self._tokens = tokens
+        self._issues = issues
+        self._macros = macros
+        self._budget = budget
+        self._optional_syntax = optional_syntax
+        self._expression_depth = 0
+        self._relation_depth = 0
+        self._calculation_depth = 0
+        self._opening: tuple[int, frozenset[str]] = (-1, frozenset())
+
+    def start(self) -> Expression:
+        try:
+            root = self._expression()
+            if self._tokens.kind != END and not self._tokens.drop_extraneous(_END):
+                self._tokens.mismatched(_END)
+        except StopParsingError:
+            return ast.Failed(0)
+        return root
+
+    def _report(self, offset: int, message: str) -> ast.Failed:
+        self._issues.report(offset, message)
+        return ast.Failed(offset)
+
+    def _too_deep(self) -> StopParsingError:
+        self._issues.report(NOWHERE, f"expression recursion limit exceeded: {limits.MAX_DEPTH}")
+        return StopParsingError()
+
+    def _raised(self, node: Expression, *parts: Expression, by: int = 1) -> Expression:
+        """The node, higher than its parts."""
+        height = 0
+        for part in parts:
+            if part.height > height:  # noqa: PLR1730  # a call of `max` would take longer than all the rest
+                height = part.height
+        node.height = height = height + by
+        if height > limits.MAX_DEPTH:
+            self._issues.report(NOWHERE, "max recursion depth exceeded")
+            raise StopParsingError
+        return node
+
+    def _within(self, follow: frozenset[str]) -> Expression:
+        """An expression inside a construct in which one of these tokens comes next."""
+        self._tokens.follow.append(follow)
+        node = self._expression()
+        self._tokens.follow.pop()
+        return node
+
+    # -- operators
+
+    def _expression(self) -> Expression:
+        tokens = self._tokens
+        self._expression_depth += 1
+        if self._expression_depth > limits.MAX_DEPTH:
+            raise self._too_deep()
+        node = self._operation(_OR)
+        if tokens.kind == "?":
+            offset = tokens.advance()
+            tokens.follow.append(_COLON)
+            then = self._operation(_OR)
+            tokens.follow.pop()
+            tokens.expect(":")
+            otherwise = self._expression()
+            node = self._raised(ast.Call(offset, "_?_:_", [node, then, otherwise]), node, then, otherwise)
+        self._expression_depth -= 1
+        return node
+
+    def _operation(self, level: int) -> Expression:
+        """An operand, and what the operators after it that bind at least so tightly make of it.
+
+        The depths are those of cel-go's parser, which counts the relations and the calculations that are open.
+        """
+        tokens = self._tokens
+        relations, calculations = self._relation_depth, self._calculation_depth
+        self._calculation_depth = calculations + 1
+        if level <= _RELATION:
+            self._relation_depth = relations + 1
+        if self._relation_depth > limits.MAX_DEPTH or self._calculation_depth > limits.MAX_DEPTH:
+            raise self._too_deep()
+        node = self._operand()
+        found = _OPERATORS.get(tokens.kind)
+        while found is not None and found[1] >= level:
+            function, own_level = found
+            if own_level < _RELATION:
+                self._relation_depth, self._calculation_depth = relations, calculations
+                node = self._terms(node, function, own_level)
+            else:
+                offset = tokens.advance()
+                if own_level == _RELATION:
+                    self._relation_depth, self._calculation_depth = relations + 2, calculations
+                right = self._operation(own_level + 1)
+                node = self._raised(ast.Call(offset, function, [node, right]), node, right)
+            found = _OPERATORS.get(tokens.kind)
+        self._relation_depth, self._calculation_depth = relations, calculations
+        return node
+
+    def _terms(self, first: Expression, function: str, level: int) -> Expression:
+        """A chain of `&&` or of `||`, which is one node."""
+        tokens = self._tokens
+        mark, offset = tokens.kind, tokens.offset
+        terms = [first]
+        while tokens.kind == mark:
+            tokens.advance()
+            terms.append(self._operation(level + 1))
+        return self._raised(ast.Call(offset, function, terms), *terms, by=0)
+
+    def _operand(self) -> Expression:
+        tokens = self._tokens
+        mark = tokens.kind
+        if mark == "IDENTIFIER":
+            return self._member(self._name())
+        if mark not in {"!", "-"} or (mark == "-" and tokens.ahead(1) in _NUMBERS):
+            return self._member(self._primary())
+        offset = tokens.offset
+        odd = False
+        while tokens.kind == mark:
+            tokens.advance()
+            odd = not odd
+        operand = self._member(self._primary())
+        if not odd:
+            return operand
+        return self._raised(ast.Call(offset, "!_" if mark == "!" else "-_", [operand]), operand, by=0)
+
+    # -- operands
+
+    def _primary(self) -> Expression:  # one return for each kind of operand
+        kind = self._tokens.kind
+        if kind in {"IDENTIFIER", "."}:
+            return self._name()
+        if kind in _NUMBERS or (kind == "-" and self._tokens.ahead(1) in _NUMBERS):
+            return self._number()
+        if kind not in _OPERAND or kind in {"-", "!"}:
+            return self._no_operand()
+        if kind not in _OPENING:
+            return self._constant()
+        offset = self._tokens.advance()
+        if kind == "(":
+            node = self._within(frozenset({")"}))
+            self._tokens.expect(")")
+            return node
+        return self._list(offset) if kind == "[" else self._map(offset)
+
+    def _no_operand(self) -> Expression:
+        at, also = self._opening
+        expected = _OPERAND | also if at == self._tokens.at else _OPERAND
+        if self._tokens.drop_extraneous(expected) and self._tokens.kind in _OPERAND:
+            return self._operand()
+        self._tokens.mismatched(expected)
+        return ast.Failed(self._tokens.offset)
+
+    def _number(self) -> Expression:
+        offset = self._tokens.offset
+        sign = self._tokens.take() if self._tokens.kind == "-" else ""
+        if self._tokens.kind == "NUM_FLOAT":
+            double = literals.parse_double(sign + self._tokens.take())
+            return self._report(offset, "invalid double literal") if double is None else ast.Literal(offset, double)
+        number = literals.parse_int(sign + self._tokens.take())
+        return self._report(offset, "invalid int literal") if number is None else ast.Literal(offset, number)
+
+    def _constant(self) -> Expression:
+        kind, offset = self._tokens.kind, self._tokens.offset
+        text = self._tokens.take()
+        if kind in _CONSTANTS:
+            return ast.Literal(offset, _CONSTANTS[kind])
+        if kind == "NUM_UINT":
+            number = literals.parse_uint(text)
+            return self._report(offset, "invalid uint literal") if number is None else ast.Literal(offset, number)
+        try:
+            decode = literals.parse_string if kind == "STRING" else literals.parse_bytes
+            return ast.Literal(offset, decode(text))
+        except ValueError as error:
+            return self._report(offset, str(error))
+
+    def _name(self) -> Expression:
+        tokens = self._tokens
+        start = tokens.offset
+        dot = ""
+        if tokens.kind == ".":
+            tokens.advance()
+            dot = "."
+            if tokens.kind != "IDENTIFIER":
+                tokens.no_field()
+                return ast.Failed(start)
+        offset = tokens.offset
+        text = tokens.take()
+        name = dot + text
+        if tokens.has_braces:
+            struct = self._struct(name)
+            if struct is not None:
+                return struct
+        is_call = tokens.kind == "("
+        if text in RESERVED:
+            if is_call:
+                tokens.advance()
+                self._arguments()
+            return self._report(start, f"reserved identifier: {text}")
+        if not is_call:
+            return ast.Ident(offset, name)
+        return self._call(tokens.advance(), name, self._arguments())
+
+    def _struct(self, name: str) -> Expression | None:
+        """`a.b.C{…}`, if a brace ends this chain of names."""
+        ahead = 0
+        while self._tokens.ahead(ahead) == "." and self._tokens.ahead(ahead + 1) == "IDENTIFIER":
+            ahead += 2
+        if self._tokens.ahead(ahead) != "{":
+            return None
+        while self._tokens.kind == ".":
+            self._tokens.advance()
+            name += f".{self._tokens.take()}"
+        offset = self._tokens.advance()
+        entries = []
+        while self._tokens.kind != "}":
+            entry = self._field()
+            if entry is not None:
+                entries.append(entry)
+            if self._tokens.kind != ",":
+                break
+            self._tokens.advance()
+        self._tokens.expect("}", ",")
+        node = ast.StructExpression(offset, name, entries)
+        return self._raised(node, *node.children(), by=0)
+
+    def _field(self) -> ast.Entry | None:
+        optional = self._optional_mark()
+        if self._tokens.kind not in _FIELD:
+            expected = _FIELD.union("},?")
+            if not self._tokens.drop_extraneous(expected):
+                self._tokens.mismatched(expected)
+            if self._tokens.kind not in _FIELD:
+                return None
+        field = self._tokens.take().strip("`")
+        colon = self._tokens.expect(":")
+        value = self._within(_IN_MAP)
+        return ast.Entry(value.offset if colon is None else colon, field, value, optional=optional)
+
+    def _optional_mark(self) -> bool:
+        if self._tokens.kind != "?":
+            return False
+        offset = self._tokens.advance()
+        if not self._optional_syntax:
+            self._report(offset, "unsupported syntax '?'")
+        return True
+
+    def _list(self, offset: int) -> Expression:
+        elements: list[Expression] = []
+        optional = set()
+        self._opening = (self._tokens.at, frozenset("],?"))
+        if self._tokens.kind == ",":
+            self._tokens.advance()
+        else:
+            while self._tokens.kind != "]":
+                if self._optional_mark():
+                    optional.add(len(elements))
+                elements.append(self._within(_IN_LIST))
+                if self._tokens.kind != ",":
+                    break
+                self._tokens.advance()
+        self._tokens.expect("]", ",")
+        return self._raised(ast.ListExpression(offset, elements, frozenset(optional)), *elements, by=0)
+
+    def _map(self, offset: int) -> Expression:
+        entries: list[ast.Entry] = []
+        self._opening = (self._tokens.at, frozenset("},?"))
+        if self._tokens.kind == ",":
+            self._tokens.advance()
+        else:
+            while self._tokens.kind != "}":
+                optional = self._optional_mark()
+                key = self._within(_COLON)
+                colon = self._tokens.expect(":")
+                value = self._within(_IN_MAP)
+                entries.append(ast.Entry(key.offset if colon is None else colon, key, value, optional=optional))
+                if self._tokens.kind != ",":
+                    break
+                self._tokens.advance()
+        self._tokens.expect("}", ",")
+        node = ast.MapExpression(offset, entries)
+        return self._raised(node, *node.children(), by=0)
+
+    def _arguments(self) -> list[Expression]:
+        arguments: list[Expression] = []
+        if self._tokens.kind != ")":
+            arguments.append(self._within(_IN_ARGUMENTS))
+            while self._tokens.kind == ",":
+                self._tokens.advance()
+                arguments.append(self._within(_IN_ARGUMENTS))
+        self._tokens.expect(")")
+        return arguments
+
+    # -- what follows an operand
+
+    def _member(self, node: Expression) -> Expression:
+        tokens = self._tokens
+        while True:
+            if tokens.kind == ".":
+                node = self._dot(node)
+            elif tokens.kind == "[":
+                node = self._index(node)
+            else:
+                return node
+
+    def _index(self, operand: Expression) -> Expression:
+        offset = self._tokens.advance()
+        optional = self._tokens.kind == "?"
+        if optional:
+            self._tokens.advance()
+        index = self._within(frozenset({"]"}))
+        self._tokens.expect("]")
+        if optional and not self._optional_syntax:
+            return self._report(offset, "unsupported syntax '[?'")
+        return self._raised(ast.Call(offset, "_[?_]" if optional else "_[_]", [operand, index]), operand, index)
+
+    def _dot(self, operand: Expression) -> Expression:
+        tokens = self._tokens
+        dot = tokens.advance()
+        if tokens.kind != "IDENTIFIER":
+            return self._special_field(operand, dot)
+        field = tokens.take()
+        if tokens.kind == "(":
+            offset = tokens.advance()
+            arguments = self._arguments()
+            return self._raised(self._call(offset, field, arguments, operand), operand, *arguments)
+        return self._raised(ast.Select(dot, operand, field), operand)
+
+    def _special_field(self, operand: Expression, dot: int) -> Expression:
+        """What comes after a dot if it is not just a name: a question mark, a name in quotes."""
+        tokens = self._tokens
+        optional = tokens.kind == "?"
+        if optional:
+            tokens.advance()
+        if tokens.kind not in _FIELD:
+            tokens.no_field()
+            return ast.Failed(dot)
+        at = tokens.offset
+        field = tokens.take().strip("`")
+        if not optional:
+            return self._raised(ast.Select(dot, operand, field), operand)
+        if not self._optional_syntax:
+            return self._report(dot, "unsupported syntax '.?'")
+        return self._raised(ast.Call(dot, "_?._", [operand, ast.Literal(at, field)]), operand)
+
+    def _call(
+        self, offset: int, function: str, arguments: list[Expression], target: Expression | None = None
+    ) -> Expression:
+        member = target is not None
+        macro = self._macros.get((function, len(arguments), member)) or self._macros.get((function, ANY_ARITY, member))
+        if macro is not None:
+            self._budget.spend(_COST_OF_MACRO)
+            try:
+                expanded = macro.expand(Builder(offset), target, arguments)
+            except MacroError as error:
+                return self._report(error.offset, error.message)
+            if expanded is not None:
+                return self._raised(expanded, *arguments, by=0)
+        return self._raised(ast.Call(offset, function, arguments, target), *arguments, by=0)

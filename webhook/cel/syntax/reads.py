@@ -1,0 +1,51 @@
+"""What an expression reads of a variable, as far as its text tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.syntax.ast import Call, Ident, Literal, Select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.cel.syntax.ast import Expression
+
+Path = tuple[str, ...]
+
+_INDEXES: Final = frozenset({"_[_]", "_[?_]", "_?._"})
+
+
+def reads(root: Expression, variable: str) -> Iterator[Path]:
+    """The paths from a variable that an expression reads: `("attributes", "a.example.com", "model")`.
+
+    A path ends where a step is computed, so that all below it may be read: `("attributes",)`. There is one for each
+    place where the variable stands.
+
+    Args:
+        root: The expression.
+        variable: The variable's name.
+    """
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        path: list[str] = []
+        while (step := _step(node)) is not None:
+            node, name = step
+            path.append(name)
+        if isinstance(node, Ident):
+            if node.name.removeprefix(".") == variable:
+                yield tuple(reversed(path))
+            continue
+        pending.extend(node.children())
+
+
+def _step(node: Expression) -> tuple[Expression, str] | None:
+    """What one step is taken from, and its name; None if it is no step with a constant name."""
+    if isinstance(node, Select):
+        return node.operand, node.field
+    if isinstance(node, Call) and node.function in _INDEXES:
+        *operands, key = node.arguments if node.target is None else (node.target, *node.arguments)
+        if len(operands) == 1 and isinstance(key, Literal) and type(key.value) is str:
+            return operands[0], key.value
+    return None

@@ -1,0 +1,1 @@
+"""CEL's types, and the checker that finds them."""

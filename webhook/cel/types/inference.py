@@ -1,0 +1,244 @@
+"""Which type may stand where which is expected, and what type parameters come to (cel-go checker/types.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cel.types import base as types
+from webhook.cel.types.base import Kind, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webhook.budget import Budget
+    from webhook.cel.types.declarations import Signature
+
+_ALWAYS_FIT = types.UNKNOWN_KINDS | {Kind.ERROR}
+_SAYS_NOTHING = types.UNKNOWN_KINDS | {Kind.PARAMETER}
+_NULLABLE = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.NULL})
+_COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
+
+
+class Inference:
+    """What the type parameters met so far stand for.
+
+    Args:
+        budget: Pays for each step: a few nested literals make types without end.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._meanings: dict[Type, Type] = {}
+        self._changes: list[tuple[Type, Type | None]] = []
+        self._made = 0
+
+    def fresh(self) -> Type:
+        """A type parameter not used before."""
+        self._made += 1
+        return _numbered(self._made - 1)
+
+    def assignable(self, first: Type, second: Type) -> bool:
+        """Whether the types agree; if so, what that says of their parameters is remembered."""
+        if first is second:
+            return True
+        if not (first.generic or second.generic):
+            return self._agree(first, second)
+        self._changes.clear()
+        if self._agree(first, second):
+            return True
+        self._undo()
+        return False
+
+    def _learn(self, parameter: Type, meaning: Type) -> None:
+        self._changes.append((parameter, self._meanings.get(parameter)))
+        self._meanings[parameter] = meaning
+
+    def _undo(self) -> None:
+        for parameter, meaning in reversed(self._changes):
+            if meaning is None:
+                del self._meanings[parameter]
+            else:
+                self._meanings[parameter] = meaning
+
+    def result(self, signature: Signature, given: list[Type]) -> Type | None:
+        """The type of a call's value, by what its arguments tell of the type parameters; None if they do not fit."""
+        overload, parameters = signature
+        if True in [each.generic for each in given]:
+            made: dict[Type, Type] = {}
+            wanted = [self.instantiate(each, made) for each in overload.parameters]
+            if not self._all_agree(given, wanted):
+                return None
+            return self.substitute(self.instantiate(overload.result, made))
+        # Nothing to be remembered: what the overload's own parameters stand for is told by these arguments alone.
+        first = self._made
+        self._made += len(parameters)
+        meanings: dict[Type, Type] = {}
+        for one, other in zip(given, overload.parameters, strict=True):
+            if one is not other and not self._fits(one, other, meanings):
+                return None
+        if not overload.result.generic:
+            return overload.result
+        for number, each in enumerate(parameters, first):
+            meanings.setdefault(each, _numbered(number))
+        return self.instantiate(overload.result, meanings)
+
+    def _all_agree(self, first: list[Type], second: list[Type]) -> bool:
+        """As `assignable`, for as many arguments of a call as it has parameters: all of them or nothing."""
+        self._changes.clear()
+        if all(one is other or self._agree(one, other) for one, other in zip(first, second, strict=True)):
+            return True
+        self._undo()
+        return False
+
+    def instantiate(self, type_: Type, made: dict[Type, Type]) -> Type:
+        """The type with fresh parameters in the place of an overload's own."""
+        if not type_.generic:
+            return type_
+        self._budget.spend(1)
+        if type_.kind is Kind.PARAMETER:
+            if type_ not in made:
+                made[type_] = self.fresh()
+            return made[type_]
+        return _rebuild(type_, tuple(self.instantiate(each, made) for each in type_.parameters))
+
+    def substitute(self, type_: Type, *, to_dyn: bool = False) -> Type:
+        """The type with every parameter replaced by what it stands for; by `dyn`, if asked, where that is open."""
+        if not type_.generic:
+            return type_
+        self._budget.spend(2)
+        if type_.kind is Kind.PARAMETER:
+            meaning = self._meanings.get(type_)
+            if meaning is not None:
+                return self.substitute(meaning, to_dyn=to_dyn)
+            return types.DYN if to_dyn else type_
+        return _rebuild(type_, tuple(self.substitute(each, to_dyn=to_dyn) for each in type_.parameters))
+
+    def _agree(self, first: Type, second: Type) -> bool:  # noqa: C901, PLR0911  # the order of the rules is cel-go's
+        if second.kind is Kind.PARAMETER:
+            stands, known = self._stands_for(first, second)
+            if stands:
+                return True
+            if known:
+                return False
+        if first.kind is Kind.PARAMETER:
+            return self._stands_for(second, first)[0]
+        if first.kind in _ALWAYS_FIT or second.kind in _ALWAYS_FIT:
+            return True
+        if first.kind is Kind.NULL:
+            return second.is_nullable or second.kind in _NULLABLE
+        if second.kind is Kind.NULL:
+            return first.is_nullable or first.kind in _NULLABLE
+        if first.kind is Kind.TYPE:
+            return second.kind is Kind.TYPE
+        if first.kind is not second.kind or first.name != second.name:
+            return False
+        if first.kind in _COMPOSED:
+            self._budget.spend(1)
+            return len(first.parameters) == len(second.parameters) and all(
+                map(self._agree, first.parameters, second.parameters)
+            )
+        return True
+
+    def _fits(self, given: Type, expected: Type, meanings: dict[Type, Type]) -> bool:
+        """As `_agree`, for a type without parameters and one of an overload, which are not yet replaced by fresh ones.
+
+        Args:
+            given: The type of an argument.
+            expected: The type that the overload declares.
+            meanings: What the overload's parameters stand for; is added to.
+        """
+        if not expected.generic:
+            return self._agree(given, expected)
+        if expected.kind is Kind.PARAMETER:
+            return self._means(given, expected, meanings)
+        if given.kind in _ALWAYS_FIT:
+            return True
+        if given.kind is Kind.NULL:
+            return expected.kind in _NULLABLE
+        if given.kind is not expected.kind or given.name != expected.name:
+            return False
+        return given.kind not in _COMPOSED or (
+            len(given.parameters) == len(expected.parameters)
+            and all(self._fits(*pair, meanings) for pair in zip(given.parameters, expected.parameters, strict=True))
+        )
+
+    def _means(self, given: Type, parameter: Type, meanings: dict[Type, Type]) -> bool:
+        meaning = meanings.setdefault(parameter, given)
+        if given == meaning:
+            return True
+        if not self._agree(given, meaning):
+            return False
+        meanings[parameter] = most_general(given, meaning)
+        return True
+
+    def _stands_for(self, type_: Type, parameter: Type) -> tuple[bool, bool]:
+        """Whether the parameter can stand for the type, and whether it already stood for something."""
+        if type_ == parameter:
+            return True, True
+        meaning = self._meanings.get(parameter)
+        if meaning is not None:
+            if type_ == meaning:
+                return True, True
+            if self._agree(type_, meaning):
+                general = most_general(type_, meaning)
+                if self._is_free_of(parameter, general):
+                    self._learn(parameter, general)
+                return True, True
+            return False, True
+        if self._is_free_of(parameter, type_):
+            self._learn(parameter, type_)
+            return True, False
+        return False, False
+
+    def _is_free_of(self, parameter: Type, type_: Type) -> bool:
+        if not type_.generic:
+            return True
+        self._budget.spend(1)
+        if parameter == type_:
+            return False
+        if type_.kind is Kind.PARAMETER:
+            meaning = self._meanings.get(type_)
+            return meaning is None or self._is_free_of(parameter, meaning)
+        return all(self._is_free_of(parameter, each) for each in type_.parameters)
+
+
+def type_parameters(declared: Sequence[Type]) -> tuple[Type, ...]:
+    """The parameters in some types, each once, in the order in which they first come."""
+    found: dict[Type, None] = {}
+    for each in declared:
+        if each.kind is Kind.PARAMETER:
+            found[each] = None
+        elif each.generic:
+            found |= dict.fromkeys(type_parameters(each.parameters))
+    return tuple(found)
+
+
+def _numbered(number: int) -> Type:
+    return types.parameter(f"_var{number}")
+
+
+def most_general(first: Type, second: Type) -> Type:
+    """The one of two types that says less."""
+    return first if _says_less(first, second) else second
+
+
+def _says_less(first: Type, second: Type) -> bool:
+    if first.kind in _SAYS_NOTHING:
+        return True
+    if second.kind in _SAYS_NOTHING or first.kind is not second.kind:
+        return False
+    if first.kind in _COMPOSED:
+        return (
+            first.name == second.name
+            and len(first.parameters) == len(second.parameters)
+            and all(map(_says_less, first.parameters, second.parameters))
+        )
+    return first.kind is Kind.TYPE or first == second or first.is_nullable
+
+
+def _rebuild(type_: Type, parameters: tuple[Type, ...]) -> Type:
+    if type_.kind is Kind.LIST:
+        return types.list_of(parameters[0])
+    if type_.kind is Kind.MAP:
+        return types.map_of(*parameters)
+    return Type(type_.kind, type_.name, parameters)

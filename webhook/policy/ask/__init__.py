@@ -1,0 +1,1 @@
+"""Asking policies about a request: matching, parameters, evaluation, verdicts."""

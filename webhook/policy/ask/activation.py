@@ -1,0 +1,203 @@
+"""What an evaluation binds: the object, the request, and variables that are evaluated when they are first used.
+
+Follows apiserver ``pkg/admission/plugin/cel/activation.go``, ``condition.go`` and ``composition.go``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+from webhook.cel import CostLimitExceededError, EvaluationError
+from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.cel.types.base import struct
+from webhook.policy.ask.request import metadata_of
+from webhook.policy.manifest.expressions import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webhook.cel import Meter
+    from webhook.cel.types.base import Type
+    from webhook.policy.ask.match import Matched
+    from webhook.policy.ask.request import JSONObject, Request
+    from webhook.policy.manifest.expressions import Compiled
+    from webhook.policy.manifest.kinds import Kind, Resource
+
+
+class OutOfBudgetError(Exception):
+    """The expressions of a policy came to cost more together than they may."""
+
+    def __init__(self) -> None:
+        super().__init__("validation failed due to running out of cost budget, no further validation rules will be run")
+
+
+class Outcome(NamedTuple):
+    """What an expression came to: a value, or an error."""
+
+    value: Any = None
+    error: str = ""
+
+
+class NamedExpression(NamedTuple):
+    """An expression as it is written, and compiled."""
+
+    text: str
+    compiled: Compiled | Failure
+
+
+_UNKNOWN: Final = object()
+
+
+class Variables:
+    """A policy's variables: each is evaluated when it is first used, and then kept.
+
+    Args:
+        expressions: The variables.
+        bindings: What they may use, the variables themselves apart.
+        meter: Counts what they cost.
+    """
+
+    cel_type: ClassVar[Type] = struct("kubernetes.variables")
+
+    __slots__ = ("_bindings", "_expressions", "_known", "_meter")
+
+    def __init__(self, expressions: Mapping[str, NamedExpression], bindings: Mapping[str, Any], meter: Meter) -> None:
+        self._expressions = expressions
+        self._bindings = bindings
+        self._meter = meter
+        self._known: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a variable's value.
+
+        Raises:
+            EvaluationError: It has none.
+        """
+        value = self._known.get(name, _UNKNOWN)
+        if value is _UNKNOWN:
+            value = self._known[name] = self._evaluate(name)
+        if type(value) is Failure:
+            raise EvaluationError(value.text)
+        return value
+
+    cel_select = __getitem__
+
+    def cel_has(self, name: str) -> bool:
+        """Tell whether there is a variable."""
+        return name in self._expressions
+
+    def _evaluate(self, name: str) -> Any:
+        """Return a variable's value, or the failure to be raised in its place."""
+        expression = self._expressions.get(name)
+        if expression is None:
+            return Failure(f"no such key: {name}")
+        if isinstance(expression.compiled, Failure):
+            return Failure(f'composited variable "{name}" fails to compile: {expression.compiled.text}')
+        # Bindings that lasted would hold the variables, which hold them: work for the garbage collector.
+        bindings = {**self._bindings, "variables": self}
+        try:
+            return expression.compiled.program.evaluate(bindings, meter=self._meter)
+        except (EvaluationError, CostLimitExceededError) as error:
+            return Failure(f'composited variable "{name}" fails to evaluate: {error}')
+
+
+class Evaluation:
+    """Evaluates expressions of one kind, such as a policy's validations, for one request.
+
+    Args:
+        bindings: What the expressions may use, the variables apart.
+        variables: The policy's variables; None if the expressions are not about them.
+        budget: What all of them may cost together.
+        meter: Counts what they cost, and limits each.
+    """
+
+    __slots__ = ("_bindings", "_limit", "_meter", "_variables")
+
+    def __init__(
+        self, bindings: Mapping[str, Any], variables: Mapping[str, NamedExpression] | None, budget: int, meter: Meter
+    ) -> None:
+        self._meter = meter
+        self._limit = meter.cost + budget
+        self._variables = len(variables or ())
+        self._bindings = bindings
+        if variables is not None:
+            self._bindings = {**bindings, "variables": Variables(variables, bindings, meter)}
+
+    @property
+    def budget(self) -> int:
+        """What is left to be spent."""
+        return self._limit - self._meter.cost
+
+    def evaluate(self, expression: NamedExpression) -> Outcome:
+        """Evaluate an expression.
+
+        Raises:
+            OutOfBudgetError: There is not enough left of the budget.
+            DeadlineExceededError: There is no time left.
+        """
+        compiled = expression.compiled
+        if isinstance(compiled, Failure):
+            return Outcome(error=f"compilation error: {compiled.text}")
+        meter = self._meter
+        try:
+            outcome = Outcome(compiled.program.evaluate(self._bindings, meter=meter))
+        except (EvaluationError, CostLimitExceededError) as error:
+            outcome = Outcome(error=f"expression '{expression.text}' resulted in error: {error}")
+        if meter.cost > self._limit:
+            raise OutOfBudgetError
+        return outcome
+
+    def is_certain(self, expressions: int) -> bool:
+        """Tell whether that many expressions and all variables cannot cost more than what is left of the budget."""
+        return (expressions + self._variables) * (CALL_LIMIT + _STEP) <= self.budget
+
+
+_STEP: Final = 100_000
+"""What the last step of an expression that is stopped is taken to cost at most.
+
+A search through megabytes of text can cost more. The API server would refuse for that even where all validations hold;
+here a message that nobody reads is then not paid for.
+"""
+
+
+def request_value(request: Request, matched: Matched) -> JSONObject:
+    """Return the request as expressions see it: an AdmissionRequest without the objects."""
+    value: JSONObject = {
+        "uid": "",
+        "kind": kind_value(matched.kind),
+        "resource": resource_value(matched.resource),
+        "requestKind": kind_value(request.kind),
+        "requestResource": resource_value(request.resource),
+        "operation": request.operation,
+        "userInfo": {name: each for name, each in request.user.items() if each},
+        "dryRun": request.dry_run,
+        "options": request.options,
+    }
+    given: Sequence[tuple[str, str]] = (
+        ("subResource", request.subresource),
+        ("requestSubResource", request.subresource),
+        ("name", request.name),
+        ("namespace", request.namespace),
+    )
+    return value | {name: each for name, each in given if each}
+
+
+def kind_value(kind: Kind) -> JSONObject:
+    """Return a kind as expressions see it."""
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def resource_value(resource: Resource) -> JSONObject:
+    """Return a resource as expressions see it."""
+    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
+
+
+_HIDDEN: Final = frozenset({"managedFields", "ownerReferences", "selfLink"})
+
+
+def namespace_value(namespace: JSONObject | None) -> JSONObject | None:
+    """Return a namespace as expressions see it."""
+    if namespace is None:
+        return None
+    metadata = {name: each for name, each in metadata_of(namespace).items() if name not in _HIDDEN}
+    return {"metadata": metadata, "spec": namespace.get("spec") or {}, "status": namespace.get("status") or {}}

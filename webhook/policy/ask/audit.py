@@ -1,0 +1,62 @@
+"""What policies leave in the API server's audit log (apiserver ``pkg/admission/plugin/policy/validating``)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.ask.verdict import Decision
+    from webhook.policy.manifest.model import Policy
+
+MAX_ANNOTATION_BYTES: Final = 10 * 1024
+"""The value of an audit annotation is cut after this."""
+MAX_AUDITED_FAILURES: Final = 50
+VALIDATION_FAILURE: Final = "validation.policy.admission.k8s.io/validation_failure"
+"""The audit annotation that lists failures of bindings with the action Audit."""
+MUTATION_FAILURE: Final = "mutation_failure"
+"""Of draguard's own: the API server refuses a request if a mutating policy fails, or says nothing."""
+
+
+class Audit:
+    """Collects what is noted in the audit log.
+
+    Args:
+        failures: The key under which failures are noted.
+    """
+
+    def __init__(self, failures: str) -> None:
+        self._key = failures
+        self._failures: list[JSONObject] = []
+        self._values: dict[str, list[str]] = {}
+
+    def failure(self, index: int, decision: Decision) -> None:
+        """Note that an object fails an expression of a policy, the ``index``-th of its sort."""
+        binding = decision.binding
+        if len(self._failures) == MAX_AUDITED_FAILURES:
+            return
+        self._failures.append(
+            {
+                "message": decision.message,
+                "policy": decision.policy.name,
+                "binding": binding.name if binding else "",
+                "expressionIndex": index,
+                "validationActions": list(decision.actions),
+            }
+        )
+
+    def annotate(self, policy: Policy, key: str, value: str) -> None:
+        """Note the value of an audit annotation; equal values of several bindings are noted once."""
+        cut = value.encode(errors="replace")[:MAX_ANNOTATION_BYTES].decode(errors="replace")
+        values = self._values.setdefault(f"{policy.name}/{key}", [])
+        if cut not in values:
+            values.append(cut)
+
+    def published(self) -> dict[str, str]:
+        """Return the annotations."""
+        published = {key: ", ".join(values) for key, values in self._values.items()}
+        if self._failures:
+            text = json.dumps(self._failures, ensure_ascii=False, separators=(",", ":"))
+            published[self._key] = text
+        return published

@@ -1,0 +1,159 @@
+"""What a user may do, as far as that can be told without a cluster: by a list of rules, and not at all otherwise.
+
+The rules are those of a Role: ``apiGroups``, ``resources`` (with subresources as ``pods/log``), ``resourceNames``,
+``verbs``, or ``nonResourceURLs`` with ``verbs``; each may say for which ``users``, ``groups`` and ``namespaces`` it
+holds. What no rule allows is denied, but to members of ``system:masters``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
+from webhook.policy.ask.request import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from webhook.policy.ask.request import Request
+
+_FIELDS: Final = (
+    "users",
+    "groups",
+    "namespaces",
+    "apiGroups",
+    "resources",
+    "resourceNames",
+    "nonResourceURLs",
+    "verbs",
+)
+SUPERUSERS: Final = "system:masters"
+"""The group whose members the API server allows everything (apiserver ``options/authorization.go``)."""
+NOTE: Final = (
+    "a policy asks what the user may do; without a cluster only the given rules allow anything, and what they do not "
+    "is denied"
+)
+
+
+class AuthorizerError(ValueError):
+    """A list of rules is malformed; the text says where and how."""
+
+
+class Rule(NamedTuple):
+    """What somebody may do; an empty set of users, groups, namespaces or names stands for all of them."""
+
+    users: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    api_groups: frozenset[str] = frozenset()
+    resources: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
+    verbs: frozenset[str] = frozenset()
+
+    def allows(self, question: PathCheck | ResourceCheck) -> bool:
+        """Tell whether the rule allows what is asked."""
+        user = question.authorizer.user
+        if (self.users or self.groups) and user.name not in self.users and not self.groups.intersection(user.groups):
+            return False
+        if not _has(self.verbs, question.verb):
+            return False
+        if isinstance(question, PathCheck):
+            return any(_path_matches(path, question.path) for path in self.paths)
+        resource = f"{question.resource}/{question.subresource}" if question.subresource else question.resource
+        return (
+            _has(self.api_groups, question.group)
+            and (_has(self.resources, resource) or f"*/{question.subresource}" in self.resources)
+            and (not self.namespaces or _has(self.namespaces, question.namespace))
+            and (not self.names or question.name in self.names)
+        )
+
+
+def _has(values: frozenset[str], wanted: str) -> bool:
+    return "*" in values or wanted in values
+
+
+def _path_matches(pattern: str, path: str) -> bool:
+    return path.startswith(pattern[:-1]) if pattern.endswith("*") else path == pattern
+
+
+class Authorizer:
+    """Answers what users may do.
+
+    Args:
+        rules: What is allowed.
+    """
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self._rules = tuple(rules)
+
+    def bindings(self, request: Request, asked: set[str]) -> dict[str, Any]:
+        """Return what expressions ask: ``authorizer`` and ``authorizer.requestResource``.
+
+        Args:
+            request: The request, on whose user's behalf they ask.
+            asked: Where a note is left if they do ask.
+        """
+
+        def answer(question: PathCheck | ResourceCheck) -> Decision:
+            if SUPERUSERS in question.authorizer.user.groups:
+                return Decision(allowed=True)
+            asked.add(NOTE)
+            return Decision(allowed=any(rule.allows(question) for rule in self._rules))
+
+        groups = request.user.get("groups")
+        names = tuple(each for each in groups if isinstance(each, str)) if isinstance(groups, list) else ()
+        user = User(text_of(request.user, "username"), names, text_of(request.user, "uid"))
+        value = AuthorizerValue(user, answer)
+        resource = ResourceCheck(
+            value,
+            request.resource.group,
+            request.resource.resource,
+            request.subresource,
+            request.namespace,
+            request.name,
+        )
+        return {"authorizer": value, "authorizer.requestResource": resource}
+
+
+DENY_ALL: Final = Authorizer()
+
+
+def authorizer_of(document: object) -> Authorizer:
+    """Read a list of rules.
+
+    Args:
+        document: The content of a file: ``{"rules": [{"verbs": […], …}, …]}``.
+
+    Raises:
+        AuthorizerError: It is no such list.
+    """
+    rules = document.get("rules") if isinstance(document, dict) else None
+    if not isinstance(rules, list):
+        msg = "an authorizer's file has a list of rules: {rules: [{apiGroups: […], resources: […], verbs: […]}]}"
+        raise AuthorizerError(msg)
+    return Authorizer(_rule_of(rule, f"rules[{index}]") for index, rule in enumerate(rules))
+
+
+def _rule_of(rule: object, where: str) -> Rule:
+    if not isinstance(rule, dict):
+        msg = f"{where}: a rule is a map with {', '.join(_FIELDS)}"
+        raise AuthorizerError(msg)
+    unknown = [str(name) for name in rule if name not in _FIELDS]
+    if unknown:
+        msg = f"{where}.{unknown[0]}: there is no such field; a rule has {', '.join(_FIELDS)}"
+        raise AuthorizerError(msg)
+    if not rule.get("verbs"):
+        msg = f"{where}.verbs: a rule names the verbs that it allows, or *"
+        raise AuthorizerError(msg)
+    return Rule(*(_texts(rule, name, where) for name in _FIELDS))
+
+
+def _texts(rule: Mapping[Any, Any], name: str, where: str) -> frozenset[str]:
+    values = rule.get(name)
+    if values is None:
+        return frozenset()
+    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+        msg = f"{where}.{name}: must be a list of texts"
+        raise AuthorizerError(msg)
+    return frozenset(values)

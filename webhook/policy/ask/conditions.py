@@ -1,0 +1,67 @@
+"""Match conditions: whether a policy is about a request, by its own expressions.
+
+Follows apiserver ``pkg/admission/plugin/webhook/matchconditions/matcher.go``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.cel.kubernetes.environments import MATCH_CONDITIONS_LIMIT
+from webhook.policy.ask.activation import Evaluation, OutOfBudgetError, resource_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.cel import Meter
+    from webhook.policy.ask.request import Request
+    from webhook.policy.manifest.programs import Programs
+
+
+class Outcome(NamedTuple):
+    """Whether the conditions hold, or the error that keeps one from telling."""
+
+    holds: bool
+    error: str = ""
+
+
+HOLD: Final = Outcome(holds=True)
+
+
+def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request: Request, meter: Meter) -> Outcome:
+    """Evaluate a policy's match conditions: one that is false decides, whatever the others come to.
+
+    Args:
+        programs: The policy's expressions.
+        bindings: What they may use.
+        request: The request.
+        meter: Counts what they cost, and limits each.
+
+    Raises:
+        DeadlineExceededError: There is no time left.
+    """
+    if not programs.conditions:
+        return HOLD
+    # Conditions see no namespace, and the resource as it was requested.
+    seen = {**bindings, "namespaceObject": None}
+    if "request" in seen:
+        seen["request"] = seen["request"] | {"resource": resource_value(request.resource)}
+    evaluation = Evaluation(seen, None, MATCH_CONDITIONS_LIMIT, meter)
+    errors: list[str] = []
+    refused = False
+    try:
+        for index, condition in enumerate(programs.conditions):
+            if refused and evaluation.is_certain(len(programs.conditions) - index):
+                break
+            outcome = evaluation.evaluate(condition)
+            if outcome.error:
+                errors.append(outcome.error)
+            refused = refused or outcome.value is False
+    except OutOfBudgetError as error:
+        return Outcome(holds=False, error=str(error))
+    if refused:
+        return Outcome(holds=False)
+    unique = list(dict.fromkeys(errors))
+    if unique:
+        return Outcome(holds=False, error=unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]")
+    return HOLD

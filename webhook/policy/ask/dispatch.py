@@ -1,0 +1,165 @@
+"""Which policies are asked about a request, with which bindings and parameters.
+
+Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` and ``validating/dispatcher.go``.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.cel import Meter
+from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.policy.ask.activation import namespace_value, request_value
+from webhook.policy.ask.match import match
+from webhook.policy.ask.params import ConfigurationError, collect_params
+from webhook.policy.change.convert import convert
+from webhook.problem import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.match import Matched
+    from webhook.policy.ask.params import Fault
+    from webhook.policy.ask.request import JSONObject, Request
+    from webhook.policy.manifest.kinds import Kind
+    from webhook.policy.manifest.load import Hook, PolicySet
+    from webhook.policy.manifest.model import Binding
+
+
+class Invocation(NamedTuple):
+    """A policy that is asked with a binding and parameters, or the reason why it cannot be."""
+
+    hook: Hook
+    binding: Binding | None
+    matched: Matched | None = None
+    params: JSONObject | None = None
+    fault: Fault | None = None
+
+
+class Session:
+    """One request, and what the policies that are asked about it share: each part is made when it is first wanted.
+
+    Args:
+        request: The request.
+        policies: The policies.
+        authorizer: Who knows what the user may do.
+        deadline: When the policies must have answered, by ``time.monotonic`` in seconds; None for no limit.
+
+    Attributes:
+        notes: What was assumed.
+        meter: Limits each expression, and counts what all of them cost.
+    """
+
+    def __init__(
+        self, request: Request, policies: PolicySet, authorizer: Authorizer, deadline: float | None = None
+    ) -> None:
+        self.request = request
+        self.policies = policies
+        self.notes: set[str] = set()
+        self.meter = Meter(CALL_LIMIT, deadline)
+        self._authorizer = authorizer
+        self._namespaces: set[str] = set()
+        self._objects: dict[tuple[str, Kind], JSONObject | None] = {}
+        self._requests: dict[Matched, JSONObject] = {}
+
+    def after(self, obj: JSONObject) -> Session:
+        """Return a session of the same request with what has become of its object."""
+        later = Session(self.request._replace(object=obj), self.policies, self._authorizer)
+        later.notes, later.meter = self.notes, self.meter
+        return later
+
+    @property
+    def namespace(self) -> JSONObject | None:
+        """The object's namespace; None for objects of the cluster, Namespaces among them."""
+        request = self.request
+        return self.policies.namespace(request.namespace) if request.namespace and not request.is_namespace else None
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """Return a namespace's labels, and note it if they are not known."""
+        self._note_namespace(name)
+        return self.policies.namespace_labels(name)
+
+    def _note_namespace(self, name: str) -> None:
+        if name in self._namespaces:
+            return
+        self._namespaces.add(name)
+        if not self.policies.knows_namespace(name):
+            self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
+
+    def invocations(self, kind: str) -> Iterator[Invocation]:
+        """List the policies of a kind that are asked, in their order."""
+        policies, request = self.policies, self.request
+        for hook, always, fault in policies.indexes[kind].find(request):
+            matched = always or match(hook.policy.match, request, policies.kinds, self.namespace_labels)
+            if matched is None:
+                continue
+            if fault:
+                yield Invocation(hook, None, fault=fault)
+                continue
+            for binding in hook.bindings:
+                if binding.match and not match(binding.match, request, policies.kinds, self.namespace_labels):
+                    continue
+                if binding.param_ref is None:
+                    yield Invocation(hook, binding, matched)
+                    continue
+                try:
+                    for params in collect_params(hook.policy, binding, request.namespace, policies):
+                        yield Invocation(hook, binding, matched, params)
+                except ConfigurationError as error:
+                    yield Invocation(hook, binding, fault=error.fault)
+
+    def object(self, kind: Kind) -> JSONObject | None:
+        """Return the object as it was sent, in another version.
+
+        Raises:
+            ConfigurationError: It cannot be had in that version.
+        """
+        return self._converted("object", self.request.object, kind)
+
+    def _converted(self, name: str, obj: JSONObject | None, kind: Kind) -> JSONObject | None:
+        if obj is None:
+            return None
+        key = name, kind
+        if key not in self._objects:
+            self._objects[key] = convert(obj, kind)
+        return self._objects[key]
+
+    def bindings(self, invocation: Invocation, obj: JSONObject | None) -> dict[str, Any]:
+        """Bind what the expressions of a policy use.
+
+        Args:
+            invocation: The policy, without an error.
+            obj: The object, in the version that the policy wants.
+
+        Raises:
+            ConfigurationError: The stored object cannot be had in that version.
+        """
+        matched, uses = invocation.matched, invocation.hook.uses
+        assert matched is not None  # noqa: S101 - it has matched
+        bindings = {"object": obj, "params": invocation.params}
+        if "request" in uses:
+            bindings["request"] = self._request(matched)
+        if "namespaceObject" in uses:
+            bindings["namespaceObject"] = self._namespace_value
+        if "authorizer" in uses or "authorizer.requestResource" in uses:
+            bindings |= self._authorizer_bindings
+        bindings["oldObject"] = self._converted("oldObject", self.request.old_object, matched.kind)
+        return bindings
+
+    def _request(self, matched: Matched) -> JSONObject:
+        if matched not in self._requests:
+            self._requests[matched] = request_value(self.request, matched)
+        return self._requests[matched]
+
+    @cached_property
+    def _namespace_value(self) -> JSONObject | None:
+        namespace = self.namespace
+        if namespace is not None:
+            self._note_namespace(self.request.namespace)
+        return namespace_value(namespace)
+
+    @cached_property
+    def _authorizer_bindings(self) -> dict[str, Any]:
+        return self._authorizer.bindings(self.request, self.notes)

@@ -1,0 +1,226 @@
+"""Validating policies: what they say of a request.
+
+Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, validator.go).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.cel.kubernetes.environments import POLICY_LIMIT
+from webhook.policy.ask.activation import Evaluation, OutOfBudgetError
+from webhook.policy.ask.audit import VALIDATION_FAILURE, Audit
+from webhook.policy.ask.authorizer import DENY_ALL
+from webhook.policy.ask.conditions import evaluate_conditions
+from webhook.policy.ask.dispatch import Session
+from webhook.policy.ask.params import ConfigurationError
+from webhook.policy.ask.verdict import Decision, Verdict, code_of, forbidden
+from webhook.policy.manifest.model import DENY, VALIDATING, WARN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webhook.cel import Meter
+    from webhook.policy.ask.activation import Outcome
+    from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.dispatch import Invocation
+    from webhook.policy.ask.params import Fault
+    from webhook.policy.ask.request import Request
+    from webhook.policy.manifest.load import PolicySet
+    from webhook.policy.manifest.model import Binding, Policy, Validation
+
+MAX_MESSAGE_BYTES: Final = 5 * 1024
+"""A longer result of a messageExpression is not used."""
+
+
+class _Result(NamedTuple):
+    """What a policy says when it is asked once."""
+
+    decisions: Sequence[Decision] = ()
+    annotations: Sequence[tuple[str, str]] = ()
+    errors: Sequence[Decision] = ()
+    """Errors of audit annotations, which refuse the request whatever the binding's actions are."""
+
+
+def validate(
+    request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL, *, deadline: float | None = None
+) -> Verdict:
+    """Ask the validating policies about a request; never raises but for the deadline.
+
+    Args:
+        request: The request.
+        policies: The policies.
+        authorizer: Who knows what the user may do.
+        deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
+
+    Raises:
+        DeadlineExceededError: They have not.
+    """
+    session = Session(request, policies, authorizer, deadline)
+    audit = Audit(VALIDATION_FAILURE)
+    decisions: list[Decision] = []
+    refusals: list[Decision] = []
+    warnings: list[str] = []
+    for invocation in session.invocations(VALIDATING):
+        policy, binding = invocation.hook.policy, invocation.binding
+        if invocation.fault:
+            result = (
+                _Result() if policy.fails_open else _Result(errors=[_unconfigured(policy, binding, invocation.fault)])
+            )
+        else:
+            result = _ask(session, invocation)
+        for index, decision in enumerate((*result.decisions, *result.errors)):
+            decisions.append(decision)
+            for action in decision.actions:
+                if action == DENY:
+                    refusals.append(decision)
+                elif action == WARN:
+                    who = f" with binding '{binding.name}'" if binding else ""
+                    warnings.append(f"Validation failed for {policy.kind} '{policy.name}'{who}: {decision.message}")
+                else:
+                    audit.failure(index, decision)
+        for key, value in result.annotations:
+            audit.annotate(policy, key, value)
+    return _verdict(session, decisions, refusals, warnings, audit)
+
+
+def _unconfigured(policy: Policy, binding: Binding | None, fault: Fault) -> Decision:
+    what = "binding" if binding else "policy"
+    message = f"failed to configure {what}: {fault.text}"
+    return Decision(policy, binding, denied=True, is_error=True, message=message, refuses=True, missing=fault.missing)
+
+
+def _verdict(
+    session: Session, decisions: list[Decision], refusals: list[Decision], warnings: list[str], audit: Audit
+) -> Verdict:
+    common: dict[str, Any] = {
+        "cost": session.meter.cost,
+        "warnings": tuple(dict.fromkeys(warnings)),
+        "audit_annotations": audit.published(),
+        "decisions": tuple(decisions),
+        "object": session.request.object,
+        "notes": tuple(session.notes),
+    }
+    if not refusals:
+        return Verdict(allowed=True, **common)
+    first = refusals[0]
+    return Verdict(
+        allowed=False,
+        code=code_of(first.reason),
+        reason=first.reason,
+        message=forbidden(session.request, first.refusal),
+        causes=(first.refusal,),
+        **common,
+    )
+
+
+def _ask(session: Session, invocation: Invocation) -> _Result:
+    policy, matched = invocation.hook.policy, invocation.matched
+    assert matched is not None  # noqa: S101 - it has matched
+    try:
+        bindings = session.bindings(invocation, session.object(matched.kind))
+    except ConfigurationError as error:
+        return _Result([_failed(invocation, f"failed to configure binding: failed to convert object version: {error}")])
+    met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
+    if met.error:
+        # With failurePolicy Ignore, a policy that cannot tell whether it is meant does not apply.
+        return _Result() if policy.fails_open else _Result([_failed(invocation, met.error)])
+    if not met.holds:
+        return _Result()
+    try:
+        decisions = _validations(invocation, bindings, session.meter)
+        if not policy.annotations:
+            return _Result(decisions)
+        whole = {**bindings, "namespaceObject": session.namespace}
+        return _Result(decisions, *_annotations(invocation, whole, session.meter))
+    except OutOfBudgetError as error:
+        return _Result([_failed(invocation, str(error))])
+
+
+def _failed(invocation: Invocation, message: str, validation: Validation | None = None) -> Decision:
+    policy = invocation.hook.policy
+    path = validation.path / "expression" if validation else None
+    return Decision(
+        policy,
+        invocation.binding,
+        not policy.fails_open,
+        is_error=True,
+        message=message,
+        path=path,
+        params=invocation.params,
+    )
+
+
+def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Meter) -> Sequence[Decision]:
+    policy, programs = invocation.hook.policy, invocation.hook.programs
+    evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, meter)
+    outcomes = [evaluation.evaluate(each) for each in programs.validations]
+    passed = all(outcome.value is True for outcome in outcomes)
+    messages: Sequence[Outcome | None]
+    if passed and evaluation.is_certain(len(programs.messages)):
+        if invocation.params is None and invocation.binding is not None:
+            return invocation.hook.passed[invocation.binding]
+        messages = [None] * len(outcomes)
+    else:
+        without_authorizer = {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
+        speaker = Evaluation(without_authorizer, programs.variables, evaluation.budget, meter)
+        try:
+            messages = [speaker.evaluate(each) if each else None for each in programs.messages]
+        except OutOfBudgetError as error:
+            return [
+                _failed(invocation, outcome.error or f"failed messageExpression: {error}", validation)
+                for outcome, validation in zip(outcomes, policy.validations, strict=True)
+            ]
+    return [
+        _decision(invocation, validation, outcome, message)
+        for validation, outcome, message in zip(policy.validations, outcomes, messages, strict=True)
+    ]
+
+
+def _decision(invocation: Invocation, validation: Validation, outcome: Outcome, said: Outcome | None) -> Decision:
+    if outcome.error:
+        return _failed(invocation, outcome.error, validation)
+    policy, binding, path = invocation.hook.policy, invocation.binding, validation.path / "expression"
+    if outcome.value is True:
+        return Decision(policy, binding, denied=False, path=path, params=invocation.params)
+    return Decision(
+        policy,
+        binding,
+        denied=True,
+        message=_message(validation, said),
+        reason=validation.reason,
+        path=path,
+        params=invocation.params,
+    )
+
+
+def _message(validation: Validation, said: Outcome | None) -> str:
+    message = said.value.strip() if said and isinstance(said.value, str) else ""
+    if "\n" in message or len(message.encode(errors="replace")) > MAX_MESSAGE_BYTES:
+        message = ""
+    return message or validation.message.strip() or f"failed expression: {validation.expression.strip()}"
+
+
+def _annotations(
+    invocation: Invocation, bindings: Mapping[str, Any], meter: Meter
+) -> tuple[list[tuple[str, str]], list[Decision]]:
+    policy, programs = invocation.hook.policy, invocation.hook.programs
+    evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, meter)
+    found: list[tuple[str, str]] = []
+    errors: list[Decision] = []
+    for annotation, expression in zip(policy.annotations, programs.annotations, strict=True):
+        outcome = evaluation.evaluate(expression)
+        if outcome.error and not policy.fails_open:
+            decision = Decision(
+                policy,
+                invocation.binding,
+                denied=True,
+                is_error=True,
+                message=outcome.error,
+                path=annotation.path,
+                refuses=True,
+            )
+            errors.append(decision)
+        elif isinstance(outcome.value, str) and (value := outcome.value.strip()):
+            found.append((annotation.name, value))
+    return found, errors

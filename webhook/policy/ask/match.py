@@ -1,0 +1,125 @@
+"""Whether a policy or binding is about a request, and in which version of the resource.
+
+Follows apiserver ``pkg/admission/plugin/policy/matching/matching.go`` and ``plugin/webhook/predicates``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.policy.ask.request import CREATE, UPDATE, labels_of
+from webhook.policy.manifest.versions import GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from webhook.policy.ask.request import Request
+    from webhook.policy.manifest.kinds import Kind, Kinds, Resource
+    from webhook.policy.manifest.model import MatchResources, Rule
+
+    NamespaceLabels = Callable[[str], Mapping[str, Any]]
+
+_NEVER_JUDGED: Final = {
+    GROUP: frozenset(
+        {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+        | {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}
+    ),
+    "authentication.k8s.io": frozenset({"selfsubjectreviews", "tokenreviews"}),
+    "authorization.k8s.io": frozenset(
+        {"localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"}
+    ),
+}
+"""Resources that no policy applies to.
+
+Source: apiserver ``policy/generic/plugin.go``, kubernetes ``pkg/kubeapiserver/admission/exclusion/resources.go``.
+"""
+
+
+class Matched(NamedTuple):
+    """The version of the resource, and its kind, in which a policy wants to see the object."""
+
+    resource: Resource
+    kind: Kind
+
+
+def is_exempt(request: Request) -> bool:
+    """Tell whether no policy applies to the request's resource: policies never judge policies."""
+    return request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ())
+
+
+def match(
+    criteria: MatchResources, request: Request, kinds: Kinds, namespace_labels: NamespaceLabels
+) -> Matched | None:
+    """Say in which version a policy or binding is about a request; None if it is not.
+
+    Args:
+        criteria: Which requests are picked.
+        request: The request.
+        kinds: The kinds that there are.
+        namespace_labels: Gives the labels of a namespace by its name.
+    """
+    if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:
+        return None
+    if not _namespace_matches(criteria, request, namespace_labels):
+        return None
+    selector = criteria.objects
+    if not selector.is_empty and not any(
+        obj is not None and selector.matches(labels_of(obj)) for obj in (request.object, request.old_object)
+    ):
+        return None
+    if _first(criteria.exclude, request, kinds, is_exact=criteria.is_exact):
+        return None
+    if not criteria.rules:
+        return Matched(request.resource, request.kind)
+    return _first(criteria.rules, request, kinds, is_exact=criteria.is_exact)
+
+
+def _namespace_matches(criteria: MatchResources, request: Request, namespace_labels: NamespaceLabels) -> bool:
+    if criteria.namespaces.is_empty:
+        return True
+    is_namespace = request.resource.resource == "namespaces"
+    if not request.namespace and not is_namespace:
+        return True  # nothing of the cluster is exempt by a namespace's labels
+    if is_namespace and not request.subresource and request.operation in {CREATE, UPDATE}:
+        return criteria.namespaces.matches(labels_of(request.object))
+    return criteria.namespaces.matches(namespace_labels(request.namespace))
+
+
+def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact: bool) -> Matched | None:
+    for rule in rules:
+        if _rule_matches(rule, request, request.resource):
+            return Matched(request.resource, request.kind)
+    equivalents = () if is_exact else kinds.equivalents(request.resource)
+    for rule in rules if equivalents else ():
+        for resource in equivalents:
+            if _rule_matches(rule, request, resource) and (kind := kinds.kind_of(resource)):
+                return Matched(resource, kind)
+    return None
+
+
+def _rule_matches(rule: Rule, request: Request, resource: Resource) -> bool:
+    return (
+        _has(rule.groups, resource.group)
+        and _has(rule.operations, request.operation)
+        and _has(rule.versions, resource.version)
+        and _scope_matches(rule.scope, request, resource)
+        and any(
+            name in {"*", resource.resource} and subresource in {"*", request.subresource}
+            for name, subresource in rule.resources
+        )
+        and (not rule.names or request.name in rule.names)
+    )
+
+
+def _has(values: frozenset[str], wanted: str) -> bool:
+    return "*" in values or wanted in values
+
+
+def _scope_matches(scope: str, request: Request, resource: Resource) -> bool:
+    if scope == "*":
+        return True
+    is_clusterwide = not request.namespace or (resource.group, resource.version, resource.resource) == _NAMESPACES
+    return is_clusterwide == (scope == "Cluster")
+
+
+_NAMESPACES: Final = ("", "v1", "namespaces")

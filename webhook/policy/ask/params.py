@@ -1,0 +1,114 @@
+"""The parameters with which a binding asks a policy.
+
+Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (CollectParams).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.policy.ask.request import labels_of, metadata_of, text_of
+from webhook.problem import quoted
+
+if TYPE_CHECKING:
+    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.manifest.kinds import Kind
+    from webhook.policy.manifest.load import PolicySet
+    from webhook.policy.manifest.model import Binding, ParamRef, Policy
+
+
+DEFAULT_NAMESPACE: Final = "default"
+"""Where an object is that states no namespace."""
+
+
+class Fault(NamedTuple):
+    """Why a policy or binding cannot be asked.
+
+    Args:
+        text: What the API server says.
+        missing: What would have to be among the objects that policies look at; empty if nothing helps.
+    """
+
+    text: str
+    missing: str = ""
+
+
+class ConfigurationError(Exception):
+    """A policy or binding cannot be asked; the failure policy decides what that means.
+
+    Args:
+        text: What the API server says.
+        missing: What would have to be among the objects that policies look at.
+    """
+
+    def __init__(self, text: str, missing: str = "") -> None:
+        super().__init__(text)
+        self.fault = Fault(text, missing)
+
+
+def check_param_kind(policy: Policy, policies: PolicySet) -> None:
+    """Make sure that a policy's paramKind is one that there is.
+
+    Raises:
+        ConfigurationError: There is no such kind.
+    """
+    kind = policy.param_kind
+    if kind is not None and policies.is_namespaced(kind) is None:
+        msg = f"failed to find resource referenced by paramKind: '{kind}'"
+        missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
+        raise ConfigurationError(msg, missing)
+
+
+def collect_params(policy: Policy, binding: Binding, namespace: str, policies: PolicySet) -> list[JSONObject | None]:
+    """List the parameters with which a policy is asked, once with each; None stands for no parameters.
+
+    Args:
+        policy: The policy, whose paramKind there is.
+        binding: The binding.
+        namespace: The namespace of the judged object.
+        policies: The set that holds the parameters.
+
+    Raises:
+        ConfigurationError: There are no such parameters, or there cannot be.
+    """
+    kind, ref = policy.param_kind, binding.param_ref
+    if kind is None or ref is None:
+        return [None]
+    if policies.is_namespaced(kind):
+        where = ref.namespace or namespace
+        if not where:
+            msg = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+            raise ConfigurationError(msg)
+    elif ref.namespace:
+        msg = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
+        raise ConfigurationError(msg)
+    else:
+        where = ""
+    found: list[JSONObject | None] = [
+        each
+        for name, each in policies.find(kind, where)
+        if (name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)))
+    ]
+    if not found and ref.denies_missing:
+        msg = "no params found for policy binding with `Deny` parameterNotFoundAction"
+        raise ConfigurationError(msg, _missing(kind, ref, where, policies))
+    return found[:1] if ref.selector is None else found
+
+
+def _missing(kind: Kind, ref: ParamRef, namespace: str, policies: PolicySet) -> str:
+    """Name the object that a binding looks for, and the namespaces in which there is one."""
+    if ref.selector is not None:
+        wanted = f"a {kind.kind} ({kind.api_version}) with the labels that the selector asks for"
+    else:
+        wanted = f"the {kind.kind} {quoted(ref.name)} ({kind.api_version})"
+    if not namespace:
+        return wanted
+    others = sorted(
+        {
+            text_of(metadata_of(each), "namespace") or DEFAULT_NAMESPACE
+            for name, each in policies.find(kind, "")
+            if (name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)))
+        }
+    )
+    there = f"; there is one in {' and '.join(map(quoted, others))}" if others else ""
+    return f"{wanted} in the namespace {quoted(namespace)}{there}"

@@ -1,0 +1,226 @@
+"""What is asked of the API server, as policies see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+JSONObject = dict[str, Any]
+
+CREATE: Final = "CREATE"
+UPDATE: Final = "UPDATE"
+DELETE: Final = "DELETE"
+CONNECT: Final = "CONNECT"
+OPERATIONS: Final = frozenset({CREATE, UPDATE, DELETE, CONNECT})
+NAMESPACES: Final = Resource("", "v1", "namespaces")
+DEFAULT_USER: Final[Mapping[str, Any]] = {
+    "username": "kubernetes-admin",
+    "groups": ["kubeadm:cluster-admins", "system:authenticated"],
+}
+"""Who asks, if nobody says otherwise: the user that kubeadm makes."""
+
+
+class Request(NamedTuple):
+    """One request.
+
+    Args:
+        operation: CREATE, UPDATE, DELETE or CONNECT.
+        kind: The kind of the object, in the version in which it was sent.
+        resource: The resource, in that version.
+        subresource: The subresource, empty for the object itself.
+        name: The object's name; empty if the API server is still to make one.
+        namespace: The object's namespace, empty for a cluster-wide one; a Namespace is in itself.
+        object: The object, None for DELETE.
+        old_object: The object as it is stored, None for CREATE.
+        user: Who asks: ``username``, ``uid``, ``groups``, ``extra``.
+        dry_run: Whether nothing is to be stored.
+        options: The CreateOptions, UpdateOptions or DeleteOptions.
+        submitted: The object as it was before the API server's defaults were set in ``object``; None if there are none.
+    """
+
+    operation: str
+    kind: Kind
+    resource: Resource
+    subresource: str = ""
+    name: str = ""
+    namespace: str = ""
+    object: JSONObject | None = None
+    old_object: JSONObject | None = None
+    user: Mapping[str, Any] = DEFAULT_USER
+    dry_run: bool = False
+    options: Mapping[str, Any] | None = None
+    submitted: JSONObject | None = None
+
+    @property
+    def is_namespace(self) -> bool:
+        """Whether the request is about a Namespace."""
+        return self.resource == NAMESPACES
+
+    @property
+    def shown_name(self) -> str:
+        """The object's name as refusals state it (apiserver ``pkg/admission/errors.go``)."""
+        if self.name:
+            return self.name
+        metadata = metadata_of(self.object)
+        return text_of(metadata, "name") or text_of(metadata, "generateName") or "Unknown"
+
+    def with_object(self, obj: JSONObject | None) -> Request:
+        """Return the same request with another object, which has no defaults of its own."""
+        return self._replace(object=obj, submitted=None)
+
+
+def in_namespace(request: Request) -> Request:
+    """Return a request whose objects state its namespace, as the API server sees to before admission.
+
+    Follows apiserver ``pkg/registry/rest/meta.go`` (EnsureObjectNamespaceMatchesRequestNamespace).
+    """
+    if not request.namespace or request.is_namespace:
+        return request
+    return request._replace(
+        object=_in_namespace(request.object, request.namespace),
+        old_object=_in_namespace(request.old_object, request.namespace),
+    )
+
+
+def _in_namespace(obj: JSONObject | None, namespace: str) -> JSONObject | None:
+    metadata = metadata_of(obj)
+    if obj is None or not metadata or metadata.get("namespace"):
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": namespace}}
+
+
+def as_stated(obj: JSONObject | None, submitted: JSONObject | None) -> JSONObject | None:
+    """Return an object without a namespace that it has only of its request.
+
+    Args:
+        obj: What became of the object.
+        submitted: The object as it was submitted.
+    """
+    stated = {name: value for name, value in metadata_of(submitted).items() if name == "namespace"}
+    if obj is None or not metadata_of(submitted) or stated.get("namespace"):
+        return obj
+    metadata = {name: value for name, value in metadata_of(obj).items() if name != "namespace"}
+    return {**obj, "metadata": metadata | stated}
+
+
+def metadata_of(obj: object) -> Mapping[str, Any]:
+    """Return an object's metadata, whatever it is."""
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def text_of(mapping: Mapping[str, Any], key: str) -> str:
+    """Return a text field, empty if there is none."""
+    value = mapping.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def labels_of(obj: object) -> dict[str, str]:
+    """Return an object's labels, those that are texts."""
+    labels = metadata_of(obj).get("labels")
+    if not isinstance(labels, dict):
+        return {}
+    return {key: value for key, value in labels.items() if isinstance(key, str) and isinstance(value, str)}
+
+
+def request_of(
+    obj: JSONObject | None,
+    old: JSONObject | None = None,
+    *,
+    kinds: Kinds,
+    operation: str = "",
+    subresource: str = "",
+    user: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
+    namespace: str = "default",
+) -> Request:
+    """Make the request that a manifest stands for.
+
+    Args:
+        obj: The object; None to delete ``old``.
+        old: The object as it is stored.
+        kinds: The kinds that there are.
+        operation: CREATE, UPDATE, DELETE or CONNECT; what the objects suggest if empty.
+        subresource: The subresource.
+        user: Who asks.
+        dry_run: Whether nothing is to be stored.
+        namespace: The namespace of a namespaced object that states none.
+    """
+    shown = obj if obj is not None else old or {}
+    operation = operation or (CREATE if old is None else DELETE if obj is None else UPDATE)
+    if operation == DELETE:
+        obj, old = None, old if old is not None else obj
+    if operation == CREATE:
+        old = None
+    kind = kind_of(text_of(shown, "apiVersion"), text_of(shown, "kind"))
+    metadata = metadata_of(shown)
+    name, stated = text_of(metadata, "name"), text_of(metadata, "namespace")
+    namespaced = kinds.is_namespaced(kind)
+    if kind == Kind("", "v1", "Namespace"):
+        stated = name
+    elif namespaced is False:
+        stated = ""
+    elif namespaced and not stated:
+        stated = namespace
+    return Request(
+        operation=operation,
+        kind=kind,
+        resource=kinds.resource_of(kind),
+        subresource=subresource,
+        name=name,
+        namespace=stated,
+        object=obj,
+        old_object=old,
+        user=user or DEFAULT_USER,
+        dry_run=dry_run,
+        options=_options(operation, dry_run=dry_run),
+    )
+
+
+def _options(operation: str, *, dry_run: bool) -> JSONObject | None:
+    kinds = {CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions"}
+    if operation not in kinds:
+        return None
+    options: JSONObject = {"kind": kinds[operation], "apiVersion": "meta.k8s.io/v1"}
+    return options | {"dryRun": ["All"]} if dry_run else options
+
+
+def request_of_review(request: Mapping[str, Any]) -> Request:
+    """Make a request of that of an AdmissionReview (``admission.k8s.io/v1``), which the API server has sent.
+
+    Args:
+        request: The review's ``request``; what is malformed in it counts as absent.
+    """
+    kind, resource = _part(request, "requestKind", "kind"), _part(request, "requestResource", "resource")
+    user = request.get("userInfo")
+    options = request.get("options")
+    return Request(
+        operation=text_of(request, "operation"),
+        kind=Kind(text_of(kind, "group"), text_of(kind, "version"), text_of(kind, "kind")),
+        resource=Resource(text_of(resource, "group"), text_of(resource, "version"), text_of(resource, "resource")),
+        subresource=text_of(request, "requestSubResource") or text_of(request, "subResource"),
+        name=text_of(request, "name"),
+        namespace=text_of(request, "namespace"),
+        object=_object(request.get("object")),
+        old_object=_object(request.get("oldObject")),
+        user=user if isinstance(user, dict) else {},
+        dry_run=request.get("dryRun") is True,
+        options=options if isinstance(options, dict) else None,
+    )
+
+
+def _object(value: object) -> JSONObject | None:
+    return value if isinstance(value, dict) else None
+
+
+def _part(request: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return the first of some fields that is there; the kind as requested comes before the kind as registered."""
+    for name in names:
+        value = request.get(name)
+        if isinstance(value, dict):
+            return value
+    return {}

@@ -1,0 +1,1 @@
+"""What mutating policies change: apply configurations, JSON Patches, conversion, defaults."""

@@ -1,0 +1,115 @@
+"""What the API server adds to an object before policies see it, and taking it out again of what is shown.
+
+Defaults are declared with the types. New pods get what the admission plugins of every cluster add, too: ServiceAccount,
+Priority, DefaultTolerationSeconds. The volume with the service account's token is left out: its name is random.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.api import conversion
+from webhook.api.versions import NEWEST
+from webhook.policy.ask.request import CREATE
+
+if TYPE_CHECKING:
+    from webhook.policy.ask.request import JSONObject, Request
+
+_EVICTED_AFTER: Final = 300
+
+
+def with_defaults(obj: JSONObject, *, created: bool, release: int = NEWEST) -> JSONObject:
+    """Return an object as the API server has it when it asks policies; the object itself is not changed.
+
+    Args:
+        obj: The object as submitted.
+        created: Whether it is new, so that admission plugins complete it.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    defaulted = conversion.with_defaults(obj, release)
+    spec = defaulted.get("spec")
+    if (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod") and created and isinstance(spec, dict):
+        return defaulted | {"spec": _admitted(spec)}
+    return defaulted
+
+
+def completed(request: Request, release: int = NEWEST) -> Request:
+    """Return a request as the API server has it when it asks policies: with defaults.
+
+    Args:
+        request: A request made of manifests.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    obj, old = request.object, request.old_object
+    if request.subresource:
+        return request
+    return request._replace(
+        object=None if obj is None else with_defaults(obj, created=request.operation == CREATE, release=release),
+        old_object=None if old is None else with_defaults(old, created=True, release=release),
+        submitted=obj,
+    )
+
+
+def _admitted(spec: JSONObject) -> JSONObject:
+    """Complete a new pod's spec as admission plugins do."""
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+    tolerations = spec.get("tolerations")
+    tolerations = tolerations if isinstance(tolerations, list) else []
+    tolerated = {
+        each.get("key") for each in tolerations if isinstance(each, dict) and isinstance(each.get("key"), str | None)
+    }
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _EVICTED_AFTER}
+        for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+        if key not in tolerated
+    ]
+    return (
+        {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
+        | spec
+        | {
+            "serviceAccountName": account,
+            "serviceAccount": account,
+            "tolerations": [*tolerations, *added],
+        }
+    )
+
+
+def without_defaults(value: Any, defaulted: Any, submitted: Any) -> Any:
+    """Return a value without what was added to it as a default and has not been changed since.
+
+    Args:
+        value: What became of the value.
+        defaulted: The value with its defaults.
+        submitted: The value as submitted.
+    """
+    if value == defaulted:
+        return submitted
+    if isinstance(value, dict) and isinstance(defaulted, dict):
+        given = submitted if isinstance(submitted, dict) else {}
+        kept = {
+            key: without_defaults(each, defaulted[key], given.get(key)) if key in defaulted else each
+            for key, each in value.items()
+            if key in given or key not in defaulted or defaulted[key] != each
+        }
+        left_out = {key: each for key, each in given.items() if key not in defaulted and key not in value}
+        return left_out | {key: each for key, each in kept.items() if each or key in given or not defaulted.get(key)}
+    if isinstance(value, list) and isinstance(defaulted, list):
+        given_items = submitted if isinstance(submitted, list) else []
+        return [
+            each if index is None else without_defaults(each, defaulted[index], given_items[index])
+            for each in value
+            if (index := _place(each, defaulted)) is None or index < len(given_items)
+        ]
+    return value
+
+
+def _place(item: Any, items: list[Any]) -> int | None:
+    """Return where an item was: one that is equal, or has the same name."""
+    for index, each in enumerate(items):
+        if each == item:
+            return index
+    if not isinstance(item, dict) or "name" not in item:
+        return None
+    return next(
+        (index for index, each in enumerate(items) if isinstance(each, dict) and each.get("name") == item["name"]), None
+    )

@@ -1,0 +1,219 @@
+"""Merging an ApplyConfiguration into an object, as server-side apply merges.
+
+Follows apiserver ``pkg/admission/plugin/policy/mutating/patch/smd.go`` and sigs.k8s.io/structured-merge-diff
+(``typed/validate.go``, ``typed/merge.go``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.problem import quoted, shown
+from webhook.schema.derive.shape import (
+    ATOMIC,
+    BOOLEAN,
+    BYTES,
+    INTEGER,
+    SET,
+    STRING,
+    TIMESTAMP,
+    Anything,
+    ListOf,
+    MapOf,
+    Scalar,
+    Structure,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.policy.ask.request import JSONObject
+    from webhook.schema.derive.shape import Shape
+
+_UNKNOWN: Final = ": field not declared in schema"
+_STRINGS: Final = frozenset({STRING, TIMESTAMP, BYTES})
+
+
+class MergeError(Exception):
+    """An ApplyConfiguration cannot be merged; the text is the API server's."""
+
+
+def apply(obj: JSONObject, configuration: JSONObject, schema: Structure) -> JSONObject:
+    """Merge an ApplyConfiguration into an object; neither is changed.
+
+    Args:
+        obj: The object.
+        configuration: What to merge into it.
+        schema: How such objects are made.
+
+    Raises:
+        MergeError: The configuration is not of the object's type, or would replace something as a whole.
+    """
+    _expect_typed(configuration, schema, "patch")
+    atomics = list(_atomics(configuration, schema, ""))
+    if atomics:
+        msg = f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
+        raise MergeError(msg)
+    _expect_typed(obj, schema, "original", strict=False)  # it may have fields of a release that is not known here
+    merged: JSONObject = _merged(obj, configuration, schema)
+    return merged
+
+
+def _expect_typed(obj: JSONObject, schema: Structure, which: str, *, strict: bool = True) -> None:
+    errors = [error for error in _type_errors(obj, schema) if strict or not error.endswith(_UNKNOWN)]
+    if errors:
+        # typed/helpers.go, ValidationErrors.Error
+        text = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in errors)
+        msg = f"failed to convert {which} object to typed object: {text}"
+        raise MergeError(msg)
+
+
+def _type_errors(value: Any, shape: Shape) -> Iterator[str]:
+    """Find where a value is not of its type, each place told from the value on; null is of every type."""
+    if value is None or isinstance(shape, Anything):
+        return
+    if isinstance(shape, Scalar):
+        error = _scalar_error(value, shape.kind)
+    elif isinstance(shape, ListOf):
+        error = "" if isinstance(value, list) else f"expected list, got {_text(value)}"
+    else:
+        error = "" if isinstance(value, dict) else f"expected map, got {_text(value)}"
+    if error:
+        yield f": {error}"
+    elif isinstance(shape, ListOf):
+        yield from _list_errors(value, shape)
+    elif isinstance(shape, (MapOf, Structure)):
+        yield from _map_errors(value, shape)
+
+
+def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Iterator[str]:
+    for key, each in value.items():
+        item = shape.item if isinstance(shape, MapOf) else shape.field(key)
+        if item is None:
+            yield f".{key}{_UNKNOWN}"
+        else:
+            for error in _type_errors(each, item):
+                yield f".{key}{error}"
+
+
+def _list_errors(items: list[Any], shape: ListOf) -> Iterator[str]:
+    seen: set[Any] = set()
+    for index, item in enumerate(items):
+        if shape.merging == ATOMIC:
+            for error in _type_errors(item, shape.item):
+                yield f"[{index}]{error}"
+            continue
+        try:
+            key = _key_of(item, shape)
+        except MergeError as fault:
+            yield f": element {index}: {fault}"
+            continue
+        if key in seen:
+            yield f": duplicate entries for key {_key_text(key, shape)}"
+        seen.add(key)
+        for error in _type_errors(item, shape.item):
+            yield f"{_key_text(key, shape)}{error}"
+
+
+def _scalar_error(value: Any, kind: str) -> str:
+    if kind == INTEGER:
+        fits = type(value) in {int, float}
+        return "" if fits else f"expected numeric (int or float), got {_go_type(value)}"
+    if kind in _STRINGS:
+        return "" if isinstance(value, str) else f"expected string, got {_text(value)}"
+    if kind == BOOLEAN:
+        return "" if isinstance(value, bool) else f"expected boolean, got {_text(value)}"
+    return f"expected any scalar, got {_text(value)}" if isinstance(value, list | dict) else ""
+
+
+def _go_type(value: Any) -> str:
+    names = {bool: "bool", str: "string", list: "[]interface {}", dict: "map[string]interface {}"}
+    return names.get(type(value), type(value).__name__)
+
+
+def _text(value: Any) -> str:
+    return quoted(value) if isinstance(value, str) else shown(value)
+
+
+def _key_of(item: Any, shape: ListOf) -> tuple[Any, ...]:
+    """Return what tells an item of a list apart from the others."""
+    if shape.merging == SET:
+        if isinstance(item, list | dict):
+            kind = "list" if isinstance(item, list) else "map"
+            msg = f"associative list without keys has an element that's a {kind} type"
+            raise MergeError(msg)
+        return (type(item), item)
+    if item is None:
+        msg = "associative list with keys may not have a null element"
+        raise MergeError(msg)
+    if not isinstance(item, dict):
+        msg = "associative list with keys may not have non-map elements"
+        raise MergeError(msg)
+    parts = (item.get(name, default) for name, default in shape.keys)
+    return tuple(_text(part) if isinstance(part, list | dict) else part for part in parts)
+
+
+def _key_text(key: tuple[Any, ...], shape: ListOf) -> str:
+    """Spell an item's place as ``fieldpath.PathElement`` does."""
+    if shape.merging == SET:
+        return f"[={_text(key[1])}]"
+    pairs = sorted(zip((name for name, _ in shape.keys), key, strict=True))
+    return "[" + ",".join(f"{name}={_text(part)}" for name, part in pairs) + "]"
+
+
+def _atomics(value: Any, shape: Shape, path: str) -> Iterator[str]:
+    """Find what would be replaced as a whole."""
+    if isinstance(value, dict) and isinstance(shape, Structure | MapOf):
+        if shape.is_atomic:
+            yield path
+        if isinstance(shape, Structure):
+            for key, each in value.items():
+                if (field := shape.field(key)) is not None:
+                    yield from _atomics(each, field, f"{path}.{key}")
+    elif isinstance(value, list) and isinstance(shape, ListOf):
+        if shape.merging == ATOMIC:
+            yield path
+        for index, each in enumerate(value):
+            yield from _atomics(each, shape.item, f"{path}[{index}]")
+
+
+def _merged(old: Any, new: Any, shape: Shape) -> Any:
+    if isinstance(shape, Structure) and isinstance(old, dict) and isinstance(new, dict):
+        merged = dict(old)
+        for key, each in new.items():
+            field = shape.field(key)
+            merged[key] = _merged(old.get(key), each, field) if field is not None else each
+        return merged
+    if isinstance(shape, MapOf) and isinstance(old, dict) and isinstance(new, dict):
+        return old | {key: _merged(old.get(key), each, shape.item) for key, each in new.items()}
+    if isinstance(shape, ListOf) and shape.merging != ATOMIC and isinstance(old, list) and isinstance(new, list):
+        return _merged_lists(old, new, shape)
+    return new
+
+
+def _merged_lists(old: list[Any], new: list[Any], shape: ListOf) -> list[Any]:
+    """Merge two lists by keys: the new list's order holds, and what only the old one has stays where it was.
+
+    Source: structured-merge-diff ``typed/merge.go``, ``visitListItems``.
+    """
+    olds = {_key_of(each, shape): each for each in old}
+    news = {_key_of(each, shape): each for each in new}
+    left, right = deque(olds), deque(news)
+    shared = deque(key for key in news if key in olds)
+    out: list[Any] = []
+    while left or right:
+        if left and right and left[0] != right[0] and left[0] in news and shared and shared[0] != left[0]:
+            left.popleft()  # it comes with the new list, later
+        elif left and left[0] not in news:
+            out.append(olds[left.popleft()])
+        elif right:
+            key = right.popleft()
+            if left and left[0] == key:
+                left.popleft()
+            if shared and shared[0] == key:
+                shared.popleft()
+            out.append(_merged(olds[key], news[key], shape.item) if key in olds else news[key])
+        else:
+            left.popleft()
+    return out

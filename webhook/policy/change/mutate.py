@@ -1,0 +1,374 @@
+"""Mutating policies: what they make of an object.
+
+Follows apiserver ``pkg/admission/plugin/policy/mutating`` (dispatcher.go, reinvocationcontext.go, patch/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.api.shapes import schema_of
+from webhook.budget import BudgetExceededError, current
+from webhook.cel import EvaluationError
+from webhook.cel.kubernetes.environments import POLICY_LIMIT
+from webhook.policy.ask.activation import Evaluation, OutOfBudgetError
+from webhook.policy.ask.audit import MUTATION_FAILURE, Audit
+from webhook.policy.ask.authorizer import DENY_ALL
+from webhook.policy.ask.conditions import evaluate_conditions
+from webhook.policy.ask.dispatch import Session
+from webhook.policy.ask.evaluate import validate
+from webhook.policy.ask.params import ConfigurationError
+from webhook.policy.ask.request import DELETE, metadata_of, text_of
+from webhook.policy.ask.verdict import INVALID, Decision, Verdict
+from webhook.policy.change.convert import convert
+from webhook.policy.change.decoding import DecodingError, expect_decodable
+from webhook.policy.change.defaults import without_defaults
+from webhook.policy.change.merge import MergeError, apply
+from webhook.policy.change.native import MismatchError, check_names, to_json
+from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
+from webhook.policy.manifest.kinds import kind_of
+from webhook.policy.manifest.model import DENY, MUTATING, WARN
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.dispatch import Invocation
+    from webhook.policy.ask.params import Fault
+    from webhook.policy.ask.request import JSONObject, Request
+    from webhook.policy.manifest.load import PolicySet
+    from webhook.policy.manifest.model import Mutation, Policy
+    from webhook.schema.derive.shape import Structure
+
+_FORBIDDEN: Final = 403
+_INTERNAL: Final = 500
+
+Key = tuple[str, str, str, str]
+"""A policy, a binding and parameters: what is asked again, if it is."""
+Webhooks = Callable[["JSONObject | None"], "JSONObject | None"]
+"""What webhooks make of an object; None if they refuse it."""
+
+
+def _unchanged(obj: JSONObject | None) -> JSONObject | None:
+    return obj
+
+
+class MutationError(Exception):
+    """A mutation cannot be made; the failure policy decides what that means."""
+
+
+def admit(
+    request: Request,
+    policies: PolicySet,
+    authorizer: Authorizer = DENY_ALL,
+    between: Callable[[Request], Request] = lambda request: request,
+) -> Verdict:
+    """Ask all policies about a request, the mutating ones first; never raises.
+
+    Args:
+        request: The request.
+        policies: The policies.
+        authorizer: Who knows what the user may do.
+        between: What the API server makes of the request before it asks validating policies.
+    """
+    changed = _mutate(Session(request, policies, authorizer))
+    if not changed.allowed:
+        return _as_submitted(changed, request)
+    verdict = validate(between(request.with_object(changed.object)), policies, authorizer)
+    return _as_submitted(verdict.after(changed)._replace(object=changed.object), request)
+
+
+def mutate(
+    request: Request,
+    policies: PolicySet,
+    authorizer: Authorizer = DENY_ALL,
+    webhooks: Webhooks = _unchanged,
+    *,
+    deadline: float | None = None,
+) -> Verdict:
+    """Ask the mutating policies about a request, and the webhooks that come after them.
+
+    The verdict's ``object`` is the changed object; the request's own is not changed. If it has changed, policies that
+    have been asked and want to know of later changes are asked once more. Only the deadline raises, and the webhooks.
+
+    Args:
+        request: The request.
+        policies: The policies.
+        authorizer: Who knows what the user may do.
+        webhooks: What webhooks make of the object; None if they refuse it, so that nobody is asked again.
+        deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
+
+    Raises:
+        DeadlineExceededError: They have not.
+    """
+    return _as_submitted(_mutate(Session(request, policies, authorizer, deadline), webhooks), request)
+
+
+def _as_submitted(verdict: Verdict, request: Request) -> Verdict:
+    """Show the changed object without defaults that nobody has submitted."""
+    if request.submitted is None:
+        return verdict
+    return verdict._replace(object=without_defaults(verdict.object, request.object, request.submitted))
+
+
+def _mutate(session: Session, webhooks: Webhooks = _unchanged) -> Verdict:
+    """Ask everybody once, and once more if something has changed (apiserver ``pkg/admission/reinvocation.go``)."""
+    mutator = _Mutator(session)
+    try:
+        if session.request.operation != DELETE:
+            mutator.ask_all()
+        if not mutator.errors:
+            mutator.give_to(webhooks)
+    except DecodingError as error:
+        message = f"Internal error occurred: {error}"
+        decisions = tuple(mutator.decisions)
+        return Verdict(
+            allowed=False,
+            code=_INTERNAL,
+            reason="InternalError",
+            message=message,
+            causes=(str(error),),
+            decisions=decisions,
+            cost=session.meter.cost,
+        )
+    common: dict[str, Any] = {
+        "decisions": tuple(mutator.decisions),
+        "object": mutator.object,
+        "notes": tuple(session.notes),
+        "cost": session.meter.cost,
+        "warnings": tuple(dict.fromkeys(mutator.warnings)),
+        "audit_annotations": mutator.audit.published(),
+    }
+    if not mutator.errors:
+        return Verdict(allowed=True, **common)
+    texts = tuple(_refusal(each) for each in mutator.errors)
+    return Verdict(
+        allowed=False, code=_FORBIDDEN, reason=mutator.errors[0].reason, message=texts[0], causes=texts, **common
+    )
+
+
+def _refusal(error: Decision) -> str:
+    if error.binding is None:
+        return f'policy "{error.policy.name}" denied request: {error.message}'
+    return f"policy '{error.policy.name}' with binding '{error.binding.name}' denied request: {error.message}"
+
+
+class _Mutator:
+    """Makes the changes of all policies, one after the other."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.object = session.request.object
+        self.decisions: list[Decision] = []
+        self.errors: list[Decision] = []
+        self.warnings: list[str] = []
+        self.audit = Audit(MUTATION_FAILURE)
+        self._invoked: set[Key] = set()
+        self._touched = False
+
+    def ask_all(self) -> None:
+        """Ask every policy that is about the request; those that cannot be asked are told of first."""
+        invocations = list(self._session.invocations(MUTATING))
+        for invocation in invocations:
+            if invocation.fault:
+                self._unconfigured(invocation, invocation.fault)
+        for invocation in invocations:
+            if not invocation.fault:
+                self._ask(invocation)
+
+    def give_to(self, webhooks: Webhooks) -> None:
+        """Let webhooks change the object, and ask those policies again that want to know of later changes.
+
+        A policy that was not asked, since its conditions did not hold, is no such policy, whatever has changed.
+        """
+        obj = webhooks(self.object)
+        if obj is None:
+            return
+        due = set(self._invoked) if self._touched or obj != self.object else set()
+        self.object = obj
+        if not due:
+            return
+        self._session = self._session.after(obj)
+        for invocation in self._session.invocations(MUTATING):
+            if not invocation.fault:
+                self._ask(invocation, due)
+
+    def _ask(self, invocation: Invocation, due: AbstractSet[Key] | None = None) -> None:
+        """Ask a policy; if only some are due, the conditions of others are looked at nevertheless, and may fail."""
+        policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
+        assert matched is not None  # noqa: S101 - it has matched
+        before = self.object
+        try:
+            obj = convert(before, matched.kind)
+            bindings = self._session.bindings(invocation, obj)
+        except ConfigurationError as error:
+            self._unconfigured(invocation, error.fault)
+            return
+        met = evaluate_conditions(programs, bindings, self._session.request, self._session.meter)
+        if met.error and not policy.fails_open:
+            self._failed(invocation, met.error)
+        if not met.holds or (due is not None and _key(invocation) not in due):
+            return
+        for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
+            if obj is None:
+                break
+            evaluation = Evaluation(bindings | {"object": obj}, programs.variables, POLICY_LIMIT, self._session.meter)
+            try:
+                outcome = evaluation.evaluate(program)
+                if outcome.error:
+                    self._failed(invocation, outcome.error, mutation)
+                    continue
+                changed = _changed(obj, mutation, outcome.value, self._session.policies)
+            except (OutOfBudgetError, MutationError, DecodingError) as error:
+                _bear(error, policy)
+                self._failed(invocation, str(error), mutation)
+                continue
+            self._touched = True
+            self.decisions.append(
+                Decision(
+                    policy,
+                    invocation.binding,
+                    denied=False,
+                    path=mutation.path,
+                    params=invocation.params,
+                    changed=changed != obj,
+                )
+            )
+            obj = changed
+        self._keep(invocation, before, obj)
+        if policy.reinvoked:
+            self._invoked.add(_key(invocation))
+
+    def _keep(self, invocation: Invocation, before: JSONObject | None, obj: JSONObject | None) -> None:
+        """Take a changed object over, in the version in which it was sent."""
+        if before is None or obj is None:
+            return
+        own = kind_of(text_of(before, "apiVersion"), text_of(before, "kind"))
+        try:
+            after = convert(obj, own)
+        except ConfigurationError as error:
+            self._unconfigured(invocation, error.fault)
+            return
+        if after != before:
+            self.object = after
+
+    def _unconfigured(self, invocation: Invocation, fault: Fault) -> None:
+        """Note that a policy or binding cannot be asked."""
+        what = "binding" if invocation.binding else "policy"
+        message = f"failed to configure {what}: {fault.text}"
+        self._failed(invocation, message, reason="Forbidden", missing=fault.missing)
+
+    def _failed(
+        self,
+        invocation: Invocation,
+        message: str,
+        mutation: Mutation | None = None,
+        reason: str = INVALID,
+        missing: str = "",
+    ) -> None:
+        policy = invocation.hook.policy
+        decision = Decision(
+            policy,
+            invocation.binding,
+            denied=not policy.fails_open,
+            is_error=True,
+            message=message,
+            reason=reason,
+            path=mutation.path if mutation else None,
+            params=invocation.params,
+            refuses=True,
+            missing=missing,
+        )
+        self.decisions.append(decision)
+        for action in decision.actions:
+            if action == DENY:
+                self.errors.append(decision)
+            elif action == WARN:
+                self.warnings.append(_refusal(decision))
+            else:
+                self.audit.failure(0, decision)
+
+
+def _bear(error: Exception, policy: Policy) -> None:
+    """Go on after an error that the failure policy decides about, or that cannot refuse anything here."""
+    if isinstance(error, DecodingError) and policy.strongest == DENY:
+        raise error
+
+
+def _key(invocation: Invocation) -> Key:
+    metadata = metadata_of(invocation.params)
+    binding = invocation.binding.name if invocation.binding else ""
+    return invocation.hook.policy.name, binding, text_of(metadata, "namespace"), text_of(metadata, "name")
+
+
+def _changed(obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySet) -> JSONObject:
+    """Make a change.
+
+    Raises:
+        MutationError: It cannot be made.
+        DecodingError: It makes an object that there cannot be.
+    """
+    api_version, kind = text_of(obj, "apiVersion"), text_of(obj, "kind")
+    schema = schema_of(api_version, kind)
+    try:
+        if mutation.patch_type == "JSONPatch":
+            changed = _patched(obj, value)
+            expect_decodable(changed, obj, policies)
+        else:
+            if schema is None:
+                msg = f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
+                raise MutationError(msg)
+            changed = _merged(obj, value, schema)
+    except BudgetExceededError as error:
+        if not current().is_offline:
+            raise
+        raise MutationError(str(error)) from None
+    except (MismatchError, EvaluationError) as error:
+        msg = f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)
+        raise MutationError(msg) from None
+    return _without_nulls(changed) if schema and _has_null(changed) else changed
+
+
+def _merged(obj: JSONObject, value: Any, schema: Structure) -> JSONObject:
+    check_names(value)
+    configuration = to_json(value, exact=True) | {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+    try:
+        return apply(obj, configuration, schema)
+    except MergeError as error:
+        msg = f"error applying patch: {error}"
+        raise MutationError(msg) from None
+
+
+def _patched(obj: JSONObject, value: list[Any]) -> JSONObject:
+    operations = []
+    for each in value:
+        check_names(each.get("value"))
+        operation = {name: each.get(name, "") for name in ("op", "path", "from")}
+        operations.append(operation | ({"value": to_json(each["value"])} if "value" in each else {}))
+    try:
+        return apply_patch(obj, operations)
+    except TestFailedError:
+        return obj
+    except PatchError as error:
+        msg = f"JSON Patch: {error}"
+        raise MutationError(msg) from None
+
+
+def _has_null(value: Any) -> bool:
+    """Tell whether something is null; what has no nulls stays shared with the object before."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return value is None
+    for each in value:  # noqa: SIM110 - `any` would make a generator for every level
+        if _has_null(each):
+            return True
+    return False
+
+
+def _without_nulls(value: Any) -> Any:
+    """Leave out what is null, as decoding into Go's types does."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value

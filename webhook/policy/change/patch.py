@@ -1,0 +1,237 @@
+"""JSON Patch as the API server applies it, with its texts.
+
+Follows gopkg.in/evanphx/json-patch.v4 (``patch.go``). Its texts are part of refusals, and it is no RFC 6902: negative
+indices count from the end; a key that is not there can be replaced, and copied as null.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webhook.policy.ask.request import JSONObject
+
+OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
+_MISSING: Final = "missing value"
+_NO_FROM: Final = f"operation, missing from field: {_MISSING}"
+_INVALID_INDEX: Final = "invalid index referenced"
+_INDEX: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_MAX_DIGITS: Final = 18
+"""Numbers with more digits are beyond every list, and most of them beyond 64 bits."""
+MAX_SIZE: Final = 3 * 1024 * 1024
+"""The most characters that copies may add: as much as a request may have."""
+
+
+class PatchError(Exception):
+    """A patch cannot be applied."""
+
+
+class TestFailedError(PatchError):
+    """A patch asks for a value that is not there."""
+
+    __test__ = False
+
+
+def apply_patch(obj: JSONObject, operations: Sequence[JSONObject]) -> JSONObject:
+    """Apply a patch to an object, which is not changed.
+
+    Args:
+        obj: The object.
+        operations: The operations: ``op``, ``path``, and ``from`` or ``value``.
+
+    Raises:
+        PatchError: It cannot be applied.
+        TestFailedError: A ``test`` failed.
+    """
+    patcher = _Patcher(copy.deepcopy(obj))
+    for operation in operations:
+        patcher.apply(operation)
+    if not isinstance(patcher.document, dict):
+        msg = "the patched document is no object"
+        raise PatchError(msg)
+    return patcher.document
+
+
+class _Patcher:
+    def __init__(self, document: Any) -> None:
+        self.document = document
+        self._copied = 0
+        self._operations: dict[str, Callable[[JSONObject], None]] = {
+            "add": self._add,
+            "remove": self._remove,
+            "replace": self._replace,
+            "move": self._move,
+            "copy": self._copy,
+            "test": self._test,
+        }
+
+    def apply(self, operation: JSONObject) -> None:
+        run = self._operations.get(operation.get("op", ""))
+        if run is None:
+            msg = f"Unexpected kind: {operation.get('op', '')}"
+            raise PatchError(msg)
+        run(operation)
+
+    def _container(self, path: str) -> tuple[Any, str] | None:
+        """Return the list or map that holds the value at a path, and its key there."""
+        parts = path.split("/")
+        if len(parts) == 1:
+            return None
+        container = self.document
+        for part in parts[1:-1]:
+            try:
+                container = _get(container, _decoded(part))
+            except PatchError:
+                return None
+            if not isinstance(container, dict | list):
+                return None
+        return container, _decoded(parts[-1])
+
+    def _found(self, path: str, complaint: str) -> tuple[Any, str]:
+        found = self._container(path)
+        if found is None:
+            _fail(complaint, _MISSING)
+        return found
+
+    def _add(self, operation: JSONObject) -> None:
+        path = operation["path"]
+        container, key = self._found(path, f'add operation does not apply: doc is missing path: "{path}"')
+        _guarded(f"error in add for path: '{path}'", lambda: _insert(container, key, _value(operation)))
+
+    def _remove(self, operation: JSONObject) -> None:
+        path = operation["path"]
+        container, key = self._found(path, f'remove operation does not apply: doc is missing path: "{path}"')
+        _guarded(f"error in remove for path: '{path}'", lambda: _delete(container, key))
+
+    def _replace(self, operation: JSONObject) -> None:
+        path = operation["path"]
+        if not path:
+            value = _value(operation)
+            if not isinstance(value, dict | list):
+                _fail("replace operation value must be object or array", "%!w(<nil>)")
+            self.document = value
+            return
+        container, key = self._found(path, f"replace operation does not apply: doc is missing path: {path}")
+        try:
+            _get(container, key)
+        except PatchError:
+            _fail(f"replace operation does not apply: doc is missing key: {path}", _MISSING)
+        _set(container, key, _value(operation))
+
+    def _move(self, operation: JSONObject) -> None:
+        origin, path = operation.get("from"), operation["path"]
+        if not origin:
+            _fail("move operation failed to decode from", _NO_FROM)
+        container, key = self._found(origin, f"move operation does not apply: doc is missing from path: {origin}")
+        value = _guarded(f"error in move for path: '{key}'", lambda: _get(container, key))
+        _guarded(f"error in move for path: '{key}'", lambda: _delete(container, key))
+        target, name = self._found(path, f"move operation does not apply: doc is missing destination path: {path}")
+        _guarded(f"error in move for path: '{path}'", lambda: _insert(target, name, value))
+
+    def _copy(self, operation: JSONObject) -> None:
+        origin, path = operation.get("from"), operation["path"]
+        if not origin:
+            _fail("copy operation failed to decode from", _NO_FROM)
+        container, key = self._found(origin, f"copy operation does not apply: doc is missing from path: {origin}")
+        value = _guarded(f"error in copy for from: '{origin}'", lambda: _get(container, key))
+        target, name = self._found(path, f"copy operation does not apply: doc is missing destination path: {path}")
+        self._copied += len(json.dumps(value))
+        if self._copied > MAX_SIZE:
+            size = f"the accumulated size increase of copy is {self._copied}, exceeding the limit {MAX_SIZE}"
+            msg = f"Unable to complete the copy, {size}"
+            raise PatchError(msg)
+        _guarded("error while adding value during copy", lambda: _insert(target, name, copy.deepcopy(value)))
+
+    def _test(self, operation: JSONObject) -> None:
+        path, wanted = operation["path"], operation.get("value")
+        if not path:
+            found = self.document
+        else:
+            container, key = self._found(path, f"test operation does not apply: is missing path: {path}")
+            found = _guarded(f"error in test for path: '{path}'", lambda: _get(container, key))
+        if not _equal(found, wanted):
+            msg = f"testing value {path} failed: test failed"
+            raise TestFailedError(msg)
+
+
+def _fail(message: str, cause: str) -> NoReturn:
+    raise PatchError(f"{message}: {cause}") from None  # noqa: EM102, TRY003 - the one place that makes texts
+
+
+def _guarded(message: str, run: Callable[[], Any]) -> Any:
+    try:
+        return run()
+    except PatchError as error:
+        _fail(message, str(error))
+
+
+def _value(operation: JSONObject) -> Any:
+    """Return an operation's value, so that later operations do not change it."""
+    return copy.deepcopy(operation.get("value"))
+
+
+def _decoded(part: str) -> str:
+    return part.replace("~1", "/").replace("~0", "~")
+
+
+def _atoi(key: str) -> int:
+    """Read a number as Go's strconv.Atoi does."""
+    if not _INDEX.fullmatch(key):
+        _fail(f'strconv.Atoi: parsing "{key}"', "invalid syntax")
+    if len(key.lstrip("+-").lstrip("0")) > _MAX_DIGITS:
+        _fail(f'strconv.Atoi: parsing "{key}"', "value out of range")
+    return int(key)
+
+
+def _place(index: int, length: int) -> int:
+    """Return the place of an index in a list of this length; a negative one counts from the end."""
+    if not -length <= index < length:
+        _fail(f"Unable to access invalid index: {index}", _INVALID_INDEX)
+    return index + length if index < 0 else index
+
+
+def _get(container: Any, key: str) -> Any:
+    """Return a value; of a map, null if there is none."""
+    return container[_place(_atoi(key), len(container))] if isinstance(container, list) else container.get(key)
+
+
+def _set(container: Any, key: str, value: Any) -> None:
+    if isinstance(container, list):
+        container[_place(_atoi(key), len(container))] = value
+    else:
+        container[key] = value
+
+
+def _insert(container: Any, key: str, value: Any) -> None:
+    if not isinstance(container, list):
+        container[key] = value
+    elif key == "-":
+        container.append(value)
+    else:
+        index = _guarded(f"value was not a proper array index: '{key}'", lambda: _atoi(key))
+        container.insert(_place(index, len(container) + 1), value)  # -1 is behind the last, as the new item is counted
+
+
+def _delete(container: Any, key: str) -> None:
+    if isinstance(container, list):
+        del container[_place(_atoi(key), len(container))]
+    elif key not in container:
+        _fail(f"Unable to remove nonexistent key: {key}", _MISSING)
+    else:
+        del container[key]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Compare as JSON texts would be: true is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(each, other[key]) for key, each in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return bool(one == other)

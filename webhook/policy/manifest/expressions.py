@@ -1,0 +1,210 @@
+"""The CEL expressions of policies: what they may use, what they must evaluate to, what is wrong with them.
+
+Follows apiserver ``pkg/admission/plugin/cel/compile.go`` and ``composition.go``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
+from webhook.cel import Checked, CompileError, Environment, Program, ProgramError
+from webhook.cel.cache import Cache
+from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
+from webhook.cel.types import base as types
+from webhook.problem import ERROR, Path, Problem, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.cel.types.base import Type
+
+TYPE_SHOWN: Final = 32
+"""From Kubernetes 1.32 a wrong type is named."""
+PATCH_RESULTS: Final = {
+    "ApplyConfiguration": types.struct("Object"),
+    "JSONPatch": types.list_of(types.struct("JSONPatch")),
+}
+
+
+class Scope(NamedTuple):
+    """What an expression may use beside the object and the request.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        params: Whether there are parameters.
+        authorizer: Whether it may ask what the user may do.
+        patches: Whether it may make objects and patches.
+        variables: The policy's variables that it may use, with their types; None if the policy has none at all.
+    """
+
+    release: int
+    params: bool
+    authorizer: bool = True
+    patches: bool = False
+    variables: tuple[tuple[str, Type], ...] | None = None
+
+
+class Compiled(NamedTuple):
+    """An expression that can be evaluated."""
+
+    program: Program
+    checked: Checked
+    environment: Environment
+
+    @property
+    def type(self) -> Type:
+        """The type of its value."""
+        return self.checked.type
+
+
+class Failure(NamedTuple):
+    """Why an expression cannot be evaluated.
+
+    Args:
+        text: What the API server says.
+        internal: Whether it calls it an internal error.
+        hint: How to mend it.
+    """
+
+    text: str
+    internal: bool = False
+    hint: str = ""
+
+
+@lru_cache(maxsize=256)
+def environment_of(scope: Scope) -> Environment:
+    """Make the environment of expressions with a scope."""
+    environment = admission_environment(
+        scope.release, params=scope.params, authorizer=scope.authorizer, patch_types=scope.patches
+    )
+    return environment if scope.variables is None else with_variables(environment, dict(scope.variables))
+
+
+_MOST_KEPT: Final = 32 << 20
+_ENTRY: Final = 1000
+_BYTES_PER_UNIT: Final = 32
+"""How many bytes a program takes for each unit of work that it took to compile, as was measured."""
+_kept: Final[Cache[Compiled | Failure]] = Cache(_MOST_KEPT)
+
+
+def compile_expression(text: str, scope: Scope, *wanted: Type) -> Compiled | Failure:
+    """Compile an expression, unless that was done of late.
+
+    Args:
+        text: The expression.
+        scope: What it may use.
+        *wanted: The types that it may evaluate to; any if there is none.
+    """
+    key = text, scope, wanted
+    found = _kept.get(key)
+    if found is None:
+        budget = current()
+        before = budget.left
+        try:
+            found = _compile(text, scope, wanted)
+        except BudgetExceededError:
+            return Failure(
+                "the expressions of this policy take more work than draguard allows; this one was not compiled"
+            )
+        _kept.put(key, found, _ENTRY + len(text) + (before - budget.left) * _BYTES_PER_UNIT)
+    return found
+
+
+def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> Compiled | Failure:
+    environment = environment_of(scope)
+    try:
+        checked = environment.check(text)
+        if wanted and checked.type not in wanted:
+            from webhook.policy.tools.hints import hint_of_type  # noqa: PLC0415 - most expressions are right
+
+            text = _wrong_type(checked.type, wanted, scope.release)
+            return Failure(text, hint=hint_of_type(checked.type, wanted))
+        return Compiled(environment.program(checked), checked, environment)
+    except CompileError as error:
+        from webhook.policy.tools.hints import hint_of  # noqa: PLC0415 - as above
+
+        return Failure(f"compilation failed: {error}", hint=hint_of(error, environment))
+    except ProgramError as error:
+        return Failure(f"program instantiation failed: {error}", internal=True)
+
+
+def _wrong_type(found: Type, wanted: tuple[Type, ...], release: int) -> str:
+    names = [_go_name(each) for each in wanted]
+    reason = f"must evaluate to {names[0]}" if len(names) == 1 else f"must evaluate to one of [{' '.join(names)}]"
+    return f"{reason} but got {_go_name(found)}" if release >= TYPE_SHOWN else reason
+
+
+def _go_name(type_: Type) -> str:
+    """Name a type as ``Type.String`` of cel-go does, which is not how its checker names some."""
+    if not type_.parameters:
+        return type_.name
+    return f"{type_.name}({', '.join(map(_go_name, type_.parameters))})"
+
+
+class Compiler:
+    """Compiles the expressions of one policy in their order, within one budget, and says what is wrong with them.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        params: Whether the policy has a paramKind.
+        composed: Whether variables are there even if the policy has none, as in mutating policies.
+        patches: Whether expressions may make objects and patches.
+    """
+
+    def __init__(self, release: int, *, params: bool, composed: bool = False, patches: bool = False) -> None:
+        self._budget = Budget(DOCUMENT, is_offline=True)
+        self._plain = Scope(release, params)
+        self._scope = Scope(release, params, patches=patches, variables=() if composed else None)
+
+    def _compile(self, text: str, scope: Scope, *wanted: Type) -> Compiled | Failure:
+        with limited(self._budget):
+            return compile_expression(text, scope, *wanted)
+
+    def condition(self, text: str) -> Compiled | Failure:
+        """Compile a match condition."""
+        return self._compile(text, self._plain, types.BOOL)
+
+    def variable(self, name: str, text: str) -> Compiled | Failure:
+        """Compile a variable; those that follow may use it."""
+        # The API server lets no variable make objects or patches.
+        scope = self._scope._replace(variables=self._scope.variables or ())
+        compiled = self._compile(text, scope._replace(patches=False))
+        type_ = variable_type(compiled.type if isinstance(compiled, Compiled) else None)
+        declared = dict(scope.variables or ()) | {name: type_}
+        self._scope = scope._replace(variables=tuple(declared.items()))
+        return compiled
+
+    def validation(self, text: str) -> Compiled | Failure:
+        """Compile what is asked of objects."""
+        return self._compile(text, self._scope, types.BOOL)
+
+    def message(self, text: str) -> Compiled | Failure:
+        """Compile what makes a message; it cannot ask what the user may do."""
+        return self._compile(text, self._scope._replace(authorizer=False), types.STRING)
+
+    def annotation(self, text: str) -> Compiled | Failure:
+        """Compile the value of an audit annotation."""
+        return self._compile(text, self._scope, types.STRING, types.NULL)
+
+    def mutation(self, patch_type: str, text: str) -> Compiled | Failure:
+        """Compile a change: an ApplyConfiguration or a JSONPatch."""
+        return self._compile(text, self._scope, PATCH_RESULTS[patch_type])
+
+
+def complaints(result: Compiled | Failure, path: Path, text: str) -> Iterator[Problem]:
+    """Say what the API server says of an expression that cannot be evaluated.
+
+    Args:
+        result: What became of it.
+        path: Where it stands.
+        text: How the API server shows it.
+    """
+    if not isinstance(result, Failure):
+        return
+    if result.internal:
+        yield Problem(ERROR, "expression", "InternalError", path, f"Internal error: {result.text}")
+    else:
+        yield replace(invalid(path, text, result.text), hint=result.hint)

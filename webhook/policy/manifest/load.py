@@ -1,0 +1,284 @@
+"""From objects to a set of policies: policies with their bindings, and the objects that they look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.api.versions import NEWEST
+from webhook.policy.ask.index import Index
+from webhook.policy.ask.params import DEFAULT_NAMESPACE
+from webhook.policy.ask.request import labels_of, metadata_of, text_of
+from webhook.policy.ask.verdict import Decision
+from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
+from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
+from webhook.policy.manifest.programs import Programs, compile_policy
+from webhook.policy.manifest.versions import is_policy, judge, serving
+from webhook.problem import ERROR, WARNING, Path, Problem, quoted
+from webhook.schema.decoding import nearest_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from webhook.policy.ask.request import JSONObject
+
+_NAMESPACE_KIND: Final = Kind("", "v1", "Namespace")
+_ACTIVE: Final = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "spec": {"finalizers": ["kubernetes"]},
+    "status": {"phase": "Active"},
+}
+"""What the API server adds to every namespace."""
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class Given(NamedTuple):
+    """An object, and where it stands: a document, a path, whatever the caller wants to find again in findings."""
+
+    object: Any
+    manifest: Any = None
+
+
+class Finding(NamedTuple):
+    """What is wrong with a policy or binding, and which one it is."""
+
+    given: Given
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hook:
+    """A policy that has bindings.
+
+    Args:
+        policy: The policy.
+        programs: Its compiled expressions.
+        bindings: What puts it to work.
+        uses: The names of what its expressions use, such as ``namespaceObject``.
+        passed: What a binding without parameters says if all validations hold.
+    """
+
+    policy: Policy
+    programs: Programs
+    bindings: tuple[Binding, ...]
+    uses: frozenset[str]
+    passed: Mapping[Binding, tuple[Decision, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicySet:
+    """Policies with their bindings, in the order in which they were given, and the objects that they look at.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        kinds: The kinds that there are.
+        validating: Validating policies that have bindings.
+        mutating: Mutating policies that have bindings.
+        policies: All policies, those without a binding too.
+        findings: What is wrong with policies and bindings; those with an error are not in the set.
+        objects: All other objects, by kind.
+        origins: Where policies and bindings were given.
+        indexes: Finds the policies that may be about a request, by the kind of policy.
+    """
+
+    release: int
+    kinds: Kinds
+    validating: tuple[Hook, ...]
+    mutating: tuple[Hook, ...]
+    policies: tuple[Policy, ...]
+    findings: tuple[Finding, ...]
+    objects: Mapping[Kind, tuple[JSONObject, ...]] = field(default_factory=dict)
+    origins: Mapping[object, Given] = field(default_factory=dict)
+    indexes: Mapping[str, Index] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the indexes."""
+        indexes = {VALIDATING: Index(self.validating, self), MUTATING: Index(self.mutating, self)}
+        object.__setattr__(self, "indexes", indexes)
+
+    @property
+    def errors(self) -> list[Finding]:
+        """The findings for which the API server would refuse a policy or binding."""
+        return [finding for finding in self.findings if finding.problem.level == ERROR]
+
+    def beside(self, objects: Iterable[JSONObject]) -> PolicySet:
+        """Return the same policies with further objects that they look at; those given before count more."""
+        known = dict(self.objects)
+        for each in objects:
+            kind = kind_of(text_of(each, "apiVersion"), text_of(each, "kind"))
+            known[kind] = (*known.get(kind, ()), each)
+        return replace(self, objects=known)
+
+    def namespace(self, name: str) -> JSONObject:
+        """Return a namespace; one that was not given has no labels but its name."""
+        for each in self.objects.get(_NAMESPACE_KIND, ()):
+            if metadata_of(each).get("name") == name:
+                labels = {_NAME_LABEL: name} | labels_of(each)
+                return _ACTIVE | each | {"metadata": {**metadata_of(each), "labels": labels}}
+        return _ACTIVE | {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
+
+    def knows_namespace(self, name: str) -> bool:
+        """Tell whether a namespace was given."""
+        return any(metadata_of(each).get("name") == name for each in self.objects.get(_NAMESPACE_KIND, ()))
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """Return a namespace's labels."""
+        return labels_of(self.namespace(name))
+
+    def find(self, kind: Kind, namespace: str) -> Iterator[tuple[str, JSONObject]]:
+        """List the objects of a kind, with their names.
+
+        Args:
+            kind: The kind.
+            namespace: Their namespace; empty for objects of the cluster.
+        """
+        for each in self.objects.get(kind, ()):
+            metadata = metadata_of(each)
+            if not namespace or (text_of(metadata, "namespace") or DEFAULT_NAMESPACE) == namespace:
+                yield text_of(metadata, "name"), each
+
+    def is_namespaced(self, kind: Kind) -> bool | None:
+        """Tell whether objects of a kind are in namespaces; None if there is no such kind."""
+        known = self.kinds.find(kind)
+        if known is not None:
+            return known.namespaced
+        objects = self.objects.get(kind)
+        return any(text_of(metadata_of(each), "namespace") for each in objects) if objects else None
+
+
+def load(
+    given: Iterable[Given | JSONObject],
+    release: int = NEWEST,
+    strongest: Callable[[str], str] = lambda _name: DENY,
+    *,
+    by_cluster: bool = False,
+) -> PolicySet:
+    """Make a set of policies of the objects in manifests; never raises.
+
+    Args:
+        given: Objects; policies and bindings are used, all others are what policies look at: parameters, namespaces,
+            CustomResourceDefinitions.
+        release: The Kubernetes release, as the minor of 1.x.
+        strongest: Says by its name which action a policy may lead to at most, Deny, Warn or Audit.
+        by_cluster: Whether a cluster of that release evaluates the policies, so that it must serve them; if not,
+            those of other releases are used, too.
+    """
+    policies: dict[tuple[str, str], Policy] = {}
+    bindings: dict[tuple[str, str], Binding] = {}
+    origins: dict[object, Given] = {}
+    refused: set[tuple[str, str]] = set()
+    findings: list[Finding] = []
+    objects: dict[Kind, list[JSONObject]] = {}
+    for each in map(_as_given, given):
+        if not is_policy(each.object):
+            if isinstance(each.object, dict):
+                kind = kind_of(text_of(each.object, "apiVersion"), text_of(each.object, "kind"))
+                objects.setdefault(kind, []).append(each.object)
+            continue
+        problems = judge(each.object, release if by_cluster else serving(each.object, release))
+        findings += [Finding(each, problem) for problem in problems]
+        if any(problem.level == ERROR for problem in problems):
+            refused.add(_stood_for(each.object))
+            continue
+        read: Policy | Binding
+        taken: Policy | Binding
+        if each.object["kind"].endswith("Binding"):
+            read = binding = binding_of(each.object, each.manifest)
+            taken = bindings.setdefault((binding.kind, binding.name), binding)
+        else:
+            read = policy = policy_of(each.object, each.manifest, strongest(name_of(each.object)))
+            taken = policies.setdefault((policy.kind, policy.name), policy)
+        if taken is read:
+            origins[read] = each
+        else:
+            message = f"there is another {each.object['kind']} with the name {quoted(read.name)}; this one is not used"
+            findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
+    findings += _unbound(policies, bindings, origins, refused)
+    hooks = {
+        kind: tuple(
+            _hook(policy, bound, release if by_cluster else serving(origins[policy].object, release))
+            for policy in policies.values()
+            if policy.kind == kind
+            and (bound := tuple(each for each in bindings.values() if (each.kind, each.policy) == (kind, policy.name)))
+        )
+        for kind in (VALIDATING, MUTATING)
+    }
+    return PolicySet(
+        release=release,
+        kinds=Kinds(
+            release, (each for kind, group in objects.items() if kind.kind.startswith("Custom") for each in group)
+        ),
+        validating=hooks[VALIDATING],
+        mutating=hooks[MUTATING],
+        policies=tuple(policies.values()),
+        findings=tuple(findings),
+        objects={kind: tuple(group) for kind, group in objects.items()},
+        origins=origins,
+    )
+
+
+def _hook(policy: Policy, bindings: tuple[Binding, ...], release: int) -> Hook:
+    programs = compile_policy(policy, release)
+    paths = [validation.path / "expression" for validation in policy.validations]
+    passed = {
+        binding: tuple(Decision(policy, binding, denied=False, path=path) for path in paths) for binding in bindings
+    }
+    return Hook(policy, programs, bindings, programs.uses, passed)
+
+
+def _stood_for(obj: JSONObject) -> tuple[str, str]:
+    """Return the kind and name of the policy that a refused manifest would have been, or bound."""
+    kind: str = obj["kind"]
+    if not kind.endswith("Binding"):
+        return kind, text_of(metadata_of(obj), "name")
+    spec = obj.get("spec")
+    return kind.removesuffix("Binding"), text_of(spec, "policyName") if isinstance(spec, dict) else ""
+
+
+def _as_given(each: Given | JSONObject) -> Given:
+    return each if isinstance(each, Given) else Given(each)
+
+
+def _unbound(
+    policies: Mapping[tuple[str, str], Policy],
+    bindings: Mapping[tuple[str, str], Binding],
+    origins: Mapping[object, Given],
+    refused: set[tuple[str, str]],
+) -> Iterator[Finding]:
+    """Find bindings without a policy, policies without a binding, and parameters that one has and the other not."""
+    bound = {(each.kind, each.policy) for each in bindings.values()}
+    for key, policy in policies.items():
+        if key not in bound and key not in refused:
+            message = "no binding names this policy: it applies to nothing"
+            yield _finding(origins[policy], "policy-without-binding", Path(("metadata", "name")), message)
+    for binding in bindings.values():
+        bound_policy = policies.get((binding.kind, binding.policy))
+        given = origins[binding]
+        if bound_policy is None and (binding.kind, binding.policy) in refused:
+            continue
+        if bound_policy is None:
+            message = f"there is no {binding.kind} with the name {quoted(binding.policy)}: the binding does nothing"
+            hint = _policy_meant(binding, policies)
+            yield _finding(given, "binding-without-policy", Path(("spec", "policyName")), message, hint)
+        elif bound_policy.param_kind is None and binding.param_ref is not None:
+            message = f"{binding.kind} {quoted(binding.policy)} has no paramKind: the parameters are not used"
+            yield _finding(given, "param-without-kind", Path(("spec", "paramRef")), message)
+        elif bound_policy.param_kind is not None and binding.param_ref is None:
+            message = (
+                f"{binding.kind} {quoted(binding.policy)} has a paramKind, the binding no paramRef: params is null"
+            )
+            yield _finding(given, "binding-without-params", Path(("spec",)), message)
+
+
+def _policy_meant(binding: Binding, policies: Iterable[tuple[str, str]]) -> str:
+    """Say which policy a binding was meant for."""
+    others = [kind for kind, name in policies if name == binding.policy]
+    if others:
+        return f"it is a {others[0]}: bind it by a {others[0]}Binding"
+    nearest = nearest_name(binding.policy, (name for kind, name in policies if kind == binding.kind))
+    return f'did you mean "{nearest}"?' if nearest else ""
+
+
+def _finding(given: Given, rule: str, path: Path, message: str, hint: str = "") -> Finding:
+    return Finding(given, Problem(WARNING, rule, "", path, message, hint))

@@ -1,0 +1,167 @@
+"""Which requests a policy is about: ``matchConstraints`` of policies, ``matchResources`` of bindings, as types.
+
+Rules follow ``pkg/apis/admissionregistration/validation/validation.go`` (validateMatchResources and what it calls).
+"""
+
+# ruff: noqa: N815 - fields are named as on the wire
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from webhook.api.core.labelselector import LabelSelector
+from webhook.api.core.values import V1Struct
+from webhook.policy.manifest import formats
+from webhook.problem import Path, duplicate, invalid, not_supported, required
+from webhook.schema import Array, Nested, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.problem import Problem
+    from webhook.schema import View
+
+OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
+"""There is no body to change in a DELETE."""
+SCOPES = ("*", "Cluster", "Namespaced")
+
+
+class NamedRuleWithOperations(V1Struct):
+    """Operations on resources, and on objects of some names only."""
+
+    resourceNames = Array(Text(), "The names of objects; all of them if empty.")
+    operations = Array(Text(go="OperationType"), "CREATE, UPDATE, DELETE, CONNECT or *.")
+    apiGroups = Array(Text(), "The groups of the resources, '' for the core group, or *.")
+    apiVersions = Array(Text(), "Their versions, or *.")
+    resources = Array(Text(), "Resources, pods/status for a subresource, * for any resource, pods/* or */*.")
+    scope = Text("Cluster, Namespaced or *.", pointer=True, go="ScopeType")
+
+
+class MatchResources(V1Struct):
+    """Requests, picked by resource, namespace and labels."""
+
+    matchPolicy = Text(
+        "Whether other versions of the resources match too: Equivalent, or Exact.",
+        one_of=("Equivalent", "Exact"),
+        pointer=True,
+        go="MatchPolicyType",
+    )
+    namespaceSelector = Nested(LabelSelector, "The namespaces, by their labels.", pointer=True)
+    objectSelector = Nested(LabelSelector, "The objects, old or new, by their labels.", pointer=True)
+    resourceRules = Array(Nested(NamedRuleWithOperations), "What is matched.")
+    excludeResourceRules = Array(Nested(NamedRuleWithOperations), "What is left out of it.")
+
+
+class MatchConstraints(MatchResources):
+    """The requests that a policy is about; at least one rule is needed, to tell what types they have."""
+
+    go_name = "MatchResources"
+
+
+class MutatingMatchResources(MatchResources):
+    """The requests that a binding of a mutating policy picks."""
+
+    go_name = "MatchResources"
+
+
+class MutatingMatchConstraints(MatchConstraints):
+    """The requests that a mutating policy is about."""
+
+    go_name = "MatchResources"
+
+
+@check(NamedRuleWithOperations)
+def resource_names(rule: View) -> Iterator[Problem]:
+    """Names of objects can be parts of a URL, and each is named once."""
+    seen = set()
+    for index, name in enumerate(rule.resourceNames):
+        path = rule / "resourceNames" / index
+        for detail in formats.path_segment(name or ""):
+            yield invalid(path, name or "", detail)
+        if name in seen:
+            yield duplicate(path, name or "")
+        seen.add(name)
+
+
+@check(NamedRuleWithOperations)
+def operations(rule: View) -> Iterator[Problem]:
+    """Operations are those there are, and * stands alone."""
+    path = rule / "operations"
+    if not rule.operations:
+        yield required(path)
+    if len(rule.operations) > 1 and "*" in rule.operations:
+        yield invalid(path, rule.operations, "if '*' is present, must not specify other operations")
+    for index, operation in enumerate(rule.operations):
+        if operation not in OPERATIONS:
+            yield not_supported(path / index, operation or "", OPERATIONS)
+
+
+@check(NamedRuleWithOperations)
+def groups_and_versions(rule: View) -> Iterator[Problem]:
+    """Groups and versions are given, and * stands alone."""
+    for field, noun in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        path, values = rule / field, getattr(rule, field)
+        if not values:
+            yield required(path)
+        if len(values) > 1 and "*" in values:
+            yield invalid(path, values, f"if '*' is present, must not specify other {noun}")
+    for index, version in enumerate(rule.apiVersions):
+        if not version:
+            yield required(rule / "apiVersions" / index)
+
+
+@check(NamedRuleWithOperations)
+def resources(rule: View) -> Iterator[Problem]:
+    """Resources are given, and none is repeated by a wildcard."""
+    path, values = rule / "resources", rule.resources
+    if not values:
+        yield required(path)
+    any_subresource: set[str] = set()
+    any_resource: set[str] = set()
+    plain = False
+    for index, value in enumerate(values):
+        if not value:
+            yield required(path / index)
+            continue
+        resource, slash, subresource = value.partition("/")
+        if not slash:
+            plain = value != "*"
+            continue
+        if resource in any_subresource:
+            yield invalid(path / index, value, f"if '{resource}/*' is present, must not specify {value}")
+        if subresource in any_resource:
+            yield invalid(path / index, value, f"if '*/{subresource}' is present, must not specify {value}")
+        any_subresource |= {resource} if subresource == "*" else set()
+        any_resource |= {subresource} if resource == "*" else set()
+    if len(values) > 1 and "*/*" in values:
+        yield invalid(path, values, "if '*/*' is present, must not specify other resources")
+    if "*" in values and plain:
+        yield invalid(path, values, "if '*' is present, must not specify other resources without subresources")
+
+
+@check(NamedRuleWithOperations)
+def scope(rule: View) -> Iterator[Problem]:
+    """A scope is one of those there are."""
+    if rule.scope is not None and rule.scope not in SCOPES:
+        yield not_supported(rule / "scope", rule.scope, SCOPES)
+
+
+@check(MatchConstraints)
+def no_rules(constraints: View) -> Iterator[Problem]:
+    """A policy names at least one resource."""
+    if not constraints.resourceRules:
+        yield required(constraints / "resourceRules")
+
+
+@check(MutatingMatchResources, MutatingMatchConstraints)
+def nothing_to_mutate(constraints: View) -> Iterator[Problem]:
+    """A mutating policy cannot be about DELETE."""
+    rules: Sequence[View] = constraints.resourceRules
+    for rule in rules:
+        for index, operation in enumerate(rule.operations):
+            if operation not in MUTATING_OPERATIONS:
+                problem = not_supported(rule / "operations" / index, operation or "", MUTATING_OPERATIONS)
+                # The API server names neither the rule nor the operation.
+                yield replace(problem, spelled=Path(("resourceRules", "operations")))

@@ -1,0 +1,279 @@
+"""Policies and bindings, read from manifests that the API server takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.policy.ask.selectors import EVERYTHING, Selector, selector_of
+from webhook.policy.manifest.kinds import Kind, cohabitants, kind_of
+from webhook.problem import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.policy.ask.request import JSONObject
+
+IGNORE: Final = "Ignore"
+VALIDATING: Final = "ValidatingAdmissionPolicy"
+MUTATING: Final = "MutatingAdmissionPolicy"
+DENY: Final = "Deny"
+WARN: Final = "Warn"
+AUDIT: Final = "Audit"
+"""What may come of it if a policy denies something (admissionregistration/v1, ValidationAction)."""
+
+
+class Rule(NamedTuple):
+    """Operations on resources, and the names of objects, all of them if there are none."""
+
+    operations: frozenset[str]
+    groups: frozenset[str]
+    versions: frozenset[str]
+    resources: tuple[tuple[str, str], ...]
+    scope: str
+    names: frozenset[str]
+
+
+class MatchResources(NamedTuple):
+    """Which requests are picked; the defaults pick all of them.
+
+    Args:
+        rules: What is picked; everything if there are none.
+        exclude: What is left out of it.
+        namespaces: The namespaces.
+        objects: The objects.
+        is_exact: Whether other versions of a resource are not picked.
+        named: The groups and resources that the rules name, under all names that they have; None if they do not name
+            all that they pick.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    exclude: tuple[Rule, ...] = ()
+    namespaces: Selector = EVERYTHING
+    objects: Selector = EVERYTHING
+    is_exact: bool = False
+    named: frozenset[tuple[str, str]] | None = None
+
+    @property
+    def is_about_places(self) -> bool:
+        """Whether it picks the same of all requests with one operation on one resource, whatever the object is."""
+        nameless = not any(rule.names for rule in (*self.rules, *self.exclude))
+        return nameless and self.namespaces.is_empty and self.objects.is_empty
+
+
+class Named(NamedTuple):
+    """An expression with a name, and where it stands: a match condition, a variable or an audit annotation."""
+
+    name: str
+    expression: str
+    path: Path
+
+
+class Validation(NamedTuple):
+    """What is asked of an object."""
+
+    expression: str
+    message: str
+    message_expression: str
+    reason: str
+    path: Path
+
+
+class Mutation(NamedTuple):
+    """One change: an ApplyConfiguration or a JSONPatch."""
+
+    patch_type: str
+    expression: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy.
+
+    Args:
+        kind: Which of them.
+        name: Its name.
+        manifest: Where it stands, whatever the caller keeps documents by.
+        fails_open: Whether an error means that the policy does not apply.
+        match: The requests that it is about.
+        param_kind: The kind of its parameters.
+        conditions: Further conditions on requests.
+        variables: Expressions that others use.
+        validations: What is asked of objects.
+        annotations: What is noted in the audit log.
+        mutations: What is changed.
+        reinvoked: Whether a mutating policy is asked again after a later change.
+        strongest: The strongest action that it may lead to here, whatever its bindings ask for.
+    """
+
+    kind: str
+    name: str
+    manifest: Any
+    fails_open: bool
+    match: MatchResources
+    param_kind: Kind | None
+    conditions: tuple[Named, ...]
+    variables: tuple[Named, ...]
+    validations: tuple[Validation, ...] = ()
+    annotations: tuple[Named, ...] = ()
+    mutations: tuple[Mutation, ...] = ()
+    reinvoked: bool = False
+    strongest: str = DENY
+
+
+class ParamRef(NamedTuple):
+    """The parameters of a binding: one object by name, or those that a selector picks."""
+
+    name: str
+    namespace: str
+    selector: Selector | None
+    denies_missing: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """What puts a policy to work.
+
+    Args:
+        kind: The kind of the policy.
+        name: The binding's name.
+        policy: The policy's name.
+        manifest: Where the binding stands, whatever the caller keeps documents by.
+        match: The requests that it picks of those that the policy is about; None for all of them.
+        param_ref: The policy's parameters.
+        actions: What a failure does: Deny, Warn, Audit.
+    """
+
+    kind: str
+    name: str
+    policy: str
+    manifest: Any
+    match: MatchResources | None = None
+    param_ref: ParamRef | None = None
+    actions: tuple[str, ...] = field(default=())
+
+
+def policy_of(obj: JSONObject, manifest: Any = None, strongest: str = DENY) -> Policy:
+    """Read a policy that the API server takes.
+
+    Args:
+        obj: The manifest's content.
+        manifest: Where it stands.
+        strongest: The strongest action that it may lead to.
+    """
+    spec: JSONObject = obj["spec"]
+    param_kind = spec.get("paramKind")
+    mutations = _each(spec, "mutations")
+    return Policy(
+        kind=obj["kind"],
+        name=name_of(obj),
+        manifest=manifest,
+        fails_open=spec.get("failurePolicy") == IGNORE,
+        match=_match_of(spec["matchConstraints"]),
+        param_kind=kind_of(param_kind["apiVersion"], param_kind["kind"]) if param_kind else None,
+        conditions=_named(spec, "matchConditions"),
+        variables=_named(spec, "variables"),
+        validations=tuple(
+            Validation(
+                each["expression"],
+                each.get("message") or "",
+                each.get("messageExpression") or "",
+                each.get("reason") or "Invalid",
+                path,
+            )
+            for each, path in _each(spec, "validations")
+        ),
+        annotations=_named(spec, "auditAnnotations", "key", "valueExpression"),
+        mutations=tuple(_mutation_of(each, path) for each, path in mutations),
+        reinvoked=spec.get("reinvocationPolicy") == "IfNeeded",
+        strongest=strongest,
+    )
+
+
+def name_of(obj: JSONObject) -> str:
+    """Return the name of a policy or binding that the API server takes."""
+    metadata: JSONObject = obj["metadata"]
+    name: str = metadata.get("name") or metadata["generateName"]
+    return name
+
+
+def _mutation_of(each: JSONObject, path: Path) -> Mutation:
+    field = "jsonPatch" if each["patchType"] == "JSONPatch" else "applyConfiguration"
+    return Mutation(each["patchType"], each[field]["expression"], path / field / "expression")
+
+
+def binding_of(obj: JSONObject, manifest: Any = None) -> Binding:
+    """Read a binding that the API server takes.
+
+    Args:
+        obj: The manifest's content.
+        manifest: Where it stands.
+    """
+    spec: JSONObject = obj["spec"]
+    match, ref = spec.get("matchResources"), spec.get("paramRef")
+    return Binding(
+        kind=obj["kind"].removesuffix("Binding"),
+        name=name_of(obj),
+        policy=spec["policyName"],
+        manifest=manifest,
+        match=None if match is None else _match_of(match),
+        param_ref=_param_ref_of(ref) if ref else None,
+        actions=tuple(spec.get("validationActions") or (DENY,)),
+    )
+
+
+def _param_ref_of(ref: Mapping[str, Any]) -> ParamRef:
+    return ParamRef(
+        name=ref.get("name") or "",
+        namespace=ref.get("namespace") or "",
+        selector=None if ref.get("selector") is None else selector_of(ref["selector"]),
+        denies_missing=(ref.get("parameterNotFoundAction") or "Deny") == "Deny",
+    )
+
+
+def _each(spec: Mapping[str, Any], field: str) -> list[tuple[JSONObject, Path]]:
+    path = Path(("spec", field))
+    return [(each or {}, path / index) for index, each in enumerate(spec.get(field) or ())]
+
+
+def _named(
+    spec: Mapping[str, Any], field: str, name: str = "name", expression: str = "expression"
+) -> tuple[Named, ...]:
+    return tuple(Named(each[name], each[expression], path / expression) for each, path in _each(spec, field))
+
+
+def _match_of(match: Mapping[str, Any]) -> MatchResources:
+    rules = tuple(_rule_of(each or {}) for each in match.get("resourceRules") or ())
+    return MatchResources(
+        rules=rules,
+        exclude=tuple(_rule_of(each or {}) for each in match.get("excludeResourceRules") or ()),
+        namespaces=selector_of(match.get("namespaceSelector")),
+        objects=selector_of(match.get("objectSelector")),
+        is_exact=match.get("matchPolicy") == "Exact",
+        named=_named_by(rules),
+    )
+
+
+def _named_by(rules: tuple[Rule, ...]) -> frozenset[tuple[str, str]] | None:
+    pairs = {(group, name) for rule in rules for group in rule.groups for name, _ in rule.resources}
+    if not rules or any("*" in pair for pair in pairs):
+        return None
+    return frozenset(each for pair in pairs for each in cohabitants(*pair))
+
+
+def _rule_of(rule: Mapping[str, Any]) -> Rule:
+    return Rule(
+        operations=frozenset(rule.get("operations") or ()),
+        groups=frozenset(each or "" for each in rule.get("apiGroups") or ()),
+        versions=frozenset(rule.get("apiVersions") or ()),
+        resources=tuple(
+            (resource, subresource) for resource, _, subresource in map(_split, rule.get("resources") or ())
+        ),
+        scope=rule.get("scope") or "*",
+        names=frozenset(rule.get("resourceNames") or ()),
+    )
+
+
+def _split(resource: str) -> tuple[str, str, str]:
+    return resource.partition("/")

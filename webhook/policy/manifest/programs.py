@@ -1,0 +1,80 @@
+"""A policy's expressions, compiled."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.policy.ask.activation import NamedExpression
+from webhook.policy.manifest.expressions import Compiled, Compiler
+from webhook.policy.manifest.model import MUTATING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from webhook.policy.manifest.model import Policy
+
+
+class Programs(NamedTuple):
+    """A policy's expressions, in the order of the manifest; a validation without messageExpression has None."""
+
+    conditions: tuple[NamedExpression, ...]
+    variables: Mapping[str, NamedExpression]
+    validations: tuple[NamedExpression, ...]
+    messages: tuple[NamedExpression | None, ...]
+    annotations: tuple[NamedExpression, ...]
+    mutations: tuple[NamedExpression, ...]
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """The names of what the expressions use: ``object``, ``request``, …; no condition sees a namespace."""
+        others = (self.variables.values(), self.validations, self.messages, self.annotations, self.mutations)
+        return _names(chain(*others)) | (_names(self.conditions) - {"namespaceObject"})
+
+
+def _names(expressions: Iterable[NamedExpression | None]) -> frozenset[str]:
+    return frozenset(
+        name
+        for each in expressions
+        if each and isinstance(each.compiled, Compiled)
+        for name in each.compiled.program.variables
+    )
+
+
+def compile_policy(policy: Policy, release: int) -> Programs:
+    """Compile a policy's expressions.
+
+    Args:
+        policy: The policy.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    mutating = policy.kind == MUTATING
+    compiler = Compiler(release, params=policy.param_kind is not None, composed=mutating, patches=mutating)
+    conditions = tuple(
+        NamedExpression(each.expression, compiler.condition(each.expression.strip())) for each in policy.conditions
+    )
+    variables = {
+        each.name: NamedExpression(each.expression, compiler.variable(each.name, each.expression))
+        for each in policy.variables
+    }
+    return Programs(
+        conditions=conditions,
+        variables=variables,
+        validations=tuple(
+            NamedExpression(each.expression, compiler.validation(each.expression)) for each in policy.validations
+        ),
+        messages=tuple(
+            NamedExpression(each.message_expression, compiler.message(each.message_expression))
+            if each.message_expression
+            else None
+            for each in policy.validations
+        ),
+        annotations=tuple(
+            NamedExpression(each.expression, compiler.annotation(each.expression.strip()))
+            for each in policy.annotations
+        ),
+        mutations=tuple(
+            NamedExpression(each.expression, compiler.mutation(each.patch_type, each.expression.strip()))
+            for each in policy.mutations
+        ),
+    )

@@ -1,0 +1,106 @@
+"""Which kinds of policy exist in which API version, and what the API server says of one that is created."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.api.versions import NEWEST
+from webhook.policy.manifest.kinds import Kind, Kinds
+from webhook.policy.manifest.types import (
+    DefaultingParamRef,
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
+    ParamRef,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+)
+from webhook.problem import Path, Problem, refused
+from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
+from webhook.schema.decoding import UNKNOWN_FIELD, apart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from webhook.schema import Struct
+    from webhook.schema.decoding import Misfit
+
+GROUP: Final = "admissionregistration.k8s.io"
+KINDS: Final[Mapping[str, type[Struct]]] = {
+    each.__name__: each
+    for each in (
+        ValidatingAdmissionPolicy,
+        ValidatingAdmissionPolicyBinding,
+        MutatingAdmissionPolicy,
+        MutatingAdmissionPolicyBinding,
+    )
+}
+
+
+def is_policy(obj: object) -> bool:
+    """Tell whether an object is a policy or a binding, of whatever version."""
+    if not isinstance(obj, dict):
+        return False
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        return False
+    return api_version.partition("/")[0] == GROUP and kind in KINDS
+
+
+@cache
+def served(kind: str, release: int) -> list[str]:
+    """List the API versions in which a release serves a kind of policy or binding, the oldest first."""
+    return [f"{GROUP}/{name}" for name in reversed(Kinds(release).versions(Kind(GROUP, "", kind)))]
+
+
+def serving(obj: Mapping[str, Any], release: int) -> int:
+    """Return the release that is nearest to another among those that serve a policy or binding in its version.
+
+    Policies that draguard evaluates itself need not be served by the cluster that their requests come from.
+
+    Args:
+        obj: An object that :func:`is_policy`.
+        release: The cluster's release, as the minor of 1.x.
+    """
+    group, _, version = str(obj["apiVersion"]).rpartition("/")
+    releases = Kinds(release).releases(Kind(group, version, str(obj["kind"])))
+    return min(max(release, releases[0]), releases[1]) if releases else release
+
+
+def judge(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:
+    """Say what the API server says of a policy or binding that is created.
+
+    Args:
+        obj: An object that :func:`is_policy`.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    kind = str(obj["kind"])
+    versions = served(kind, release)
+    if obj["apiVersion"] not in versions:
+        message = f'no matches for kind "{kind}" in version "{obj["apiVersion"]}"'
+        problem = refused("NotFound", Path(("apiVersion",)), message)
+        hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(versions) or 'no version'}"
+        return [Problem(problem.level, "not-served", problem.reason, problem.path, message, hint)]
+    struct = _struct(kind, obj["apiVersion"], release)
+    misfits, problems = apart(struct.walk(obj))
+    return _undecodable(misfits, struct) if misfits else list(problems)
+
+
+def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Problem]:
+    """Say what the decoder refuses, and of the first fields that there are not, what they were meant to be."""
+    from webhook.api.judgement import SOUGHT  # noqa: PLC0415 - most policies can be decoded
+    from webhook.schema.meant import meant  # noqa: PLC0415 - as above
+
+    problems = [misfit.problem() for misfit in misfits]
+    unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
+    for index in unknown[:SOUGHT]:
+        problems[index] = replace(problems[index], hint=meant(struct, problems[index].path))
+    return problems
+
+
+@cache
+def _struct(kind: str, api_version: str, release: int) -> CompiledStruct:
+    version = api_version.rpartition("/")[2]
+    replaced = {ParamRef: DefaultingParamRef} if version == "v1alpha1" else {}
+    return compile_struct(KINDS[kind], Target(version, release, CREATE, replaced=replaced))

@@ -1,0 +1,1 @@
+"""What helps those who write policies: checks, type checks, hints, coverage."""

@@ -1,0 +1,225 @@
+"""``draguard policy check``: what is wrong with policies before they meet an object."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.api.versions import NEWEST
+from webhook.cel import CelError, Meter
+from webhook.cel.cost.estimator import estimate_cost
+from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.policy.manifest.expressions import Compiled
+from webhook.policy.manifest.kinds import Resource
+from webhook.policy.manifest.load import Finding, Given, load
+from webhook.policy.manifest.programs import compile_policy
+from webhook.policy.tools.typecheck import type_warnings
+from webhook.problem import ERROR, WARNING, Path, Problem, quoted
+from webhook.schema.decoding import nearest_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.policy.ask.activation import NamedExpression
+    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.manifest.kinds import Kind, Kinds
+    from webhook.policy.manifest.load import PolicySet
+    from webhook.policy.manifest.model import Policy, Rule
+    from webhook.policy.manifest.programs import Programs
+
+
+class Cost(NamedTuple):
+    """What one expression may cost, as estimated without an object.
+
+    Args:
+        policy: The policy's name.
+        path: Where the expression stands.
+        least: The least that it costs.
+        most: The most that it can cost; it has no bound if this is beyond ``CALL_LIMIT``.
+        kind: The policy's kind.
+    """
+
+    policy: str
+    path: Path
+    least: int
+    most: int
+    kind: str
+
+
+class CheckResult(NamedTuple):
+    """What ``policy check`` found.
+
+    Args:
+        policies: The policies that were checked.
+        findings: What is wrong; ``level`` tells what the API server refuses from what it takes although it cannot work.
+        costs: What the expressions may cost.
+    """
+
+    policies: PolicySet
+    findings: tuple[Finding, ...]
+    costs: tuple[Cost, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the API server would take all policies and bindings."""
+        return all(finding.problem.level != ERROR for finding in self.findings)
+
+
+def check_policies(given: Iterable[Given | JSONObject], release: int = NEWEST) -> CheckResult:
+    """Check policies and bindings; never raises.
+
+    Args:
+        given: The objects of manifests; others than policies and bindings are what these look at.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    policies = load(given, release, by_cluster=True)
+    findings = list(policies.findings)
+    costs: list[Cost] = []
+    for policy in policies.policies:
+        origin = policies.origins[policy]
+        programs = compile_policy(policy, release)
+        problems = [
+            *_unmatched(policy, policies.kinds),
+            *_param_kind(policy, policies),
+            *_constants(policy, programs),
+            *_unused(policy),
+            *(
+                _warning("type-check", each.path, each.text.strip(), each.hint)
+                for each in type_warnings(policy, policies.kinds, release)
+            ),
+        ]
+        for cost in _costs(policy, programs):
+            costs.append(cost)
+            if cost.least > CALL_LIMIT:
+                message = f"costs at least {cost.least}, beyond the limit of {CALL_LIMIT}: it always fails"
+                problems.append(_warning("over-cost", cost.path, message))
+        findings += [Finding(origin, problem) for problem in problems]
+    return CheckResult(policies, tuple(findings), tuple(costs))
+
+
+def _warning(rule: str, path: Path, message: str, hint: str = "") -> Problem:
+    return Problem(WARNING, rule, "", path, message, hint)
+
+
+def _unmatched(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find rules that name resources which the release does not have."""
+    path = Path(("spec", "matchConstraints", "resourceRules"))
+    for index, rule in enumerate(policy.match.rules):
+        yield from _unknown_resources(rule, path / index, kinds)
+
+
+def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+    if "*" in rule.groups:
+        return
+    dotless = sorted(group for group in rule.groups if "." not in group and not kinds.has_group(group))
+    for group in dotless:  # what is no group of Kubernetes' own has a dot (apiextensions ``validation.go``)
+        message = f"there is no API group {quoted(group)}: the rule matches nothing of it"
+        yield _warning("unknown-resource", path / "apiGroups", message, _group_meant(group, kinds))
+    for position, (name, _) in enumerate(rule.resources):
+        if name == "*" or not all(map(kinds.has_group, rule.groups)):
+            continue
+        found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
+        groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
+        if not found:
+            message = f"there is no resource {quoted(name)} in {groups}: the rule matches nothing"
+            yield _warning(
+                "unknown-resource", path / "resources" / position, message, _resource_meant(name, rule, kinds)
+            )
+        elif "*" not in rule.versions and not any(
+            kinds.find(kind._replace(version=version)) for kind in found for version in rule.versions
+        ):
+            versions = ", ".join(sorted(rule.versions))
+            message = f"Kubernetes 1.{kinds.release} does not serve {name} in {versions}: the rule matches nothing"
+            yield _warning("unserved-version", path / "apiVersions", message, _served(found, kinds))
+
+
+def _group_meant(group: str, kinds: Kinds) -> str:
+    if re.fullmatch(r"v\d+\w*", group):
+        return 'that is a version; the core group is ""'
+    nearest = nearest_name(group, kinds.groups)
+    return f'did you mean "{nearest}"?' if nearest else ""
+
+
+def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
+    """Say which resource was meant: one of the groups, or one of this name of other groups."""
+    if nearest := nearest_name(name, (each for group in rule.groups for each in kinds.resources(group))):
+        return f'did you mean "{nearest}"?'
+    elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]
+    return f"{name} are in the API group {' and '.join(elsewhere)}" if elsewhere else ""
+
+
+def _served(found: Iterable[Kind], kinds: Kinds) -> str:
+    versions = [version for kind in found for version in kinds.versions(kind)]
+    return f"it serves {', '.join(versions)}" if versions else ""
+
+
+def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
+    """Find a kind of parameters that there is not; of groups that are not Kubernetes' own, nobody knows."""
+    kind, kinds = policy.param_kind, policies.kinds
+    if kind is None or not kinds.has_group(kind.group) or policies.is_namespaced(kind) is not None:
+        return
+    path = Path(("spec", "paramKind"))
+    if versions := kinds.versions(kind):
+        message = (
+            f"Kubernetes 1.{kinds.release} does not serve {kind.kind} in {kind.api_version}: the policy only fails"
+        )
+        yield _warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
+    else:
+        message = f"there is no kind {quoted(kind.kind)} in {kind.api_version}: the policy only fails"
+        nearest = nearest_name(kind.kind, kinds.names(kind.group))
+        yield _warning("unknown-resource", path / "kind", message, f'did you mean "{nearest}"?' if nearest else "")
+
+
+def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:
+    """Find conditions and validations that are the same for every object."""
+    for condition, expression in zip(policy.conditions, programs.conditions, strict=True):
+        value = _constant(expression.compiled)
+        if value is False:
+            yield _warning("never-applies", condition.path, "the condition is always false: the policy never applies")
+        elif value is True:
+            yield _warning("no-condition", condition.path, "the condition is always true: it can be left out")
+    for validation, expression in zip(policy.validations, programs.validations, strict=True):
+        if _constant(expression.compiled) is True:
+            path = validation.path / "expression"
+            yield _warning("never-refuses", path, "the expression is always true: it never refuses anything")
+
+
+def _constant(compiled: object) -> object:
+    """Return the value of an expression that uses no variables, else None."""
+    if not isinstance(compiled, Compiled) or compiled.program.variables:
+        return None
+    try:
+        return compiled.program.evaluate({}, meter=Meter(CALL_LIMIT))
+    except CelError:
+        return None
+
+
+_REFERENCE: Final = re.compile(r"\bvariables\s*\.\s*(?:\?\s*)?([A-Za-z_][A-Za-z0-9_]*)")
+
+
+def _unused(policy: Policy) -> Iterator[Problem]:
+    """Find variables that no expression uses."""
+    texts = [
+        *(each.expression for each in (*policy.variables, *policy.annotations)),
+        *(each.expression for each in policy.mutations),
+        *(text for each in policy.validations for text in (each.expression, each.message_expression)),
+    ]
+    used = {name for text in texts for name in _REFERENCE.findall(text)}
+    for variable in policy.variables:
+        if variable.name not in used:
+            message = f"variables.{variable.name} is not used by any expression"
+            yield _warning("unused-variable", variable.path, message)
+
+
+def _costs(policy: Policy, programs: Programs) -> Iterator[Cost]:
+    pairs: list[tuple[Path, NamedExpression]] = [
+        *zip((each.path for each in policy.conditions), programs.conditions, strict=True),
+        *zip((each.path for each in policy.variables), programs.variables.values(), strict=True),
+        *zip((each.path / "expression" for each in policy.validations), programs.validations, strict=True),
+        *zip((each.path for each in policy.annotations), programs.annotations, strict=True),
+        *zip((each.path for each in policy.mutations), programs.mutations, strict=True),
+    ]
+    for path, expression in pairs:
+        if isinstance(expression.compiled, Compiled):
+            estimate = estimate_cost(expression.compiled.checked, expression.compiled.environment)
+            yield Cost(policy.name, path, estimate.low, estimate.high, policy.kind)

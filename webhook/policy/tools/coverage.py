@@ -1,0 +1,74 @@
+"""What tests have seen of policies: each validation true and false, each mutation a change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webhook.policy.ask.verdict import Decision
+    from webhook.policy.manifest.load import PolicySet
+    from webhook.policy.manifest.model import Policy
+    from webhook.problem import Path
+
+
+class Covered(NamedTuple):
+    """What tests have seen of one expression.
+
+    Args:
+        policy: The policy.
+        path: Where the expression stands in it.
+        passed: Whether a validation was true, or a mutation left an object as it was.
+        failed: Whether a validation was false, or a mutation changed an object.
+    """
+
+    policy: Policy
+    path: Path
+    passed: bool
+    failed: bool
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What no test has seen."""
+        words = ("changing an object",) if self.policy.mutations else ("true", "false")
+        seen = (self.failed,) if self.policy.mutations else (self.passed, self.failed)
+        return tuple(word for word, was_seen in zip(words, seen, strict=True) if not was_seen)
+
+
+class Coverage:
+    """Collects what tests see.
+
+    Args:
+        policies: The policies that are tested.
+    """
+
+    def __init__(self, policies: PolicySet) -> None:
+        self._policies = policies
+        self._seen: set[tuple[str, str, Path, bool]] = set()
+
+    def add(self, decisions: Iterable[Decision]) -> None:
+        """Note what policies said of one request."""
+        for each in decisions:
+            if each.path is not None and not each.is_error:
+                self._seen.add((each.policy.kind, each.policy.name, each.path, each.denied or each.changed))
+
+    def covered(self) -> list[Covered]:
+        """List all validations and mutations, with what was seen of them."""
+        paths = (
+            (policy, path)
+            for policy in self._policies.policies
+            for path in (
+                *(each.path / "expression" for each in policy.validations),
+                *(each.path for each in policy.mutations),
+            )
+        )
+        return [
+            Covered(
+                policy,
+                path,
+                passed=(policy.kind, policy.name, path, False) in self._seen,
+                failed=(policy.kind, policy.name, path, True) in self._seen,
+            )
+            for policy, path in paths
+        ]

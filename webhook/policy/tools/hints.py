@@ -1,0 +1,76 @@
+"""What was probably meant by an expression that does not compile."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel import CompileError
+from webhook.cel.types import base as types
+from webhook.schema.decoding import nearest_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.cel import Environment
+    from webhook.cel.types.base import Type
+
+_UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
+_UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
+_PATH: Final = re.compile(r"[A-Za-z_][\w.]*$")
+_TWO_SIDES: Final = re.compile(r"found no matching overload for '_\W+_' applied to '\((\w+), (\w+)\)'")
+_SAME_TYPE: Final = "both sides must be of one type: convert one of them, as by int(…) or string(…)"
+_LIKENESS: Final = 0.7
+"""How much two names must have in common; fewer letters than in API fields are often another word."""
+
+
+def hint_of(error: CompileError, environment: Environment) -> str:
+    """Say what was probably meant; nothing if that cannot be told.
+
+    Args:
+        error: What is wrong.
+        environment: What the expression may use.
+    """
+    for issue in error.issues:
+        if match := _UNDECLARED.match(issue.message):
+            functions = (name for name in environment.functions if name.isidentifier())
+            macros = (name for name, _, _ in environment.macros)
+            return _meant(match[1], (*environment.variables, *functions, *macros))
+        if match := _UNDEFINED.match(issue.message):
+            return _meant(match[1], _fields(error.text[: issue.offset], environment))
+        if (match := _TWO_SIDES.match(issue.message)) and match[1] != match[2]:
+            return _SAME_TYPE
+    return ""
+
+
+def _fields(before: str, environment: Environment) -> Iterator[str]:
+    """List the fields of what is before a dot; those of everything if that is no plain path, or one of a macro."""
+    path = _PATH.search(before)
+    try:
+        struct = environment.struct(environment.check(path[0]).type.name) if path else None
+    except CompileError:
+        struct = None
+    for each in (struct,) if struct else environment.structs.values():
+        yield from each.fields
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    nearest = nearest_name(name, (each for each in known if each != name), _LIKENESS)
+    return f'did you mean "{nearest}"?' if nearest else ""
+
+
+def hint_of_type(found: Type, wanted: Iterable[Type]) -> str:
+    """Say how to make a value of the wanted type; nothing if that cannot be told.
+
+    Args:
+        found: The expression's type.
+        wanted: The types that it may have.
+    """
+    for each in wanted:
+        if each == types.BOOL:
+            return "it must say true or false: compare the value with something, or ask whether it is there by has(…)"
+        if each == types.STRING:
+            return "string(…) makes a text of a number, a boolean or a time"
+        if each == types.list_of(found):
+            return "put it in brackets: […]"
+    return ""

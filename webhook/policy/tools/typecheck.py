@@ -1,0 +1,165 @@
+"""Type checking against the kinds that a policy is about: misspelt fields, comparisons that cannot hold.
+
+Follows apiserver ``pkg/admission/plugin/policy/validating/typechecking.go``: kinds of rules without wildcards, ten at
+most. The API server writes what it finds into the policy's status; here it is a warning.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.api.shapes import schema_of
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
+from webhook.cel import CompileError, Environment, Library, StructType
+from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
+from webhook.cel.types import base as types
+from webhook.policy.manifest.kinds import Resource
+from webhook.policy.tools.hints import hint_of
+from webhook.schema.derive.shape import (
+    BOOLEAN,
+    BYTES,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    Anything,
+    ListOf,
+    MapOf,
+    Scalar,
+    Structure,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.cel.types.base import Type
+    from webhook.policy.manifest.kinds import Kind, Kinds
+    from webhook.policy.manifest.model import Policy
+    from webhook.problem import Path
+    from webhook.schema.derive.shape import Shape
+
+MAX_KINDS: Final = 10
+_SCALARS: Final[Mapping[str, Type]] = {
+    STRING: types.STRING,
+    INTEGER: types.INT,
+    BOOLEAN: types.BOOL,
+    TIMESTAMP: types.TIMESTAMP,
+    BYTES: types.BYTES,
+}
+
+
+class TypeWarning(NamedTuple):
+    """Where an expression's types are wrong, what the API server says of it for every kind, and how to mend it."""
+
+    path: Path
+    text: str
+    hint: str
+
+
+def type_warnings(policy: Policy, kinds: Kinds, release: int) -> Iterator[TypeWarning]:
+    """Check the types of a policy's expressions.
+
+    Args:
+        policy: The policy.
+        kinds: The kinds that there are.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    checked = [kind for kind in kinds_to_check(policy, kinds) if schema_of(kind.api_version, kind.kind)]
+    found: dict[Path, list[str]] = {}
+    hints: dict[Path, str] = {}
+    with limited(Budget(DOCUMENT, is_offline=True)):
+        for kind in checked:
+            environment = _environment(kind, policy, release)
+            for path, text in _expressions(policy):
+                if error := _error(environment, text):
+                    found.setdefault(path, []).append(f"{kind}: {error}\n")
+                    hints.setdefault(path, hint_of(error, environment))
+    for path, texts in found.items():
+        yield TypeWarning(path, "\n".join(texts), hints[path])
+
+
+def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
+    """List the kinds that a policy is about, as far as its rules name them."""
+    found = set()
+    for rule in policy.match.rules:
+        if "*" in rule.groups | rule.versions:
+            continue
+        names = [name for name, subresource in rule.resources if name != "*" and not subresource]
+        resources = [
+            Resource(group, version, name) for group in rule.groups for version in rule.versions for name in names
+        ]
+        found |= {kind for each in resources if (kind := kinds.kind_of(each)) and kinds.find(kind)}
+    return sorted(found)[:MAX_KINDS]
+
+
+def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
+    for validation in policy.validations:
+        yield validation.path / "expression", validation.expression
+        if validation.message_expression:
+            yield validation.path / "messageExpression", validation.message_expression
+    for named in (*policy.conditions, *policy.annotations):
+        yield named.path, named.expression
+
+
+def _error(environment: Environment, text: str) -> CompileError | None:
+    try:
+        environment.check(text)
+    except CompileError as error:
+        return error
+    except BudgetExceededError:
+        return None  # compiling the policy says so
+    return None
+
+
+def _environment(kind: Kind, policy: Policy, release: int) -> Environment:
+    has_params = policy.param_kind is not None
+    environment = admission_environment(release, stored=True, params=has_params)
+    own = _typed(kind.api_version, kind.kind)
+    declared = {"object": own[0], "oldObject": own[0]}
+    libraries = [own[1]]
+    if policy.param_kind and schema_of(policy.param_kind.api_version, policy.param_kind.kind):
+        params = _typed(policy.param_kind.api_version, policy.param_kind.kind)
+        declared["params"] = params[0]
+        libraries.append(params[1])
+    environment = environment.extend(*libraries, variables=declared)
+    if not policy.variables:
+        return environment
+    known: dict[str, Type] = {}
+    for variable in policy.variables:
+        try:
+            type_ = with_variables(environment, dict(known)).check(variable.expression).type
+        except (CompileError, BudgetExceededError):
+            type_ = types.DYN
+        known[variable.name] = variable_type(type_)
+    return with_variables(environment, known)
+
+
+@lru_cache(maxsize=64)
+def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
+    """Declare the types of a kind that is known."""
+    root = schema_of(api_version, kind)
+    assert root is not None  # noqa: S101 - only known kinds are checked
+    declared: dict[str, StructType] = {}
+    type_ = _declare(root, f"{api_version}.{kind}", declared)
+    return type_, Library(kind, structs=tuple(declared.values()))
+
+
+def _declare(shape: Shape, prefix: str, declared: dict[str, StructType]) -> Type:
+    if isinstance(shape, Scalar):
+        return _SCALARS.get(shape.kind, types.DYN)
+    if isinstance(shape, Anything):
+        return types.DYN
+    if isinstance(shape, ListOf):
+        return types.list_of(_declare(shape.item, prefix, declared))
+    if isinstance(shape, MapOf):
+        return types.map_of(types.STRING, _declare(shape.item, prefix, declared))
+    return _declare_structure(shape, prefix, declared)
+
+
+def _declare_structure(structure: Structure, prefix: str, declared: dict[str, StructType]) -> Type:
+    type_ = types.struct(f"{prefix}.{structure.name}")
+    if type_.name not in declared:
+        fields: dict[str, Type] = {}
+        declared[type_.name] = StructType(type_, fields)
+        fields |= {name: _declare(each, prefix, declared) for name, each in structure.fields()}
+    return type_
