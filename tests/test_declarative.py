@@ -65,6 +65,16 @@ def test_repeated_items_are_shown_as_go_writes_them() -> None:
     )
 
 
+def test_repeated_items_of_older_versions_have_their_form() -> None:
+    request = {"capacity": {"requests": {"b": 1024, "a": "1Ki"}}, "count": 2, **FLAT}
+    obj = claim(request, request, version="v1beta1")
+    (problem,) = (each for each in validate(obj, kubernetes="1.37") if each.level == "error")
+    assert problem.message == (
+        'Duplicate value: {"name":"gpu","deviceClassName":"gpu.example.com","allocationMode":"ExactCount","count":2,'
+        '"capacity":{"requests":{"a":"1Ki","b":"1024"}}}'
+    )
+
+
 def test_what_an_update_leaves_as_it_is_is_not_looked_at() -> None:
     device = {"name": "a", "attributes": {"a": {}}}
     old = resource_slice(device)

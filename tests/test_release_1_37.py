@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from webhook import Problem
 
 EVERY = {"AllAlpha": True, "AllBeta": True}
+TOO_EXPENSIVE = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
 CONDITION = {"type": "A", "status": "True", "lastTransitionTime": "2024-01-01T00:00:00Z", "reason": "R"}
 
 
@@ -126,6 +127,63 @@ class TestStatus:
             f"{path}[0].mapping[2].quantity",
             f"{path}[0].overhead[0].name",
         }
+
+
+def derived(*expressions: str) -> dict[str, Any]:
+    """Make a claim that derives attributes."""
+    attributes = [{"name": f"derived/a{index}", "expression": each} for index, each in enumerate(expressions)]
+    compared = [{"matchAttribute": each["name"]} for each in attributes]
+    exactly = {"deviceClassName": "gpu.example.com", "derivedAttributes": attributes}
+    return claim({"name": "gpu", "exactly": exactly}, constraints=compared)
+
+
+def loops(depth: int) -> str:
+    """Make an expression whose cost grows with its depth."""
+    expression = "true"
+    for index in range(depth):
+        expression = f"device.attributes.all(v{index}, {expression})"
+    return expression
+
+
+class TestDerivedAttributes:
+    PATH = "spec.devices.requests[0].exactly.derivedAttributes"
+
+    @pytest.mark.parametrize(
+        ("expression", "found"),
+        [
+            ("x" * 10241, "Too long: may not be more than 10240 bytes"),
+            (
+                "device",
+                'Invalid value: "device": must evaluate to a primitive scalar (string, integer, boolean, semver)',
+            ),
+            ("device.no", 'Invalid value: "device.no": compilation failed: '),
+            (loops(4), "Forbidden: too complex, exceeds cost limit"),
+            ("int('x')", "Internal error: program instantiation failed: "),
+            ("device.driver", None),
+            ("device.attributes['a'].b", None),
+            ("[device.driver]", 'Invalid value: "[device.driver]": must evaluate to a primitive scalar '),
+        ],
+    )
+    def test_an_expression_is_compiled(self, expression: str, found: str | None) -> None:
+        problems = said(validate(derived(expression), kubernetes="1.37", feature_gates={"DRADerivedAttributes": True}))
+        starts = [] if found is None else [f"{self.PATH}[0].expression: {found}"]
+        assert [each[: len(start)] for each, start in zip(problems, starts, strict=False)] == starts
+        assert bool(problems) == bool(starts)
+
+    def test_a_list_is_a_value_with_its_gate(self) -> None:
+        assert said(validate(derived("[device.driver]"), kubernetes="1.37", feature_gates=EVERY)) == []
+
+    def test_all_together_have_a_limit(self) -> None:
+        dear = " && ".join([loops(3)] * 6)
+        gates = {"DRADerivedAttributes": True}
+        assert said(validate(derived(dear), kubernetes="1.37", feature_gates=gates)) == []
+        assert said(validate(derived(dear, dear), kubernetes="1.37", feature_gates=gates)) == [
+            f"spec.devices: Forbidden: {TOO_EXPENSIVE}"
+        ]
+
+    def test_there_are_32_at_most(self) -> None:
+        problems = said(validate(derived(*["1"] * 33), kubernetes="1.37", feature_gates={"DRADerivedAttributes": True}))
+        assert f"{self.PATH}: Too many: 33: must have at most 32 items" in problems
 
 
 class TestVersions:

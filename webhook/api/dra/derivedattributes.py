@@ -16,6 +16,7 @@ from webhook.schema import Array, Nested, Struct, Text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from webhook.cel.kubernetes.devices import Refusal
     from webhook.problem import Problem
     from webhook.schema import Target, View
 
@@ -27,26 +28,36 @@ _NOT_COMPARED = (
 
 def cel_derived_attribute(expression: str, target: Target) -> Iterator[Problem]:
     """A CEL expression over ``device`` that comes to a value that an attribute can have, and does not cost too much."""
-    from webhook.cel.kubernetes.devices import Refusal, compile_derived_attribute  # noqa: PLC0415 - few objects have one
+    from webhook.cel.kubernetes.devices import MAX_COST, TOO_COMPLEX  # noqa: PLC0415 - few objects derive attributes
 
-    if len(expression.encode("utf-8", "surrogatepass")) > EXPRESSION_MAX_BYTES:
+    if _is_too_long(expression):
         yield too_long(Path(), EXPRESSION_MAX_BYTES, target.release)
         return
     try:
-        found = compile_derived_attribute(expression, target.release, target.gates, stored=target.stored)
+        cost = _cost(expression, target)
     except BudgetExceededError:
         if not current().is_offline:
             raise
         text = "the expressions of this object take more work than draguard allows; this one was not checked"
         yield refused("BudgetExceeded", Path(), text)
         return
-    if not isinstance(found, Refusal):
-        if found.is_too_complex:
-            yield forbidden(Path(), "too complex, exceeds cost limit")
-    elif found.is_internal:
-        yield internal(Path(), found.detail)
+    if isinstance(cost, int):
+        if cost > MAX_COST:
+            yield forbidden(Path(), TOO_COMPLEX.detail)
+    elif cost.is_internal:
+        yield internal(Path(), cost.detail)
     else:
-        yield invalid(Path(), expression, found.detail)
+        yield invalid(Path(), expression, cost.detail)
+
+
+def _is_too_long(expression: str) -> bool:
+    return len(expression.encode("utf-8", "surrogatepass")) > EXPRESSION_MAX_BYTES
+
+
+def _cost(expression: str, target: Target) -> Refusal | int:
+    from webhook.cel.kubernetes.devices import cost_of_derived_attribute  # noqa: PLC0415 - as above
+
+    return cost_of_derived_attribute(expression, target.release, target.gates, stored=target.stored)
 
 
 class DeviceDerivedAttribute(Struct):
@@ -113,18 +124,16 @@ def has_derived(devices: Mapping[str, Any]) -> bool:
 
 def too_expensive(devices: View) -> Iterator[Problem]:
     """Report derived attributes that are too expensive together."""
-    from webhook.cel.kubernetes.devices import MAX_COST, Selector, compile_derived_attribute  # noqa: PLC0415
+    from webhook.cel.kubernetes.devices import MAX_COST  # noqa: PLC0415 - as above
 
-    target, total = devices.target, 0
-    for request in devices.requests:
-        for holder in (request.exactly, *(request.firstAvailable or ())):
-            for derived in holder.derivedAttributes or () if holder else ():
-                if not derived.expression or len(derived.expression) > EXPRESSION_MAX_BYTES:
-                    continue
-                found = compile_derived_attribute(
-                    derived.expression, target.release, target.gates, stored=target.stored
-                )
-                total += found.max_cost or 0 if isinstance(found, Selector) else 0
-    if total > MAX_COST:
+    holders = [each for request in devices.requests for each in (request.exactly, *(request.firstAvailable or ()))]
+    expressions = [derived.expression for each in holders if each for derived in each.derivedAttributes]
+    try:
+        costs = [_cost(each, devices.target) for each in expressions if each and not _is_too_long(each)]
+    except BudgetExceededError:
+        if not current().is_offline:
+            raise
+        return  # the expression that was one too many says so
+    if sum(cost for cost in costs if isinstance(cost, int)) > MAX_COST:
         text = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
         yield forbidden(devices.path, text)

@@ -89,6 +89,7 @@ _CHARACTERS: Final = 16
 _ENTRY: Final = 400
 """How many bytes a verdict takes beside its texts."""
 _verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
+_costs: Final[Cache[Refusal | int]] = Cache(1 << 20)
 
 
 def refusal_of(
@@ -135,6 +136,26 @@ def compile_selector(
         is_result=lambda type_: _is_result(type_, release, relevant),
         wanted=f"must evaluate to bool{unknown}",
     )
+
+
+def cost_of_derived_attribute(
+    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+) -> Refusal | int:
+    """What deriving an attribute can cost, or why the API server does not take the expression.
+
+    Answers are kept, programs are not. The arguments are those of `compile_selector`.
+
+    Raises:
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    key = expression, release, gates & _RELEVANT, stored, current().is_offline
+    known = _costs.get(key)
+    if known is None:
+        found = compile_derived_attribute(expression, release, gates, stored=stored)
+        known = found if isinstance(found, Refusal) else found.max_cost or 0
+        detail = known.detail if isinstance(known, Refusal) else ""
+        _costs.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
+    return known
 
 
 def compile_derived_attribute(
