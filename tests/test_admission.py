@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.reviews import recorded
-from webhook.admission import Call, Enforcement, MalformedReviewError, Options, answer, decisions, parse, review
+from webhook.admission import Call, Enforcement, MalformedReviewError, Options, answer, parse, review
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
 
 CLAIM: dict[str, Any] = {
@@ -380,7 +380,7 @@ def test_what_goes_wrong_unexpectedly_is_decided_by_the_failure_policy(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # No input is known that makes judge raise, so it is made to.
-    monkeypatch.setattr(decisions, "judge_admitted", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("webhook.engine.reviews.judge_admitted", lambda *_, **__: 1 / 0)
     with caplog.at_level(logging.ERROR):
         response = review(asked(CLAIM), "validate", Options(fail_open=fail_open))["response"]
     assert response["allowed"] is fail_open

@@ -99,7 +99,7 @@ class TestAnswers:
         def broken(*_: object, **__: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(admission.decisions, "judge", broken)
+        monkeypatch.setattr("webhook.engine.reviews.judge_admitted", broken)
         text = json.dumps(review("a")).encode()
         answers = [draguard("review", "--failure-policy", policy, "-", stdin=text).out for policy in ("Fail", "ignore")]
         assert [json.loads(answer)["response"]["allowed"] for answer in answers] == [False, True]

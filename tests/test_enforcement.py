@@ -238,7 +238,7 @@ class TestExemptions:
 class TestFailures:
     def test_the_call_says_what_happens_if_answering_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # No input is known that makes judge raise, so it is made to.
-        monkeypatch.setattr("webhook.admission.decisions.judge", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr("webhook.engine.reviews.judge_admitted", lambda *_, **__: 1 / 0)
         open_, failed = told(LONG, call=Call("validate", fail_open=True))
         assert (open_["allowed"], failed.decision) == (True, "failed")
         assert not told(LONG, call=Call("validate", fail_open=False))[0]["allowed"]
@@ -249,7 +249,7 @@ class TestFailures:
             return endless()
 
         # What is too deep depends on the interpreter, so that no object is for all of them.
-        monkeypatch.setattr("webhook.admission.decisions.judge", lambda *_, **__: endless())
+        monkeypatch.setattr("webhook.engine.reviews.judge_admitted", lambda *_, **__: endless())
         response, record = told(LONG)
         assert response["status"]["message"].endswith("the object is nested too deeply")
         assert record.decision == "failed"

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
-from webhook.admission.requests import part
 from webhook.admission.responses import annotations_of, denied, noted, patch, refusal, refused, with_remarks
-from webhook.api.judgement import judge_admitted
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
-from webhook.engine import prescheduled
+from webhook.engine import prescheduled, reviews
 from webhook.problem import ERROR, Problem
 from webhook.references.rules import RULES
 
@@ -131,35 +129,22 @@ class _Case(NamedTuple):
     deadline: float | None
     record: Record
 
+    @property
+    def asking(self) -> reviews.Asking | None:
+        """The policies that are asked; None if there are none."""
+        options = self.options
+        return None if options.policies is None else reviews.Asking(options.policies, options.authorizer, self.deadline)
+
 
 def _validated(case: _Case) -> Response:
-    request, policies = case.request, case.options.policies
-    refusals, warned, audited = _enforced([*_judged(request, case.options), *_around(request, case.options)], case)
+    request, options = case.request, case.options
+    found = reviews.judged(request, kubernetes=options.kubernetes, feature_gates=options.feature_gates)
+    refusals, warned, audited = _enforced([*found, *_around(request, options)], case)
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
-    if policies is None:
+    if case.asking is None:
         return with_remarks({"allowed": True}, warned, noted(audited))
-    # Only who has policies pays for the engine.
-    from webhook.policy.ask.authorizer import DENY_ALL  # noqa: PLC0415
-    from webhook.policy.ask.evaluate import validate  # noqa: PLC0415
-    from webhook.policy.ask.request import request_of_review  # noqa: PLC0415
-
-    authorizer = case.options.authorizer or DENY_ALL
-    verdict = validate(request_of_review(request), policies, authorizer, deadline=case.deadline)
-    return _answered(verdict, case, warned, noted(audited))
-
-
-def _judged(request: Mapping[str, Any], options: Options) -> Sequence[Problem]:
-    subresource = request.get("subResource") or ""
-    if request["operation"] not in {"CREATE", "UPDATE"} or subresource not in {"", "status"}:
-        return ()
-    return judge_admitted(
-        request.get("object"),
-        request.get("oldObject") if request["operation"] == "UPDATE" else None,
-        kubernetes=options.kubernetes,
-        subresource=subresource,
-        feature_gates=options.feature_gates,
-    )
+    return _answered(case.asking.validate(request), case, warned, noted(audited))
 
 
 def _around(request: Mapping[str, Any], options: Options) -> Sequence[Problem]:
@@ -195,8 +180,8 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], 
 
 
 def _mutated(case: _Case) -> Response:
-    if case.options.policies is not None:
-        return _mutated_by_policies(case, case.options.policies)
+    if case.asking is not None:
+        return _mutated_by_policies(case, case.asking)
     obj = case.request.get("object")
     change = _rewrite(obj, case)
     if change is None:
@@ -206,31 +191,17 @@ def _mutated(case: _Case) -> Response:
     return with_remarks({"allowed": True, **_patched(change.patch)}, change.warnings, change.annotations)
 
 
-def _mutated_by_policies(case: _Case, policies: PolicySet) -> Response:
-    from webhook.engine.mutation import mutate  # noqa: PLC0415 - only who has policies pays for the engine
-    from webhook.policy.ask.authorizer import DENY_ALL  # noqa: PLC0415
-    from webhook.policy.ask.request import request_of_review  # noqa: PLC0415
-    from webhook.policy.change.difference import difference  # noqa: PLC0415
-
-    def rewrite(obj: Any) -> prescheduled.Rewrite | Problem | None:
-        return _rewrite(obj, case)
-
-    asked = request_of_review(case.request)
-    done = mutate(asked, policies, case.options.authorizer or DENY_ALL, rewrite, deadline=case.deadline)
+def _mutated_by_policies(case: _Case, asking: reviews.Asking) -> Response:
+    done, operations = asking.mutate(case.request, lambda obj: _rewrite(obj, case))
     if isinstance(done.rewrite, Problem):
         return refused([done.rewrite], case.request, done.object)
     told = done.rewrite or prescheduled.Rewrite([], (), {})
-    response = _answered(done.verdict, case, told.warnings, told.annotations)
-    return response | _patched(difference(asked.object, done.object) if done.verdict.allowed else [])
+    return _answered(done.verdict, case, told.warnings, told.annotations) | _patched(operations)
 
 
 def _rewrite(obj: Any, case: _Case) -> prescheduled.Rewrite | Problem | None:
     """Say how a pre-scheduled pod has to change, or why it is refused."""
-    request = case.request
-    is_pod = (part(request, "resource", "group"), part(request, "resource", "resource")) == ("", "pods")
-    if request["operation"] != "CREATE" or request.get("subResource") or not is_pod:
-        return None
-    change = prescheduled.rewrite(obj, case.options.prescheduled, user=request.get("userInfo"))
+    change = reviews.rewritten(case.request, obj, case.options.prescheduled)
     if not isinstance(change, Problem):
         return change
     refusals, warned, audited = _enforced([change], case)
