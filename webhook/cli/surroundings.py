@@ -71,12 +71,9 @@ class References:
         obj = document.data
         if not isinstance(obj, dict) or id(document) in self._given:
             return
-        try:
-            known = self._inventory.add(obj) or pod_template(obj) is not None
-        except MalformedError:
+        if not taken:
             self._note_name(obj)
-            return
-        if known and taken:
+        elif self._inventory.hold(obj) or pod_template(obj) is not None:
             self._given[id(document)] = _Given(document, obj, release)
 
     def _note_name(self, obj: JSONObject) -> None:

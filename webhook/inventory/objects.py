@@ -113,6 +113,21 @@ class Inventory:
         self._kinds.setdefault(kind, {})[key] = known
         return known
 
+    def hold(self, obj: JSONObject) -> bool:
+        """Take up an object that is known to be one that an API server takes; it is neither decoded nor completed.
+
+        Returns:
+            Whether it is of a kind that inventories hold.
+        """
+        version, kind = obj.get("apiVersion"), obj.get("kind")
+        if not isinstance(kind, str) or not isinstance(version, str) or not (name := name_of(obj)):
+            return False
+        namespaced = _namespaced(version, kind)
+        if namespaced is None:
+            return False
+        self._kinds.setdefault(kind, {})[namespace_of(obj) if namespaced else "", name] = newest(obj)
+        return True
+
     def put(self, obj: JSONObject) -> None:
         """Take up what :meth:`take` has returned, or what was made of that: it is not decoded again."""
         kind = obj["kind"]
@@ -226,7 +241,7 @@ def _vouched(obj: JSONObject) -> JSONObject:
     Raises:
         MalformedError: No API server would have stored it; what a later release added is of no concern.
     """
-    obj = _without_nulls(obj)
+    obj = without_nulls(obj)
     for problem in judge_admitted(obj):
         # Pods need more than is looked at here, and a status is the cluster's own.
         is_of_shape = problem.reason == BAD_REQUEST
@@ -241,9 +256,10 @@ _JUDGED: Final = frozenset(
 )
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
+    """Return a JSON value without what is null in its objects, which means nothing there."""
     if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
     if isinstance(value, list):
-        return [{} if each is None else _without_nulls(each) for each in value]
+        return [{} if each is None else without_nulls(each) for each in value]
     return value

@@ -72,5 +72,7 @@ def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
 
         parts = parts_of(expression, context.release, context.gates)
         if parts is not None:
-            found |= drivers(parts.all)
+            if "drivers" not in parts.memo:
+                parts.memo["drivers"] = drivers(parts.all)
+            found |= parts.memo["drivers"]
     return found

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.inventory.objects import without_nulls
 from webhook.problem import WARNING, Path, Problem
 
 if TYPE_CHECKING:
@@ -38,11 +39,13 @@ class Context:
         self.inventory = inventory
         self.release = release
         self.gates = gates
+        self.looked_at: tuple[Any, Any] = (None, None)
+        """The object that rules look at, and what was read of it."""
 
     @cached_property
     def fleet(self) -> Fleet | None:
         """The devices that are published; None if nothing is known of them."""
-        slices = self.inventory.all("ResourceSlice")
+        slices = [without_nulls(each) for each in self.inventory.all("ResourceSlice")]
         if not slices:
             return None
         from webhook.matching.fleet import Fleet  # noqa: PLC0415 - only with slices at hand
@@ -63,6 +66,7 @@ class Rule(NamedTuple):
         level: The level of what it finds.
         check: What looks at an object.
         doc: What it says, for ``draguard explain``.
+        beside_devices: Whether it can say something only where devices are known.
     """
 
     name: str
@@ -71,12 +75,15 @@ class Rule(NamedTuple):
     level: str
     check: Callable[[JSONObject, Context], Iterator[Problem]]
     doc: str
+    beside_devices: bool
 
 
 RULES: Final[dict[str, Rule]] = {}
 
 
-def rule(name: str, *kinds: str, needs: tuple[str, ...] = (), level: str = WARNING) -> Callable[[Check], Check]:
+def rule(
+    name: str, *kinds: str, needs: tuple[str, ...] = (), level: str = WARNING, beside_devices: bool = False
+) -> Callable[[Check], Check]:
     """Declare a rule; its docstring is what ``draguard explain`` shows.
 
     Args:
@@ -84,10 +91,11 @@ def rule(name: str, *kinds: str, needs: tuple[str, ...] = (), level: str = WARNI
         kinds: The kinds that it looks at.
         needs: The kinds of which one must be known.
         level: The level of what it finds.
+        beside_devices: Whether it can say something only where devices are known.
     """
 
     def declare(check: Check) -> Check:
-        RULES[name] = Rule(name, kinds, needs, level, check, check.__doc__ or "")
+        RULES[name] = Rule(name, kinds, needs, level, check, check.__doc__ or "", beside_devices)
         return check
 
     return declare
@@ -114,8 +122,9 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
     if context.inventory.knows("ResourceSlice") or _has_selectors(obj.get("spec")):
         every_rule()
     wrong: set[Path] = set()
+    has_devices = context.fleet is not None
     for each in tuple(RULES.values()):
-        if kind not in each.kinds:
+        if kind not in each.kinds or (each.beside_devices and not has_devices):
             continue
         for problem in each.check(obj, context):
             if problem.path in wrong:  # rules come in the order of how much they explain

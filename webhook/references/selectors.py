@@ -17,7 +17,7 @@ from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, instead, listed, nearest, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from webhook.matching.fleet import Fleet
     from webhook.matching.parts import Read
@@ -47,7 +47,15 @@ class _Selector(NamedTuple):
     place: int
 
 
-def _selectors(obj: JSONObject, context: Context) -> Iterator[_Selector]:
+def _selectors(obj: JSONObject, context: Context) -> Sequence[_Selector]:
+    """List the selectors of an object; rule after rule asks for those of the same one."""
+    if context.looked_at[0] is not obj:
+        context.looked_at = obj, list(_all_selectors(obj, context))
+    found: Sequence[_Selector] = context.looked_at[1]
+    return found
+
+
+def _all_selectors(obj: JSONObject, context: Context) -> Iterator[_Selector]:
     if obj.get("kind") == "DeviceClass":
         yield from _compiled(items(obj, "spec", "selectors"), (), ("spec", "selectors"), context)
         return
@@ -67,29 +75,58 @@ def _compiled(
             yield _Selector((*path, index, "cel", "expression"), expression, parts, around, own, index)
 
 
+class _Found(NamedTuple):
+    """What is wrong with an expression, wherever it stands."""
+
+    message: str
+    hint: str
+    reason: str
+
+
+def _of_expressions(
+    obj: JSONObject, context: Context, name: str, check: Callable[[Parts, Context], Iterator[_Found]]
+) -> Iterator[Problem]:
+    """Say what is wrong with expressions by themselves; each is looked at once, however often it stands somewhere."""
+    for each in _selectors(obj, context):
+        memo = each.parts.memo
+        if name not in memo:
+            memo[name] = list(check(each.parts, context))
+        for found in memo[name]:
+            yield finding(each.path, *found)
+
+
+def _reads(parts: Parts) -> list[Read]:
+    if "reads" not in parts.memo:
+        parts.memo["reads"] = reads(parts.root)
+    found: list[Read] = parts.memo["reads"]
+    return found
+
+
 @rule("selector-constant", *_SELECTING)
 def selector_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector, or a part of it, does not look at the device: it is true or false for all of them.
 
     A selector that is never true keeps pods pending, on every node; one that is always true can be left out.
     """
-    for each in _selectors(obj, context):
-        for part in each.parts.all:
-            if depends_on_device(part):
-                continue
-            try:
-                value = each.parts.evaluate(part, {})
-            except CelError as error:
-                yield finding(each.path, f"the selector fails for every device: {error}", reason="NeverHolds")
-                break
-            whole = len(each.parts.all) == 1
-            subject = "the selector" if whole else "a part of the selector"
-            if value is False:
-                message = f"{subject} is false for every device: it selects nothing"
-                yield finding(each.path, message, reason="NeverHolds")
-                break
-            if whole and value is True:
-                yield finding(each.path, "the selector is true for every device", "leave it out", "AlwaysHolds")
+    yield from _of_expressions(obj, context, "selector-constant", _constant)
+
+
+def _constant(parts: Parts, _: Context) -> Iterator[_Found]:
+    for part in parts.all:
+        if depends_on_device(part):
+            continue
+        try:
+            value = parts.evaluate(part, {})
+        except CelError as error:
+            yield _Found(f"the selector fails for every device: {error}", "", "NeverHolds")
+            break
+        whole = len(parts.all) == 1
+        subject = "the selector" if whole else "a part of the selector"
+        if value is False:
+            yield _Found(f"{subject} is false for every device: it selects nothing", "", "NeverHolds")
+            break
+        if whole and value is True:
+            yield _Found("the selector is true for every device", "leave it out", "AlwaysHolds")
 
 
 @rule("selector-contradiction", *_SELECTING)
@@ -98,17 +135,20 @@ def selector_contradiction(obj: JSONObject, context: Context) -> Iterator[Proble
 
     Conditions joined by && must all hold: to allow several values, join them with || or write ``in ["a", "b"]``.
     """
-    for each in _selectors(obj, context):
-        seen: dict[str, str] = {}
-        for part in each.parts.all:
-            subject, wish = each.parts.comparison(part)
-            if not subject or not wish.startswith("== "):
-                continue
-            if seen.setdefault(subject, wish) != wish:
-                both = f"{seen[subject].removeprefix('== ')} and {wish.removeprefix('== ')}"
-                message = f"{subject} cannot be {both}: the selector is never true"
-                yield finding(each.path, message, "use || or `in` to allow several values", "NeverHolds")
-                break
+    yield from _of_expressions(obj, context, "selector-contradiction", _contradiction)
+
+
+def _contradiction(parts: Parts, _: Context) -> Iterator[_Found]:
+    seen: dict[str, str] = {}
+    for part in parts.all:
+        subject, wish = parts.comparison(part)
+        if not subject or not wish.startswith("== "):
+            continue
+        if seen.setdefault(subject, wish) != wish:
+            both = f"{seen[subject].removeprefix('== ')} and {wish.removeprefix('== ')}"
+            message = f"{subject} cannot be {both}: the selector is never true"
+            yield _Found(message, "use || or `in` to allow several values", "NeverHolds")
+            break
 
 
 @rule("impossible-name", *_SELECTING)
@@ -118,14 +158,15 @@ def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
     A domain is a DNS subdomain of 63 characters at most, such as gpu.example.com; the name in it is a C identifier of
     32 characters at most. Drivers cannot publish others, so the read is an error or comes to nothing.
     """
-    for each in _selectors(obj, context):
-        for read in reads(each.parts.root):
-            if faults := formats.dns_subdomain(read.domain, context.release):
-                message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
-                yield finding(each.path, message, reason="Impossible")
-            elif faults := formats.c_identifier(read.name, context.release):
-                message = f'no driver can publish the name "{read.name}": {faults[0]}'
-                yield finding(each.path, message, reason="Impossible")
+    yield from _of_expressions(obj, context, "impossible-name", _impossible_name)
+
+
+def _impossible_name(parts: Parts, context: Context) -> Iterator[_Found]:
+    for read in _reads(parts):
+        if faults := formats.dns_subdomain(read.domain, context.release):
+            yield _Found(f'no driver can publish the domain "{read.domain}": {faults[0]}', "", "Impossible")
+        elif faults := formats.c_identifier(read.name, context.release):
+            yield _Found(f'no driver can publish the name "{read.name}": {faults[0]}', "", "Impossible")
 
 
 @rule("impossible-constant", *_SELECTING)
@@ -135,20 +176,23 @@ def impossible_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
     Quantities are written as 40Gi or 40G, without B; versions have three numbers, as 1.0.0. The failure is a run-time
     error, which ends the scheduling of the pod for all nodes.
     """
-    for each in _selectors(obj, context):
-        for call in constants(each.parts.root):
-            literal = call.arguments[0]
-            if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
-                continue
-            value = literal.value
-            if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
-                near = value.rstrip("Bb")
-                hint = f'did you mean quantity("{near}")?' if near != value and not formats.quantity(near, 0) else ""
-                yield finding(each.path, f'quantity("{value}") is an error: {faults[0]}', hint, "Impossible")
-            elif call.function == "semver" and (fault := _not_a_version(value)):
-                padded = ".".join([*value.removeprefix("v").split("."), "0", "0"][:3])
-                hint = f'did you mean semver("{padded}")?' if not _not_a_version(padded) else ""
-                yield finding(each.path, f'semver("{value}") is an error: {fault}', hint, "Impossible")
+    yield from _of_expressions(obj, context, "impossible-constant", _impossible_constant)
+
+
+def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Found]:
+    for call in constants(parts.root):
+        literal = call.arguments[0]
+        if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
+            continue
+        value = literal.value
+        if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
+            near = value.rstrip("Bb")
+            hint = f'did you mean quantity("{near}")?' if near != value and not formats.quantity(near, 0) else ""
+            yield _Found(f'quantity("{value}") is an error: {faults[0]}', hint, "Impossible")
+        elif call.function == "semver" and (fault := _not_a_version(value)):
+            padded = ".".join([*value.removeprefix("v").split("."), "0", "0"][:3])
+            hint = f'did you mean semver("{padded}")?' if not _not_a_version(padded) else ""
+            yield _Found(f'semver("{value}") is an error: {fault}', hint, "Impossible")
 
 
 def _not_a_version(value: str) -> str:
@@ -170,13 +214,13 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
         return  # what devices publish tells more
     for each in _selectors(obj, context):
         known = drivers_of([*each.around, *each.own], context)
-        for read in {(read.holder, read.domain): read for read in reads(each.parts.root)}.values():
+        for read in {(read.holder, read.domain): read for read in _reads(each.parts)}.values():
             if read.domain not in known and (near := nearest(read.domain, known)):
                 message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
                 yield finding(each.path, message, f'did you mean "{near}"?', "Misspelt")
 
 
-@rule("not-published", *_SELECTING)
+@rule("not-published", *_SELECTING, beside_devices=True)
 def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads a domain, attribute or capacity that no device of the class has.
 
@@ -192,7 +236,7 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
         contents = fleet.of_class(each.around) if each.around else fleet.contents
         if not contents:
             continue
-        for read in {read[:3]: read for read in reads(each.parts.root)}.values():
+        for read in {read[:3]: read for read in _reads(each.parts)}.values():
             known = published(contents, read.holder)
             if (read.domain, read.name) in known:
                 continue
@@ -211,7 +255,7 @@ def _unpublished(read: Read, known: dict[tuple[str, str], set[str]], where: str)
     return f'no device of the {where} has the {kind} "{read.domain}/{read.name}"', instead(read.name, names, "it has")
 
 
-@rule("selector-fails", *_SELECTING)
+@rule("selector-fails", *_SELECTING, beside_devices=True)
 def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector fails on some device of the class: that ends the scheduling of the pod for all nodes.
 
@@ -237,7 +281,7 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
             continue
         count, all_ = fleet.count(failing), fleet.count(fleet.of_class(each.around))
         message = f"on {count} of {all_} devices this is an error, and ends scheduling for all nodes: {reason}"
-        unguarded = (read[:3] for read in reads(each.parts.root) if not read.is_guarded)
+        unguarded = (read[:3] for read in _reads(each.parts) if not read.is_guarded)
         hint = f"ask first: {guarded(each.expression, unguarded)}" if "no such key" in reason else ""
         yield finding(each.path, message, hint, "Fails")
 
@@ -246,7 +290,7 @@ def _is_class(obj: JSONObject) -> bool:
     return obj.get("kind") == "DeviceClass"
 
 
-@rule("selects-nothing", *_SELECTING)
+@rule("selects-nothing", *_SELECTING, beside_devices=True)
 def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """No device of the cluster meets the selectors of a request, or of a class.
 
@@ -286,7 +330,7 @@ def _nothing(
     yield finding((*path, index, "cel", "expression"), message, reason="SelectsNothing")
 
 
-@rule("not-enough-devices", *CLAIMS)
+@rule("not-enough-devices", *CLAIMS, beside_devices=True)
 def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for more devices than any node has.
 
@@ -314,7 +358,7 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
             yield finding((*request.path, key), message, reason="NotEnough")
 
 
-@rule("capacity-not-published", *CLAIMS)
+@rule("capacity-not-published", *CLAIMS, beside_devices=True)
 def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a capacity that no device of the class has under that name.
 
@@ -336,7 +380,7 @@ def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Prob
                 yield finding((*request.path, "capacity", "requests", name), message, hint)
 
 
-@rule("constraint-not-published", *CLAIMS)
+@rule("constraint-not-published", *CLAIMS, beside_devices=True)
 def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint names an attribute that no device of one of its requests has, so it never holds.
 
