@@ -33,11 +33,12 @@ def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, An
         obj: The object.
     """
     handwritten, declarative = [], []
+    defaults = Defaults(struct.target)
     for problem in found:
         if problem.level != ERROR or not is_declarative(problem, struct):
             handwritten.append(problem)
         else:
-            declarative.append(_worded(problem, struct, obj))
+            declarative.append(_worded(problem, struct, obj, defaults))
     return handwritten + declarative
 
 
@@ -105,7 +106,7 @@ def _repeats(problem: Problem, holder: CompiledStruct | None, field: Field | Non
     return holder is not None or field.unique is not None
 
 
-def _worded(problem: Problem, struct: CompiledStruct, obj: dict[str, Any]) -> Problem:
+def _worded(problem: Problem, struct: CompiledStruct, obj: dict[str, Any], defaults: Defaults) -> Problem:
     """Show a repeated item as a whole; the path is that of the requested version."""
     problem = replace(problem, spelled=None)
     holder, _ = _declaration(problem.path, struct)
@@ -114,7 +115,7 @@ def _worded(problem: Problem, struct: CompiledStruct, obj: dict[str, Any]) -> Pr
     value: Any = obj
     for step in problem.path:
         value = value[step]
-    shown = _ordered(Defaults(struct.target).of(holder.type)(value or {}), holder.type, struct.target)
+    shown = _ordered(defaults.of(holder.type)(value or {}), holder.type, struct.target)
     return duplicate(problem.path, shown).named(problem.rule)
 
 

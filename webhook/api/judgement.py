@@ -223,15 +223,26 @@ def _ratcheted(
     """
     if not (late := declarative.unchanged(found, struct, obj, before)):
         return found
-    rest = [problem for problem in found if problem not in late]
+    left_out = set(map(id, late))
+    rest = [problem for problem in found if id(problem) not in left_out]
     if struct.target.release < _SUPERSEDED_SINCE:
         return rest
     known = struct.target
     handwritten = compile_struct(
-        struct.type, target(obj["apiVersion"], known.release, known.operation, known.gates, known.admin_namespace)
+        struct.type,
+        target(
+            obj["apiVersion"],
+            known.release,
+            known.operation,
+            known.gates,
+            known.admin_namespace,
+            enough=known.enough,
+        ),
     )
     paths = {problem.path for problem in late}
-    return rest + [each for each in _compared(handwritten, obj, before) if each.path in paths and each not in rest]
+    said = {(problem.path, problem.message) for problem in rest}
+    superseded = (each for each in _compared(handwritten, obj, before) if each.path in paths)
+    return rest + [each for each in superseded if (each.path, each.message) not in said]
 
 
 def _spelled(problem: Problem, struct: CompiledStruct) -> Problem:
