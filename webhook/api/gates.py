@@ -109,6 +109,7 @@ The tags of Kubernetes 1.36 are alpha: they are compared with the handwritten ru
 """
 
 
+@lru_cache(maxsize=256)
 def declarative(release: int, on: frozenset[str]) -> bool:
     """Tell whether declarative validation decides where handwritten rules say the same."""
     gates = _DECIDING[max(since for since in _DECIDING if since <= release)]

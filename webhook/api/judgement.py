@@ -24,7 +24,7 @@ from webhook.api.versions import (
     served,
     target,
 )
-from webhook.budget import DOCUMENT, Budget, limited
+from webhook.budget import DOCUMENT, Budget, enter, leave
 from webhook.problem import BAD_REQUEST, Path, Problem, invalid, quoted, refused
 from webhook.schema import (
     CREATE,
@@ -95,11 +95,13 @@ def judge(
         declarative=_is_declared(kind.type, release, feature_gates),
     )
     struct = compile_struct(kind.type, known)
-    with limited(Budget(DOCUMENT, is_offline=True)):
-        try:
-            found = _judged(struct, obj, old, *_walked(struct, obj, old))
-        except RecursionError:
-            return [_TOO_DEEP]
+    token = enter(Budget(DOCUMENT, is_offline=True))
+    try:
+        found = _judged(struct, obj, old, *_walked(struct, obj, old))
+    except RecursionError:
+        return [_TOO_DEEP]
+    finally:
+        leave(token)
     if old is None:
         found = [*warned.status_dropped(struct, obj), *found]
     return [*warned.of_kind(obj, kind, known), *found]
@@ -371,7 +373,7 @@ def _is_declared(type_: type[Object], release: int, stated: Mapping[str, bool] |
     """Tell whether declarative validation decides about a kind; gates that nobody stated are at their defaults."""
     if type_.tagged_since is None or release < type_.tagged_since:
         return False
-    return gates.declarative(release, gates.enabled(release, gates.settable(stated or {}, release)))
+    return gates.declarative(release, gates.enabled(release, stated and gates.settable(stated, release)))
 
 
 def _admin_namespace(labels: Mapping[str, str] | None, release: int) -> bool | None:

@@ -42,10 +42,6 @@ class Declared(NamedTuple):
         """Tell whether the target's release and operation have the rule."""
         return target.validates and target.has(self.since, self.until) and (not self.on or target.operation in self.on)
 
-    def concerns(self, value: Mapping[str, Any]) -> bool:
-        """Tell whether a struct has any of the fields that the rule looks at."""
-        return not self.given or not self.given.isdisjoint(value)
-
 
 class Struct:
     """Base of all API types: the class's name is Go's, its fields are the wire's; inheritance does what inlining does.

@@ -42,7 +42,7 @@ class Misfit(NamedTuple):
 
     @property
     def refuses(self) -> bool:
-        """Whether the decoder of an API server of any release refuses the value, or there is no more to it."""
+        """Whether the decoder of an API server of any release refuses the value."""
         return self.rule not in {UNKNOWN_FIELD, GATE_OFF}
 
 
