@@ -160,3 +160,21 @@ spec:
 """
     found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifest).out)["findings"]
     assert 'did you mean "gpu"?' in [each["hint"] for each in found]
+
+
+def test_what_is_classic_is_only_known_by_name() -> None:
+    manifests = b"""
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClaim
+metadata: {name: c}
+spec: {resourceClassName: r}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
+  resourceClaims: [{name: gpu, source: {resourceClaimName: c}}]
+"""
+    done = draguard("validate", "--kubernetes-version", "1.30", "--output", "json", "-", stdin=manifests)
+    assert [each["rule"] for each in json.loads(done.out)["findings"] if each["rule"] in RULES] == []

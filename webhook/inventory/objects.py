@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
@@ -125,6 +126,9 @@ class Inventory:
         namespaced = _namespaced(version, kind)
         if namespaced is None:
             return False
+        if not _has_newest(version, kind):
+            self.note(kind, name, namespace_of(obj) if namespaced else "")
+            return False
         self._kinds.setdefault(kind, {})[namespace_of(obj) if namespaced else "", name] = newest(obj)
         return True
 
@@ -193,8 +197,20 @@ def _namespaced(version: str | None, kind: str) -> bool | None:
     return KINDS.get((group, kind))
 
 
+@cache
+def _has_newest(version: str, kind: str) -> bool:
+    """Tell whether a kind of ``resource.k8s.io`` can be converted; what is classic in v1alpha2 cannot."""
+    try:
+        to_v1({"apiVersion": version, "kind": kind})
+    except ConversionError:
+        return False
+    return True
+
+
 def newest(obj: JSONObject) -> JSONObject:
     """Return an object of ``resource.k8s.io`` in the newest version; what has none there is returned as it is."""
+    if obj.get("apiVersion") in {f"{DRA}/v1", "v1"}:
+        return obj
     try:
         return to_v1(obj)
     except ConversionError:
