@@ -284,6 +284,12 @@ class TestHelp:
         (help_,) = answer["why"]["help"]
         assert help_["change"] == "with count 1 in request r and if request r tolerates the taints of devices"
 
+    def test_a_newer_release(self) -> None:
+        bound = devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
+        (answer,) = simulate([device_class(), bound, node("a"), claim()], [pod(claims={"gpu": "c"})], kubernetes="1.35")
+        assert answer["node"] is None
+        assert {"change": "on Kubernetes 1.36", "nodes": 1} in answer["why"]["help"]
+
     def test_all_devices(self) -> None:
         objects = [*GPU, *NODES, allocated("used", "a"), allocated("other", "b"), claim(allocationMode="All")]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])

@@ -6,12 +6,14 @@ from copy import deepcopy
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.api.versions import NEWEST
 from webhook.inventory.claims import allocation_of
 from webhook.inventory.places import BLOCKING
 from webhook.inventory.reading import items, mapping, text
 from webhook.matching.fleet import guarded
 from webhook.matching.parts import parts_of
 from webhook.matching.reads import reads
+from webhook.simulation.cluster import Cluster, Settings
 from webhook.simulation.explaining import requests
 from webhook.simulation.standing import Round, Standing
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from webhook.inventory.reading import JSONObject
-    from webhook.simulation.cluster import Cluster
     from webhook.simulation.explaining import Group
     from webhook.simulation.standing import Asked
 
@@ -92,8 +93,25 @@ class Helper:
                 if nodes := self._nodes(asked, pair):
                     both = Change(" and ".join(each.text for each in pair), sum(each.size for each in pair), _same)
                     found.append((both, nodes))
+        if nodes := self._on_newer_release(asked):
+            found.append((Change(f"on Kubernetes 1.{self._cluster.settings.release + 1}", 5, _same), nodes))
         best = sorted(found, key=lambda pair: (pair[0].size, -pair[1]))
         return [Help(change.text, nodes) for change, nodes in best]
+
+    def _on_newer_release(self, asked: Asked) -> int:
+        """Count the nodes that would take the pod with the next release's scheduler, if that is known."""
+        cluster = self._cluster
+        release = cluster.settings.release + 1
+        if release > NEWEST or len(cluster.nodes) > _NODES_MAX:
+            return 0
+        try:
+            newer = Cluster(cluster.inventory, Settings.of(f"1.{release}"))
+        except ValueError:
+            return 0
+        newer.nodes = cluster.nodes
+        standing = Standing(newer)
+        standing.update(Round(newer, asked))
+        return 0 if standing.errors else len(standing.fitting)
 
     def _nodes(self, asked: Asked, changes: Sequence[Change]) -> int:
         """Count the nodes that would take the pod."""
