@@ -7,6 +7,7 @@ validated, and what the strategy drops or keeps is not looked at.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
@@ -15,6 +16,7 @@ from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label
 from webhook.api.versions import (
     KINDS,
     NEWEST,
+    VERSIONS,
     Served,
     find,
     misnamed,
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
     from webhook.api.core.meta import Object
     from webhook.schema.decoding import Misfit
+
+    Gates = frozenset[tuple[str, bool]]
 
 METADATA_KEPT_SINCE = 30
 """From Kubernetes 1.30 a status update keeps the stored metadata (ResetObjectMetaForStatus)."""
@@ -128,28 +132,34 @@ def judge_admitted(
         subresource: ``"status"`` for an update of the status.
         feature_gates: The gates that differ from the release's defaults; if None, every gate may be on.
     """
-    stated = release_of(kubernetes) if kubernetes else None
     if not isinstance(obj, dict):
         return [_NO_OBJECT]
-    if (kind := find(obj.get("apiVersion"), obj.get("kind"))) is None:
+    if find(obj.get("apiVersion"), obj.get("kind")) is None:
         return []
-    # A server that sends an object serves it, whatever release it was said to be.
-    release = kind.until if stated is None else min(max(stated, kind.since), kind.until)
-    if feature_gates is None:
-        gates_on = gates.every(release)
-    else:
-        gates_on = gates.enabled(release, gates.settable(feature_gates, release))
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
-    declared = _is_declared(kind.type, release, feature_gates)
-    known = target(
-        obj["apiVersion"], release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared
-    )
-    struct = compile_struct(kind.type, known)
+    stated = None if feature_gates is None else frozenset(feature_gates.items())
+    struct, older = _plan(obj["apiVersion"], obj["kind"], operation, kubernetes, stated)
     misfits, problems = _walked(struct, obj, old)
     if misfits:
-        struct = _as_decoded(struct, misfits, obj, range(release - 1, kind.since - 1, -1) if not stated else ())
+        struct = _as_decoded(struct, misfits, obj, older)
         misfits, problems = _walked(struct, obj, old)
     return _judged(struct, obj, old, misfits, problems)
+
+
+@lru_cache(maxsize=512)
+def _plan(
+    api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None
+) -> tuple[CompiledStruct, Iterable[int]]:
+    """Return what admitted objects of a kind are judged by, and older releases that may know other fields of theirs."""
+    served_kind = VERSIONS[api_version].kinds[kind]
+    stated = release_of(kubernetes) if kubernetes else None
+    # A server that sends an object serves it, whatever release it was said to be.
+    release = served_kind.until if stated is None else min(max(stated, served_kind.since), served_kind.until)
+    named = None if feature_gates is None else dict(feature_gates)
+    gates_on = gates.every(release) if named is None else gates.enabled(release, gates.settable(named, release))
+    declared = _is_declared(served_kind.type, release, named)
+    known = target(api_version, release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared)
+    return compile_struct(served_kind.type, known), () if stated else range(release - 1, served_kind.since - 1, -1)
 
 
 _NO_OBJECT = refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")
@@ -210,8 +220,10 @@ def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: 
     return _arranged(_ratcheted(struct, found, obj, old) if struct.target.declarative else found, struct, obj)
 
 
-def _arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+def _arranged(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """Spell the fields of findings as the API server does, and put those of declarative rules last."""
+    if not found:
+        return found
     spelled = [_spelled(problem, struct) for problem in found]
     return declarative.arranged(spelled, struct, obj) if struct.target.declarative else spelled
 
@@ -332,7 +344,7 @@ def _homeless(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     What belongs to no namespace may state one: it is cleared.
     """
     namespace = (obj.get("metadata") or _EMPTY).get("namespace")
-    if not _kind(struct).namespaced or not namespace:
+    if not namespace or not _kind(struct).namespaced:
         return []
     if not (details := formats.dns_label(namespace, struct.target.release)):
         return []

@@ -247,15 +247,16 @@ def prefixed_resource_name(value: str, release: int) -> Messages:
 
 
 def _label(value: str, unit: str) -> Messages:
-    if _is_label(value):
-        return _too_long(value, _LABEL_MAX, unit)
+    if _is_label(value):  # of ASCII
+        return FINE if len(value) <= _LABEL_MAX else _too_long(value, _LABEL_MAX, unit)
     wrong_shape = "must not contain dots" if _is_subdomain(value) else _NO_LABEL
     return (*_too_long(value, _LABEL_MAX, unit), wrong_shape)
 
 
 def _subdomain(value: str, unit: str) -> Messages:
-    wrong_shape = FINE if _is_subdomain(value) else (_NO_SUBDOMAIN,)
-    return _too_long(value, _SUBDOMAIN_MAX, unit) + wrong_shape
+    if _is_subdomain(value):  # of ASCII
+        return FINE if len(value) <= _SUBDOMAIN_MAX else _too_long(value, _SUBDOMAIN_MAX, unit)
+    return (*_too_long(value, _SUBDOMAIN_MAX, unit), _NO_SUBDOMAIN)
 
 
 def _key_name(name: str, release: int) -> Messages:
