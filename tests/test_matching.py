@@ -1,0 +1,114 @@
+"""Selectors taken apart: what they read, what they want, and which part of them is to blame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.cel.kubernetes.quantity import parse
+from webhook.matching.fleet import EVERYWHERE, guarded, shortened
+from webhook.matching.parts import Parts, parts_of
+from webhook.matching.reads import depends_on_device, drivers, reads
+
+A = 'device.attributes["g"]'
+DEVICE = {
+    "driver": "g",
+    "attributes": {"g": {"model": "a", "index": 1, "ecc": False, "tags": ["x"]}},
+    "capacity": {"g": {"memory": parse("40Gi")}},
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted", "blamed"),
+    [
+        ('device.driver == "h"', 'driver = "h"', 'driver is "g", wanted "h"'),
+        ('"h" == device.driver', 'driver = "h"', 'driver is "g", wanted "h"'),
+        (f"{A}.index > 3", "index > 3", "index is 1, wanted > 3"),
+        (f"3 < {A}.index", "index > 3", "index is 1, wanted > 3"),
+        (f"!({A}.index < 3)", "index >= 3", "index is 1, wanted >= 3"),
+        (
+            'device.capacity["g"].memory.compareTo(quantity("80Gi")) >= 0',
+            "memory >= 80Gi",
+            "memory is 40Gi, wanted >= 80Gi",
+        ),
+        (
+            'device.capacity["g"].memory.isGreaterThan(quantity("80Gi"))',
+            "memory > 80Gi",
+            "memory is 40Gi, wanted > 80Gi",
+        ),
+        (f"{A}.ecc", "ecc true", "ecc is false, wanted true"),
+        (f'!{A}["ecc"] && {A}.model == "b"', 'ecc false and model = "b"', 'model is "a", wanted "b"'),
+        (f'{A}.model.startsWith("b")', 'model to start with "b"', 'model is "a", wanted to start with "b"'),
+        (f'{A}.model in ["b", "c"]', 'model one of ["b", "c"]', 'model is "a", wanted one of ["b", "c"]'),
+        (f'!({A}.model in ["a"])', 'model not one of ["a"]', 'model is "a", wanted not one of ["a"]'),
+        (f'{A}.?color.orValue("") == "red"', 'color = "red"', 'color is "", wanted "red"'),
+        (
+            f'{A}.index == 2 || {A}.model == "b"',
+            '(index = 2 or model = "b")',
+            'index is 1, wanted 2, and model is "a", wanted "b"',
+        ),
+        (f"has({A}.color)", f"has({A}.color)", f"has({A}.color) is false"),
+        (f"{A}.index % 2 == 0", f"{A}.index % 2 = 0", f"{A}.index % 2 is 1, wanted 0"),
+        (f"{A}.index == {A}.index + 1", f"{A}.index == {A}.index + 1", f"{A}.index == {A}.index + 1 is false"),
+        (f'{A}.exists(k, k == "z")', f"{A}.exists(…)", f"{A}.exists(…) is false"),
+        (f'{A}.color == "red"', 'color = "red"', "no such key: color"),
+        ("device.driver.size() > 5", "device.driver.size() > 5", "device.driver.size() is 1, wanted > 5"),
+        ('device.driver == "g"', 'driver = "g"', ""),
+    ],
+)
+def test_says_what_is_wanted_and_what_was_met(expression: str, wanted: str, blamed: str) -> None:
+    parts = Parts(expression, 36)
+    assert parts.wanted() == wanted
+    assert parts.blame({"device": DEVICE}) == blamed
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (f"{A}.x == 1", [("x", False)]),
+        (f'{A}["x"] == 1', [("x", False)]),
+        ("device.attributes.g.x == 1", [("x", False)]),
+        (f"has({A}.x) && {A}.x == 1", [("x", True)]),
+        (f'"x" in {A} && {A}.x == 1', [("x", True)]),
+        (f"!has({A}.x) || {A}.x == 1", [("x", True)]),
+        (f"!(!has({A}.x)) && {A}.x == 1", [("x", True)]),
+        (f"has({A}.x) ? {A}.x == 1 : {A}.y == 1", [("x", True), ("y", False)]),
+        (f"!(has({A}.x) || has({A}.y)) || {A}.x == 1", [("x", False)]),
+        (f"!(!has({A}.x) || !has({A}.y)) && {A}.x == 1 && {A}.y == 1", [("x", True), ("y", True)]),
+        (f"{A}.?x.orValue(1) == 1", [("x", True)]),
+        ('device.attributes[?"g"].x.orValue(1) == 1', [("x", True)]),
+        ('device.driver == "g"', []),
+        (f"(has({A}.x) && has({A}.y)) && {A}.y == 1", [("y", True)]),
+    ],
+)
+def test_tells_which_reads_are_guarded(expression: str, expected: list[tuple[str, bool]]) -> None:
+    assert [(each.name, each.is_guarded) for each in reads(Parts(expression, 36).root)] == expected
+
+
+def test_drivers_are_those_that_are_insisted_on() -> None:
+    assert drivers(Parts('device.driver == "a" && "b" == device.driver', 36).all) == {"a", "b"}
+    assert drivers(Parts('device.driver == "a" || device.driver == "b"', 36).all) == set()
+
+
+@pytest.mark.parametrize(
+    ("expression", "depends"), [("1 < 2", False), ("[1].all(x, x > 0)", False), ('device.driver == "a"', True)]
+)
+def test_constants_do_not_look_at_the_device(expression: str, depends: bool) -> None:  # noqa: FBT001
+    assert depends_on_device(Parts(expression, 36).root) == depends
+
+
+def test_what_cannot_be_compiled_has_no_parts() -> None:
+    assert parts_of("device.", 36) is None
+
+
+def test_a_guard_binds_less_than_or() -> None:
+    read: Any = ("attributes", "g", "x")
+    assert guarded("a || b", iter([read])) == f"has({A}.x) && (a || b)"
+
+
+def test_many_nodes_are_shortened() -> None:
+    assert shortened(("a", "b")) == "a, b"
+    assert shortened(tuple("abcde")) == "a … e (5 nodes)"
+    assert shortened((EVERYWHERE,)) == "any node"
+    assert shortened((EVERYWHERE, "a")) == "any node, a"
