@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, draguard
+from tests.simulation import clusters
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -204,3 +205,81 @@ class TestSnapshot:
 
     def test_an_unknown_resource(self) -> None:
         assert "--without secrets: give one of" in draguard("snapshot", "--without", "secrets").err
+
+
+class TestText:
+    """What is told of unusual outcomes."""
+
+    def told(self, tmp_path: Path, *objects: dict[str, Any], options: tuple[str, ...] = ()) -> str:
+        file = tmp_path / "cluster.yaml"
+        versions = {"Node": "v1", "Pod": "v1", "PriorityClass": "scheduling.k8s.io/v1"}
+        for each in objects:
+            each.setdefault("apiVersion", versions.get(each["kind"], "resource.k8s.io/v1"))
+        file.write_text(yaml.safe_dump_all(objects))
+        return draguard("simulate", "--cluster", file, *options).out
+
+    def test_devices_that_are_not_ready_are_waited_for(self, tmp_path: Path) -> None:
+        ready = clusters.devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
+        objects = (clusters.device_class(), ready, clusters.node("a"), clusters.claim())
+        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        assert (
+            "default/p: waiting\n  c: gpu.example.com/a/d0\n  waiting for binding conditions for device on node a"
+            in text
+        )
+        assert "1 pod: 0 get a node, 1 wait for devices" in text
+
+    def test_a_pod_past_the_scheduler(self, tmp_path: Path) -> None:
+        pod = tmp_path / "pod.yaml"
+        pod.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.pod(claims={"gpu": "c"}, nodeName="a")}))
+        text = self.told(tmp_path, clusters.node("a"), clusters.claim(), options=(str(pod),))
+        assert "default/p: a\n  it names its node itself, so nobody allocates its claims" in text
+
+    def test_a_missing_template_is_told_though_the_scheduler_says_nothing(self, tmp_path: Path) -> None:
+        text = self.told(tmp_path, clusters.node("a"), clusters.pod(claims={"gpu": "t"}))
+        assert 'default/p: pending\n  pod "default/p": ResourceClaim not created yet' in text
+
+    def test_many_kinds_of_nodes(self, tmp_path: Path) -> None:
+        nodes = [clusters.node(f"n{number}") for number in range(9)]
+        slices = [clusters.devices(f"n{number}", number) for number in range(9)]
+        objects = (clusters.device_class(), *nodes, *slices, clusters.claim(count=12))
+        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        assert "nodes more, for other reasons (--output json has all)" in text
+        assert "\n  n8, request r: 8 devices; 12 are wanted\n  n7, request r: 7 devices; 12 are wanted" in text
+
+    def test_requests_that_fit_alone(self, tmp_path: Path) -> None:
+        one = clusters.claim("c")
+        one["spec"]["devices"]["requests"].append({"name": "s", "exactly": {"deviceClassName": "gpu"}})
+        objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a"), one)
+        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        assert "a: each request alone could be met, but not all of them together" in text
+
+    def test_constraints(self, tmp_path: Path) -> None:
+        one = clusters.claim(count=2)
+        one["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/x"}]
+        objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 2), one)
+        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        assert "0 that meet the constraints together; 2 are wanted" in text
+
+    def test_many_devices_are_counted(self, tmp_path: Path) -> None:
+        objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 12), clusters.claim(count=12))
+        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        assert "gpu.example.com/a/d7, and 4 more" in text
+
+    def test_an_older_release_may_decide_otherwise(self, tmp_path: Path) -> None:
+        other = clusters.devices("a", 1)
+        other["metadata"]["name"], other["spec"]["pool"] = "b", {"name": "b", "generation": 1, "resourceSliceCount": 1}
+        objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a"), other, clusters.claim())
+        pod = clusters.pod(claims={"gpu": "c"})
+        text = self.told(tmp_path, *objects, pod, options=("--kubernetes-version", "1.34"))
+        assert "note: this release could also decide otherwise" in text
+
+    def test_what_has_no_end_is_told_as_such(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.simulation.fitting.MOST", 3)
+        text = self.told(tmp_path, clusters.node("a"), clusters.pod(), options=("--fit",))
+        assert text.startswith("3 more pods at least like default/p fit\n  a: 3\n")
+
+    def test_nothing_fits(self, tmp_path: Path) -> None:
+        full = clusters.node("a", cpu="1")
+        text = self.told(tmp_path, full, clusters.pod(requests={"cpu": "2"}), options=("--fit",))
+        assert text.startswith("0 more pods like default/p fit\nthen no node takes another:\n  0/1 nodes are available")
+        assert "  a: Insufficient cpu" in text

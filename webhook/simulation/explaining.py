@@ -33,6 +33,9 @@ _BLAMED: Final = {
 }
 
 
+_WEIGHTS: Final = {"enough": 1_000_000, "selected": 1_000, "seen": 1}
+
+
 class Group(NamedTuple):
     """Nodes that refuse a pod alike.
 
@@ -45,6 +48,14 @@ class Group(NamedTuple):
     nodes: tuple[str, ...]
     reasons: tuple[str, ...]
     requests: tuple[JSONObject, ...]
+
+    @property
+    def closeness(self) -> int:
+        """How close they come: the devices that are left, else those that are selected, else all."""
+        for stage in ("enough", "selected", "seen"):
+            if total := sum(each[stage] for each in self.requests):
+                return int(total) * _WEIGHTS[stage]
+        return 0
 
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
@@ -76,7 +87,7 @@ class Explainer:
             if verdict.refusal is not None:
                 alike.setdefault(self._key(node, verdict, round_), []).append(node)
         found = [self._group(nodes, standing.verdicts[nodes[0]], round_) for nodes in alike.values()]
-        return sorted(found, key=lambda each: (not each.requests, -len(each.nodes)))
+        return sorted(found, key=lambda each: (not each.requests, -each.closeness, -len(each.nodes)))
 
     def _key(self, node: int, verdict: Verdict, round_: Round) -> Hashable:
         reasons = verdict.refusal.reasons if verdict.refusal else ()
