@@ -6,9 +6,10 @@ import base64
 import binascii
 from typing import Final
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
+from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BYTES, STRING
-from webhook.cel.types.declarations import Function, Library, Overload
 
 
 def _decode(text: str) -> bytes:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
+from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import greater, less
-from webhook.cel.runtime.values import INT_MIN, UINT_MAX, UInt, Value
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.macros import ANY_ARITY, Builder, Macro, MacroError
 from webhook.cel.types.base import BOOL, DOUBLE, DYN, INT, UINT, Type, list_of
-from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.cel.types.values import INT_MIN, UINT_MAX, UInt, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

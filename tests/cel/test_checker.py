@@ -6,9 +6,9 @@ import pytest
 
 from tests.cel import EXTENSIONS
 from webhook.cel import CompileError, Environment, Function, Library, Overload, StructType
+from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.types import base as types
 from webhook.cel.types.base import BOOL, DYN, INT, STRING, list_of, map_of, opaque, parameter, struct
-from webhook.cel.types.validators import EXTENDED_VALIDATIONS
 
 POINT = struct("geo.Point")
 BOX = opaque("Box", parameter("T"))

@@ -27,7 +27,7 @@ from webhook.cel import (
     Overload,
     StructType,
 )
-from webhook.cel.cost.estimator import estimate_cost
+from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import MOST, Bounds, CallEstimate, EstimatedNode, fixed
 from webhook.cel.runtime.compiler import Compiler
 from webhook.cel.runtime.program import Program

@@ -9,9 +9,9 @@ import pytest
 
 from tests.cel import EVERYTHING, EXTENSIONS, evaluate
 from webhook.cel import Environment, EvaluationError, Function, Library, Options, Overload, ProgramError, StructType
-from webhook.cel.runtime.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, to_key
 from webhook.cel.types import base as types
 from webhook.cel.types.base import DYN, INT, STRING, Type, opaque, struct
+from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, to_key
 
 
 def error_of(text: str, **bindings: Any) -> str:

@@ -16,8 +16,8 @@ from tests.cel import EVERYTHING, evaluate
 from webhook.cel import CompileError, Environment, EvaluationError
 from webhook.cel.ext import LISTS, strings
 from webhook.cel.runtime import temporal
-from webhook.cel.runtime.values import Duration, Timestamp, UInt
 from webhook.cel.types.base import DYN
+from webhook.cel.types.values import Duration, Timestamp, UInt
 
 KUBERNETES_STRINGS = Environment((strings(2), LISTS), variables={"o": DYN})
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tests.cel import EVERYTHING, EXTENSIONS
 from webhook.cel import CelError, CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, limits
-from webhook.cel.cost.estimator import estimate_cost
+from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import MOST
+from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.runtime import operators
 from webhook.cel.types.base import DYN
-from webhook.cel.types.validators import EXTENDED_VALIDATIONS
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cel.judging import NEWEST
 from tests.cel.test_libraries_authorizer import BINDINGS
 from webhook.cel import Meter
-from webhook.cel.cost.estimator import estimate_cost
+from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import Bounds, EstimatedNode
 from webhook.cel.kubernetes.environments import admission_environment
 from webhook.cel.types.base import BYTES, STRING

@@ -11,8 +11,8 @@ import pytest
 
 from webhook.cel import CelError, CompileError, Environment, EvaluationError, Options, ProgramError
 from webhook.cel.ext import LISTS, OPTIONALS, SETS, TWO_VARIABLE_COMPREHENSIONS, strings
+from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.types.base import DYN
-from webhook.cel.types.validators import EXTENDED_VALIDATIONS
 
 LINES = [json.loads(line) for line in (Path(__file__).parent / "kubernetes-1.36.jsonl").read_text().splitlines()]
 POD = LINES[0]["object"]

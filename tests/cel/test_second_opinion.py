@@ -15,8 +15,8 @@ import pytest
 from tests.cel import EXTENSIONS
 from tests.cel.test_specification import SAMPLES, disagreement, is_explained, suite
 from webhook.cel import CelError, Environment
-from webhook.cel.runtime.values import BoolKey, Duration, Timestamp, UInt
 from webhook.cel.types.base import DYN
+from webhook.cel.types.values import BoolKey, Duration, Timestamp, UInt
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,8 @@ from webhook.cel import CelError, Environment, Function, Library, Options, Overl
 from webhook.cel.kubernetes import cidr, ip
 from webhook.cel.runtime.operators import equal
 from webhook.cel.runtime.temporal import parse_duration, parse_timestamp
-from webhook.cel.runtime.values import UInt, to_key
 from webhook.cel.types import base as types
+from webhook.cel.types.values import UInt, to_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

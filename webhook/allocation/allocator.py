@@ -371,7 +371,7 @@ class Attempt:
         view.key()
         left = self._allocator.left(view, self._counters)
         return [
-            Funnel(self, ask, view, left)
+            Funnel(self.names, self.demand, ask, view, left)
             for request in self.demand.order
             if request is not None
             for ask in request.asks

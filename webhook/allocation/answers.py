@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from webhook.allocation.demand import Complaint
 from webhook.allocation.outcome import allocation
 
 if TYPE_CHECKING:
-    from webhook.allocation.allocator import Attempt
+    from collections.abc import Sequence
+
+    from webhook.allocation.demand import Demand
     from webhook.allocation.devices import Device
     from webhook.allocation.search import Found
     from webhook.allocation.view import NodeView
@@ -22,6 +24,21 @@ _VISIT_SECONDS: Final = 4e-7
 """What a step and a look at a device take upstream, from the recorded times."""
 GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
 """The scheduler's error for a search that takes too long."""
+
+
+class Attempt(Protocol):
+    """An attempt to allocate claims, as its outcome sees it; :class:`webhook.allocation.allocator.Attempt` is one."""
+
+    names: Sequence[str]
+    """The claims, as namespace/name."""
+    demand: Demand
+    """What they ask for."""
+
+    def counted(self, view: NodeView, found: Found) -> Found:
+        """Return what a search came to, with the steps that upstream takes."""
+
+    def depends_on_order(self, view: NodeView) -> bool:
+        """Tell whether another order of slices, or of Go's maps, could give another answer on a node."""
 
 
 class Result:

@@ -8,10 +8,9 @@ from webhook.allocation.constraints import Match
 from webhook.allocation.devices import quantity_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from webhook.allocation.allocator import Attempt
-    from webhook.allocation.demand import Ask
+    from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.devices import Content
     from webhook.allocation.usage import Available
     from webhook.allocation.view import NodeView
@@ -51,16 +50,20 @@ class Funnel:
     """How many of a node's devices are left for a request, stage by stage; each stage is a part of the one before.
 
     Args:
-        attempt: What was asked for.
+        names: The claims, as namespace/name.
+        demand: What they ask for.
         ask: The request, or the subrequest of ``firstAvailable``.
         view: The node.
         left: Returns what is left of the counters of a pool, by its place.
     """
 
-    __slots__ = ("_ask", "_attempt", "_left", "_stages", "_view")
+    __slots__ = ("_ask", "_demand", "_left", "_names", "_stages", "_view")
 
-    def __init__(self, attempt: Attempt, ask: Ask, view: NodeView, left: Callable[[int], Available]) -> None:
-        self._attempt = attempt
+    def __init__(
+        self, names: Sequence[str], demand: Demand, ask: Ask, view: NodeView, left: Callable[[int], Available]
+    ) -> None:
+        self._names = names
+        self._demand = demand
         self._ask = ask
         self._view = view
         self._left = left
@@ -74,7 +77,7 @@ class Funnel:
     @property
     def claim(self) -> str:
         """The claim, as namespace/name."""
-        return self._attempt.names[self._ask.claim]
+        return self._names[self._ask.claim]
 
     @property
     def request(self) -> str:
@@ -196,7 +199,7 @@ class Funnel:
         return "the pool's counters are overdrawn" if left.is_overdrawn else ""
 
     def _most(self, number: int) -> int:
-        kind, attribute = self._attempt.demand.claims[self._ask.claim].constraints[number]
+        kind, attribute = self._demand.claims[self._ask.claim].constraints[number]
         groups: dict[Hashable, int] = {}
         for index in _places(self._stages[5]):
             value = attribute.of(self._content(index))
@@ -223,7 +226,7 @@ class Funnel:
 
     def _lacks_attribute(self, index: int) -> str:
         for number in self._ask.constraints:
-            attribute = self._attempt.demand.claims[self._ask.claim].constraints[number][1]
+            attribute = self._demand.claims[self._ask.claim].constraints[number][1]
             if attribute.of(self._content(index)) is None:
                 return f"there is no attribute {attribute.name}, which a constraint is about"
         return ""

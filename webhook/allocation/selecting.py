@@ -11,8 +11,8 @@ from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, Refusal, compile_selector
 from webhook.cel.runtime.program import Meter
-from webhook.cel.runtime.values import DefaultingMap, type_of
 from webhook.cel.syntax.reads import reads
+from webhook.cel.types.values import DefaultingMap, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence

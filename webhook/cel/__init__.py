@@ -15,10 +15,10 @@ ends with `DeadlineExceededError`, what is too much work with `BudgetExceededErr
 Importing `webhook` raises Python's recursion limit for the whole process, so that expressions as deep as cel-go allows
 can be compiled (`webhook.limits`).
 
-JSON stands for itself: int is `int`, float `double`, dict `map`; `webhook.cel.runtime.values` has the rest (`UInt`,
+JSON stands for itself: int is `int`, float `double`, dict `map`; `webhook.cel.types.values` has the rest (`UInt`,
 `Timestamp`, `Duration`, `Optional`, `Struct`), and says what the Python class of a library's own type needs.
 
-Extend the language with a `Library` (see `webhook.cel.types.declarations` for all of it)::
+Extend the language with a `Library` (see `webhook.cel.checker.declarations` for all of it)::
 
     QUANTITY = opaque("kubernetes.Quantity")
 
@@ -44,13 +44,16 @@ Extend the language with a `Library` (see `webhook.cel.types.declarations` for a
         validators=(Validator(check, "quantity"),),  # look at calls once types are known, and report
     )
 
-Parametrised types take part as `list_of(parameter("T"))`. In the listing: `syntax` (text to tree), `types` (checker),
-`runtime` (tree to program), `cost` (counted and estimated), `ext` (standard library, cel-go's extensions), `regex`.
-`kubernetes` has kube-apiserver's libraries, its environments and the selectors of devices. It alone imports from
-outside of this package: `webhook.formats`, which reads quantities and names and knows nothing of objects.
+Parametrised types take part as `list_of(parameter("T"))`. In the listing, from below: `types` (types and their values),
+`regex`, `cost` (of calls), `syntax` (text to tree), `checker` (types of a tree, and what it can cost), `runtime` (tree to
+program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has kube-apiserver's libraries, its
+environments and the selectors of devices. It alone imports from outside of this package: `webhook.formats`, which reads
+quantities and names and knows nothing of objects.
 """
 
-from webhook.cel.environment import Checked, Environment
+from webhook.cel.checker.declarations import Function, Library, Options, StructType, Validator
+from webhook.cel.checker.scope import Checked
+from webhook.cel.environment import Environment
 from webhook.cel.errors import (
     CelError,
     CompileError,
@@ -59,8 +62,8 @@ from webhook.cel.errors import (
     Issue,
     ProgramError,
 )
+from webhook.cel.overloads import Overload
 from webhook.cel.runtime.program import Meter, Program
-from webhook.cel.types.declarations import Function, Library, Options, Overload, StructType, Validator
 
 __all__ = [
     "CelError",

@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from webhook.budget import MAX_REPORT, current
+from webhook.cel.checker.checker import check
+from webhook.cel.checker.scope import Checked, Scope
 from webhook.cel.errors import NOWHERE, CompileError, Issue, Issues
 from webhook.cel.ext.standard import STANDARD
 from webhook.cel.runtime.compiler import compile_program
 from webhook.cel.syntax.parser import parse
 from webhook.cel.types import base as types
-from webhook.cel.types.checker import check
-from webhook.cel.types.declarations import Library, Options, Overload, Signature, StructType
-from webhook.cel.types.inference import type_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from webhook.cel.checker.declarations import Library, Options
     from webhook.cel.runtime.program import Program
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.syntax.macros import Macro
     from webhook.cel.types.base import Type
-    from webhook.cel.types.declarations import CallCost, CallEstimateFunction, Function, Validator
-
-_COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
-_NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Checked:
-    """An expression that was parsed and, unless checking was left out, type-checked.
-
-    Args:
-        text: The expression as it was written.
-        root: Its tree.
-        type: The type of its value; `dyn` if it was not checked.
-        is_checked: Whether types were checked.
-    """
-
-    text: str
-    root: Expression
-    type: Type
-    is_checked: bool
 
 
 def _issues(text: str) -> Issues:
@@ -55,8 +30,8 @@ def _too_deep(text: str) -> CompileError:
     return CompileError(text, [Issue("expression is nested too deeply", NOWHERE, -1, -1)])
 
 
-class Environment:
-    """Declares what expressions may use; immutable.
+class Environment(Scope):
+    """Declares what expressions may use, and compiles them; immutable.
 
     Args:
         libraries: What there is beside the standard library.
@@ -73,123 +48,7 @@ class Environment:
         options: Options | None = None,
         standard: bool = True,
     ) -> None:
-        self.options = options or Options()
-        self.functions: Mapping[str, tuple[Overload, ...]] = {}
-        self.namespaced: frozenset[str] = frozenset()
-        """The last parts of the names of functions with dots."""
-        self.macros: Mapping[tuple[str, int, bool], Macro] = {}
-        self.variables: Mapping[str, Type] = {}
-        self.types: Mapping[str, Type] = {}
-        self.structs: Mapping[str, StructType] = {}
-        self.validators: Mapping[str, tuple[Validator, ...]] = {}
-        self.call_costs: Mapping[str, CallCost] = {}
-        self.call_estimates: Mapping[str, CallEstimateFunction] = {}
-        self.optional_syntax = False
-        self.dotted_roots: frozenset[str] = frozenset()
-        """The first parts of the names of all else with dots."""
-        self._prefixes: tuple[str, ...] = ()
-        self._signatures: dict[tuple[str, int, bool], tuple[Signature, ...]] = {}
-        self._add((*((STANDARD,) if standard else ()), *libraries, Library("variables", variables=variables or {})))
-
-    def _add(self, libraries: Sequence[Library]) -> None:
-        """Adds to an environment in the making; what others share with it is replaced and not changed."""
-        functions = [function for library in libraries for function in library.functions]
-        if functions:
-            self._add_functions(functions)
-        validators = dict(self.validators)
-        for library in libraries:
-            self.macros = {**self.macros, **{(each.name, each.arity, each.member): each for each in library.macros}}
-            self.variables = {**self.variables, **library.variables}
-            self.types = {**self.types, **{each.name: types.type_of(each) for each in library.types}}
-            self.structs = {**self.structs, **{each.name or each.type.name: each for each in library.structs}}
-            self.call_costs = {**self.call_costs, **library.call_costs}
-            self.call_estimates = {**self.call_estimates, **library.call_estimates}
-            self.optional_syntax = self.optional_syntax or library.optional_syntax
-            for validator in library.validators:
-                known = validators.get(validator.function, ())
-                validators[validator.function] = known if validator in known else (*known, validator)
-        self.validators = validators
-        container = self.options.container
-        parts = container.split(".") if container else []
-        self._prefixes = tuple(".".join(parts[:count]) + "." for count in range(len(parts), 0, -1))
-        dotted = {name.partition(".")[0] for name in (*self.variables, *self.types, *self.structs) if "." in name}
-        self.dotted_roots = frozenset(dotted.union(name for name, each in self.structs.items() if each.family))
-
-    def _add_functions(self, added: Iterable[Function]) -> None:
-        functions = dict(self.functions)
-        for function in added:
-            known = functions.get(function.name, ())
-            ids = {overload.id for overload in known}
-            functions[function.name] = (*known, *(each for each in function.overloads if each.id not in ids))
-        self.functions = functions
-        self.namespaced = frozenset(name.rpartition(".")[2] for name in functions if "." in name)
-        self._signatures = {}
-
-    def extend(
-        self,
-        *libraries: Library,
-        variables: Mapping[str, Type] | None = None,
-        **options: Any,  # fields of Options
-    ) -> Environment:
-        """An environment with more libraries, variables or other options.
-
-        Args:
-            *libraries: Added after those that are there.
-            variables: Added, or given another type.
-            **options: Fields of `Options` to change.
-        """
-        extended = copy.copy(self)
-        if options:
-            extended._change(options)  # noqa: SLF001  # it is in the making
-        extended._add((*libraries, Library("variables", variables=variables or {})))  # noqa: SLF001  # as above
-        return extended
-
-    def _change(self, options: dict[str, Any]) -> None:
-        self.options = dataclasses.replace(self.options, **options)
-        self._signatures = {}
-
-    def signatures(self, function: str, arity: int, *, member: bool) -> tuple[Signature, ...]:
-        """The overloads of a function that may be called in one way.
-
-        Args:
-            function: Its full name.
-            arity: The number of arguments, the target of a member counted.
-            member: Whether it is called on a target.
-        """
-        key = (function, arity, member)
-        found = self._signatures.get(key)
-        if found is None:
-            found = tuple(
-                Signature(each, type_parameters(each.parameters))
-                for each in self.functions[function]
-                if each.member is member and len(each.parameters) == arity and self._is_used(function, each)
-            )
-            if found:  # calls that cannot be are without number
-                self._signatures[key] = found
-        return found
-
-    def _is_used(self, function: str, overload: Overload) -> bool:
-        """Whether an overload takes part; comparisons of numbers of different types do not everywhere."""
-        if self.options.cross_type_numeric or function not in _COMPARISONS:
-            return True
-        first, second = overload.parameters
-        return first == second or first not in _NUMERIC
-
-    def candidates(self, name: str) -> list[str]:
-        """The full names that a name may stand for inside the container, most specific first."""
-        if name.startswith("."):
-            return [name[1:]]
-        return [*(prefix + name for prefix in self._prefixes), name]
-
-    def struct(self, name: str) -> StructType | None:
-        """The struct type of a full name, declared itself or as one of a family."""
-        declared = self.structs.get(name)
-        if declared is None:
-            root, dot, _ = name.partition(".")
-            above = self.structs.get(root) if dot else None
-            if above is not None and above.family:
-                return dataclasses.replace(above, type=types.struct(name))
-        return declared
+        super().__init__((*((STANDARD,) if standard else ()), *libraries), variables=variables, options=options)
 
     def parse(self, text: str) -> Checked:
         """Parses an expression without checking its types.

@@ -16,7 +16,7 @@ from webhook.problem import ERROR
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from webhook.cli.suites import Tested
+    from webhook.cli.testreport import TestReport
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -24,7 +24,7 @@ _Case = tuple[str, str, str, int, str, str]
 """Class name, name, file, line; and what became of it, as the name of an element (empty for passed), and why."""
 
 
-def as_junit(tested: Tested, *, strict: bool) -> str:
+def as_junit(tested: TestReport, *, strict: bool) -> str:
     """Show what was tested as one XML document.
 
     Args:
@@ -34,10 +34,10 @@ def as_junit(tested: Tested, *, strict: bool) -> str:
     return "\n".join(_document(tested, strict=strict))
 
 
-def _document(tested: Tested, *, strict: bool) -> Iterator[str]:
+def _document(tested: TestReport, *, strict: bool) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield "<testsuites>"
-    for ran in tested.ran:
+    for ran in tested.runs:
         file = ran.suite.source
         cases = [
             (file, case.name, file, ran.suite.position(("cases", index)).line, "failure", "\n".join(case.failures))

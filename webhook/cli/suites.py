@@ -11,9 +11,10 @@ from webhook.cli.expressions import located
 from webhook.cli.policies import is_suite, placed, release
 from webhook.cli.release import kubernetes
 from webhook.cli.shown import exit_code, show_text
+from webhook.cli.testreport import SuiteRun, TestReport
 from webhook.documents import Document, Unreadable, read
 from webhook.documents.files import SUFFIXES, Trees
-from webhook.engine.suites import SuiteError, SuiteResult, run_suite
+from webhook.engine.suites import SuiteError, run_suite
 from webhook.policy.manifest.load import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.problem import ERROR, WARNING, Path, Problem
@@ -21,68 +22,17 @@ from webhook.report import Finding, Report, counted, found, json_of, unread
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from webhook.policy.tools.coverage import Covered
 
 _STANDARD_INPUT = "<stdin>"
 
 
-class Ran(NamedTuple):
-    """A suite and what became of it.
-
-    Args:
-        suite: The suite's document.
-        kubernetes: The release for which it was run, such as ``1.36``.
-        result: What became of it.
-    """
-
-    suite: Document
-    kubernetes: str
-    result: SuiteResult
-
-    def failures(self) -> Iterator[Finding]:
-        """Say where cases stand that failed, and why."""
-        for index, case in enumerate(self.result.cases):
-            for failure in case.found:
-                message = failure.text if case.name == f"cases[{index}]" else f"{case.name}: {failure.text}"
-                problem = Problem(ERROR, "case", "", failure.path, message)
-                yield found(problem, self.suite, self.kubernetes)
-
-
-class Tested(NamedTuple):
-    """All that was tested.
-
-    Args:
-        report: What was found.
-        ran: The suites.
-        coverage: The expressions of the policies, with what all suites have seen of them, and where they stand.
-    """
-
-    report: Report
-    ran: Sequence[Ran]
-    coverage: Sequence[tuple[Covered, Document]]
-
-    @property
-    def cases(self) -> int:
-        """How many cases there are."""
-        return sum(len(each.result.cases) for each in self.ran)
-
-    @property
-    def failed(self) -> int:
-        """How many cases failed."""
-        return sum(not case.passed for each in self.ran for case in each.result.cases)
-
-    @property
-    def covered(self) -> int:
-        """Of how many expressions everything was seen."""
-        return sum(not each.missing for each, _ in self.coverage)
-
-
 def run(arguments: Namespace) -> int:
     """Run the suites, and print what failed, what no case has seen, and a summary."""
     tested = test(arguments.paths, kubernetes(arguments))
-    if not tested.ran and not tested.report.findings:
+    if not tested.runs and not tested.report.findings:
         message = f"there is no suite in {', '.join(arguments.paths)}; a suite is a document with cases"
         raise UsageError(message)
     if arguments.output == "json":
@@ -96,14 +46,14 @@ def run(arguments: Namespace) -> int:
     return exit_code(tested.report, arguments)
 
 
-def test(paths: Iterable[str], stated: str | None) -> Tested:
+def test(paths: Iterable[str], stated: str | None) -> TestReport:
     """Run the suites that paths name, or those beside the policies that they name.
 
     Args:
         paths: Files, directories, globs, ``-``.
         stated: The release for which all suites are run; None for what each of them says.
     """
-    report, ran = Report(), list[Ran]()
+    report, runs = Report(), list[SuiteRun]()
     findings: dict[Finding, None] = {}
     coverage: dict[tuple[str, int, Path], tuple[Covered, Document]] = {}
     for directory in _directories(paths, findings):
@@ -116,14 +66,14 @@ def test(paths: Iterable[str], stated: str | None) -> Tested:
                 findings[found(Problem(ERROR, "suite", "", error.path, error.text), suite)] = None
                 continue
             minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
-            ran.append(Ran(suite, f"1.{minor}", result))
-            findings |= dict.fromkeys((*placed(result.findings, minor, suite), *ran[-1].failures()))
+            runs.append(SuiteRun(suite, f"1.{minor}", result))
+            findings |= dict.fromkeys((*placed(result.findings, minor, suite), *runs[-1].failures()))
             _add(coverage, result.coverage, suite)
         if not directory.suites:
             findings |= dict.fromkeys(_untested(directory.manifests))
     findings |= dict.fromkeys(_unseen(coverage.values()))
     report.findings += findings
-    return Tested(report, ran, list(coverage.values()))
+    return TestReport(report, runs, list(coverage.values()))
 
 
 class _Directory(NamedTuple):
@@ -200,14 +150,14 @@ def _untested(manifests: Iterable[Document]) -> Iterator[Finding]:
             yield found(Problem(WARNING, "not-tested", "", Path(), message, hint), document)
 
 
-def _summary(tested: Tested) -> str:
+def _summary(tested: TestReport) -> str:
     passed = tested.cases - tested.failed
-    text = f"{counted(tested.cases, 'case')} in {counted(len(tested.ran), 'suite')}: {passed} passed"
+    text = f"{counted(tested.cases, 'case')} in {counted(len(tested.runs), 'suite')}: {passed} passed"
     text += f", {tested.failed} failed" if tested.failed else ""
     return f"{text}; {tested.covered} of {counted(len(tested.coverage), 'expression')} covered"
 
 
-def _as_json(tested: Tested) -> str:
+def _as_json(tested: TestReport) -> str:
     suites = [
         {
             "file": ran.suite.source,
@@ -224,7 +174,7 @@ def _as_json(tested: Tested) -> str:
                 for index, case in enumerate(ran.result.cases)
             ],
         }
-        for ran in tested.ran
+        for ran in tested.runs
     ]
     coverage = [
         {
@@ -238,7 +188,7 @@ def _as_json(tested: Tested) -> str:
         for each, manifest in tested.coverage
     ]
     summary = {
-        "suites": len(tested.ran),
+        "suites": len(tested.runs),
         "cases": tested.cases,
         "failed": tested.failed,
         "expressions": len(tested.coverage),

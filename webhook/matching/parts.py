@@ -10,7 +10,7 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.cel.environment import Checked
+from webhook.cel.checker.scope import Checked
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import MAX_COST, selector_environment
 from webhook.cel.runtime.program import Meter

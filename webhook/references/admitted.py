@@ -11,7 +11,8 @@ from webhook.api.versions import NEWEST, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest
 from webhook.problem import WARNING
-from webhook.references.rules import Context, every_rule, look
+from webhook.references.lookup import every_rule, look
+from webhook.references.rules import Context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -11,7 +10,6 @@ from webhook.inventory.objects import without_nulls
 from webhook.problem import WARNING, Path, Problem
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Iterable, Iterator
 
     from webhook.inventory import Inventory
@@ -106,50 +104,8 @@ if TYPE_CHECKING:
 
 
 def finding(path: Iterable[str | int], message: str, hint: str = "", reason: str = "NotFound") -> Problem:
-    """Make a finding; its rule and level are filled in by :func:`look`."""
+    """Make a finding; its rule and level are filled in by :func:`webhook.references.lookup.look`."""
     return Problem(WARNING, "", reason, Path(path), message, hint)
-
-
-def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | None = None) -> Iterator[Problem]:
-    """Ask all rules that look at a kind.
-
-    Args:
-        obj: The object, in the newest version; a pod for a pod template.
-        kind: Its kind.
-        context: What is known.
-        skipped: Counts what was not looked up, by kind, as nothing is known of that kind.
-    """
-    if context.inventory.knows("ResourceSlice") or _has_selectors(obj.get("spec")):
-        every_rule()
-    wrong: set[Path] = set()
-    has_devices = context.fleet is not None
-    for each in tuple(RULES.values()):
-        if kind not in each.kinds or (each.beside_devices and not has_devices):
-            continue
-        for problem in each.check(obj, context):
-            if problem.path in wrong:  # rules come in the order of how much they explain
-                continue
-            if problem.path[-1:] == ("expression",):
-                wrong.add(problem.path)
-            if each.needs and not any(map(context.inventory.knows, each.needs)):
-                if skipped is not None:
-                    skipped[each.needs[0]] += 1
-                continue
-            yield replace(problem, rule=each.name, level=each.level)
-
-
-def every_rule() -> dict[str, Rule]:
-    """Return all rules; those about selectors come with the CEL engine, which most objects do not need."""
-    from webhook.references import selectors  # noqa: F401, PLC0415 - declares its rules
-
-    return RULES
-
-
-def _has_selectors(obj: Any) -> bool:
-    """Tell whether anything in an object has selectors."""
-    if isinstance(obj, dict):
-        return bool(obj.get("selectors")) or any(map(_has_selectors, obj.values()))
-    return isinstance(obj, list) and any(map(_has_selectors, obj))
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -1,1 +1,1 @@
-"""What expressions cost, as cel-go counts: while they run, and estimated before."""
+"""What calls cost, as cel-go counts: measured while they run, and estimated before."""

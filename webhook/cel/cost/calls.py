@@ -7,15 +7,21 @@ size is counted by the size.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.runtime.values import size_of
+from webhook.cel.types.values import size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from webhook.cel.types.values import Value
 
-    from webhook.cel.runtime.values import Value
-    from webhook.cel.types.declarations import CostFunction
+CostFunction = Callable[[Sequence["Value"], "Value"], int]
+"""The cost of a call that was made, from its arguments (the target first) and its result.
+
+In the place of an error, which is counted too, stands `webhook.cel.runtime.frame.FAILED`; its `size_of` is 1.
+"""
+CallCost = Callable[[str, Sequence["Value"], "Value"], "int | None"]
+"""As `CostFunction`, for all overloads of a function: overload id first; None leaves it to the overload."""
 
 LIST_COST: Final = 10
 MAP_COST: Final = 30

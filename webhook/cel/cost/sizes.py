@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webhook.cel.cost.calls import REGEX_FACTOR, STRING_FACTOR
 
 if TYPE_CHECKING:
-    from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.base import Type
 
 MOST: Final = 2**64 - 1
@@ -60,13 +59,13 @@ class EstimatedNode(NamedTuple):
     Args:
         type: Its type.
         path: How it is reached from a variable: field names, `@items`, `@keys`, `@values`; empty if it is not.
-        node: Its syntax tree; None for what is no part of the expression, such as the elements of a list.
+        literal: Its value, if it is written out as a whole number.
         size: Its size, if the expression itself tells.
     """
 
     type: Type
     path: tuple[str, ...] = ()
-    node: Expression | None = None
+    literal: int | None = None
     size: Bounds | None = None
 
 
@@ -79,6 +78,12 @@ class CallEstimate(NamedTuple):
 
     cost: Bounds
     result: Bounds | None = None
+
+
+Estimate = Callable[[SizeOf, EstimatedNode | None, Sequence[EstimatedNode]], CallEstimate | None]
+"""The cost of a call before it is made, from its target and arguments and what is known of their sizes."""
+CallEstimateFunction = Callable[[SizeOf, str, EstimatedNode | None, Sequence[EstimatedNode]], CallEstimate | None]
+"""As `Estimate`, for all overloads of a function: overload id second."""
 
 
 def member(target: EstimatedNode | None) -> EstimatedNode:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.checker.declarations import Library
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.macros import Builder, Macro, MacroError
-from webhook.cel.types.declarations import Library
 
 if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression

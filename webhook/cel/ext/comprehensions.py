@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.overloads import Overload
 from webhook.cel.runtime.folds import insert_entry, insert_map
 from webhook.cel.syntax import macros
 from webhook.cel.syntax.macros import Builder, Macro, MacroError, variable
 from webhook.cel.types.base import map_of, parameter
-from webhook.cel.types.declarations import Function, Library, Overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.cel.runtime.values import Value
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Expander
+    from webhook.cel.types.values import Value
 
 _NAME: Final = "argument must be a simple name"
 _INSERT: Final = "cel.@mapInsert"

@@ -8,14 +8,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
+from webhook.cel.checker.declarations import Validator
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import conversions, temporal
 from webhook.cel.runtime.operators import must_fit
-from webhook.cel.runtime.values import Duration, Timestamp, UInt, Value, from_key, type_of
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import DYN, Kind, list_of
-from webhook.cel.types.declarations import Validator
+from webhook.cel.types.values import Duration, Timestamp, UInt, Value, from_key, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,13 +8,14 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost.calls import LIST_COST, STRING_FACTOR
 from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, fixed, member
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.bindings import binding
 from webhook.cel.limits import MAX_RANGE
+from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal, less, must_fit
-from webhook.cel.runtime.values import Value, size_of
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.macros import Builder, Macro, MacroError, collect, variable
 from webhook.cel.types.base import (
@@ -30,15 +31,15 @@ from webhook.cel.types.base import (
     list_of,
     parameter,
 )
-from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.cel.types.values import Value, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webhook.cel.cost.sizes import EstimatedNode, SizeOf
+    from webhook.cel.cost.calls import CostFunction
+    from webhook.cel.cost.sizes import Estimate, EstimatedNode, SizeOf
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.base import Type
-    from webhook.cel.types.declarations import CostFunction, Estimate
 
 _LIST: Final = list_of(parameter("T"))
 _COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
@@ -156,8 +157,7 @@ def _estimated(size: Bounds, factor: float = 1.0) -> CallEstimate:
 
 
 def _literal(node: EstimatedNode, otherwise: int) -> int:
-    literal = node.node
-    return max(literal.value, 0) if isinstance(literal, ast.Literal) and type(literal.value) is int else otherwise
+    return otherwise if node.literal is None else max(node.literal, 0)
 
 
 def _estimate_slice(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:

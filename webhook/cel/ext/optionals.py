@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.bindings import binding
-from webhook.cel.runtime.values import NONE, Duration, Optional, Timestamp, Value
+from webhook.cel.overloads import Overload
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.macros import Builder, Macro, MacroError
 from webhook.cel.types.base import BOOL, DYN, INT, OPTIONAL, STRING, list_of, map_of, optional_of, parameter
-from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.cel.types.values import NONE, Duration, Optional, Timestamp, Value
 
 if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost import calls as cost
 from webhook.cel.cost import sizes as estimate
+from webhook.cel.ext.wellknown import WELL_KNOWN
+from webhook.cel.overloads import Overload
 from webhook.cel.regex import re2 as regex
 from webhook.cel.runtime import conversions, operators, temporal
-from webhook.cel.runtime.values import NANOS
-from webhook.cel.runtime.values import type_of as type_of_value
 from webhook.cel.syntax import macros
 from webhook.cel.types.base import (
     BOOL,
@@ -31,13 +32,13 @@ from webhook.cel.types.base import (
     parameter,
     type_of,
 )
-from webhook.cel.types.declarations import Function, Library, Overload
-from webhook.cel.types.wellknown import WELL_KNOWN
+from webhook.cel.types.values import NANOS
+from webhook.cel.types.values import type_of as type_of_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.cel.runtime.values import Value
+    from webhook.cel.types.values import Value
 
 A: Final = parameter("A")
 B: Final = parameter("B")

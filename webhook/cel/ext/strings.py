@@ -6,18 +6,19 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost import calls as cost
 from webhook.cel.cost import sizes as estimate
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.formatting import PLAIN, WITH_LOCALE, format_validator
+from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import must_fit
 from webhook.cel.types.base import INT, STRING, list_of
-from webhook.cel.types.declarations import Function, Library, Overload
 
 if TYPE_CHECKING:
-    from webhook.cel.runtime.values import Value
+    from webhook.cel.overloads import Implementation
     from webhook.cel.types.base import Type
-    from webhook.cel.types.declarations import Implementation
+    from webhook.cel.types.values import Value
 
 _UPPER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _LOWER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.strings import GO_SPACE
+from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, STRING, Type, struct
-from webhook.cel.types.declarations import Function, Library, Overload
 from webhook.formats import dns_label, dns_subdomain
 
 if TYPE_CHECKING:

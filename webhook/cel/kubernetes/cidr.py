@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes import ip, netip
 from webhook.cel.kubernetes.ip import IP, IP_TYPE
-from webhook.cel.runtime.values import only_class
+from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
-from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.cel.types.values import only_class
 from webhook.formats import quoted
 
 CIDR_TYPE: Final = opaque("net.CIDR")

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
+from webhook.cel.checker.declarations import Library
 from webhook.cel.cost.calls import LIST_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST, traversal
 from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, EstimatedNode, fixed
 from webhook.cel.kubernetes.authorizer import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK
@@ -15,17 +16,15 @@ from webhook.cel.kubernetes.ip import IP_TYPE
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.kubernetes.url import URL_TYPE
-from webhook.cel.runtime.values import size_of
-from webhook.cel.syntax.ast import Literal
 from webhook.cel.types.base import Kind
-from webhook.cel.types.declarations import Library
+from webhook.cel.types.values import size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webhook.cel.cost.sizes import SizeOf
-    from webhook.cel.runtime.values import Value
-    from webhook.cel.types.declarations import CallCost, CallEstimateFunction
+    from webhook.cel.cost.calls import CallCost
+    from webhook.cel.cost.sizes import CallEstimateFunction, SizeOf
+    from webhook.cel.types.values import Value
 
 _CHECK_COST: Final = 350_000
 """What a question to the authorizer costs; two fit into the limit of an expression."""
@@ -218,9 +217,9 @@ def _replacements(size: int, old: int, *, is_no_change: bool) -> tuple[int, int]
 def _split_estimate(size_of: SizeOf, target: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     size = size_of(target)
     most = size.high
-    limit = arguments[1].node if len(arguments) > 1 else None
-    if isinstance(limit, Literal) and type(limit.value) is int:
-        most = limit.value % (MOST + 1)
+    limit = arguments[1].literal if len(arguments) > 1 else None
+    if limit is not None:
+        most = limit % (MOST + 1)
     return CallEstimate(size.scaled(2 * STRING_FACTOR), Bounds(0, most))
 
 

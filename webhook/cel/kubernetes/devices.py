@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.budget import current, work
 from webhook.cel.cache import Cache
-from webhook.cel.cost.estimator import estimate_cost
+from webhook.cel.checker.cost import estimate_cost
+from webhook.cel.checker.declarations import Function, Library, StructType
 from webhook.cel.cost.sizes import Bounds, CallEstimate, EstimatedNode
 from webhook.cel.errors import CompileError, EvaluationError, ProgramError
 from webhook.cel.ext import BINDINGS
@@ -19,9 +20,9 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
+from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, list_of, map_of, struct
-from webhook.cel.types.declarations import Function, Library, Overload, StructType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from webhook.cel.cost.sizes import SizeOf
     from webhook.cel.environment import Environment
     from webhook.cel.runtime.program import Program
-    from webhook.cel.runtime.values import Value
     from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.values import Value
 
 MAX_COST: Final = 1_000_000
 """What a selector may cost at most (CELSelectorExpressionMaxCost)."""

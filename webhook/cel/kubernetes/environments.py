@@ -12,7 +12,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from webhook.cel import ext
+from webhook.cel.checker.declarations import Library, Options, StructType
 from webhook.cel.environment import Environment
+from webhook.cel.ext.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
 from webhook.cel.kubernetes import authorizer as authorizing
 from webhook.cel.kubernetes import cidr, costs, ip, jsonpatch, lists, quantity, regex, semver, url
 from webhook.cel.kubernetes import format as formats
@@ -28,8 +30,6 @@ from webhook.cel.types.base import (
     map_of,
     struct,
 )
-from webhook.cel.types.declarations import Library, Options, StructType
-from webhook.cel.types.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
 
 CALL_LIMIT: Final = 1_000_000
 """What one expression may cost."""

@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook import formats
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.kubernetes import gourl
-from webhook.cel.runtime.values import NONE, Optional, only_class
+from webhook.cel.overloads import Overload
 from webhook.cel.types.base import STRING, Type, list_of, optional_of, struct
-from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.cel.types.values import NONE, Optional, only_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes import netip
-from webhook.cel.runtime.values import only_class
+from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
-from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.cel.types.values import only_class
 from webhook.formats import quoted
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.overloads import Overload
 from webhook.cel.types.base import STRING
-from webhook.cel.types.declarations import Function, Library, Overload
 
 _ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
+from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import add, equal, less
-from webhook.cel.runtime.values import Duration, UInt, Value
 from webhook.cel.types.base import (
     BOOL,
     BYTES,
@@ -21,7 +22,7 @@ from webhook.cel.types.base import (
     list_of,
     parameter,
 )
-from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.cel.types.values import Duration, UInt, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

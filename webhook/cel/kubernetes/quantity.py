@@ -6,10 +6,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook import formats
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime.values import only_class
+from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, Type, struct
-from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.cel.types.values import only_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable

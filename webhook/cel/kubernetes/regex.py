@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.budget import work
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
+from webhook.cel.overloads import Overload
 from webhook.cel.regex.re2 import Pattern, compile_pattern
 from webhook.cel.types.base import INT, STRING, list_of
-from webhook.cel.types.declarations import Function, Library, Overload
 
 _WORK_OF_MATCH: Final = 8
 

@@ -6,10 +6,11 @@ import string
 from functools import lru_cache
 from typing import ClassVar, Final, NamedTuple
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime.values import INT_MAX, UINT_MAX, only_class
+from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
-from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
 from webhook.formats import quoted
 
 SEMVER: Final = struct("kubernetes.Semver")

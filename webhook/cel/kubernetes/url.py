@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes import gourl
-from webhook.cel.runtime.values import only_class
+from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, STRING, Type, list_of, map_of, struct
-from webhook.cel.types.declarations import Function, Library, Overload
+from webhook.cel.types.values import only_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""From a checked tree to a program, and the values that programs work on."""
+"""From a checked tree to a program: closures, their frame, and what evaluating costs."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.frame import BYTES, count_built, too_many_bytes
-from webhook.cel.runtime.values import FALSE_KEY, TRUE_KEY, Optional, UInt, Value, type_of
+from webhook.cel.types.values import FALSE_KEY, TRUE_KEY, Optional, UInt, Value, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.frame import UNSET
 from webhook.cel.runtime.operators import MISSING
-from webhook.cel.runtime.values import NONE, Optional, Value
+from webhook.cel.types.values import NONE, Optional, Value
 
 if TYPE_CHECKING:
     from webhook.cel.runtime.frame import Closure, Frame

@@ -25,17 +25,18 @@ from webhook.cel.runtime.frame import (
     too_many_bytes,
     try_to_evaluate,
 )
-from webhook.cel.runtime.values import PLAIN_CLASSES, Optional, Value, python_type, type_of
 from webhook.cel.runtime.watched import contains_in_time
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
+from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, python_type, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from webhook.cel.environment import Environment
+    from webhook.cel.checker.scope import Scope
+    from webhook.cel.cost.calls import CallCost, CostFunction
+    from webhook.cel.overloads import Overload
     from webhook.cel.runtime.frame import Closure, Frame
     from webhook.cel.syntax import ast
-    from webhook.cel.types.declarations import CallCost, CostFunction, Overload
 
 _BUILT: Final = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
 """Kinds whose values a call may have built."""
@@ -363,11 +364,11 @@ def choose(arguments: list[Closure], *, unwrap: bool) -> Closure:
     return choice
 
 
-def overloads_of(node: ast.Call, environment: Environment) -> tuple[Overload, ...]:
+def overloads_of(node: ast.Call, scope: Scope) -> tuple[Overload, ...]:
     """The overloads that a call may mean: what the checker found, else all with as many parameters."""
     if node.overloads is not None:
         return node.overloads
     arity = len(node.arguments) + (node.target is not None)
-    functions = environment.functions
-    name = next((each for each in environment.candidates(node.function) if each in functions), node.function)
+    functions = scope.functions
+    name = next((each for each in scope.candidates(node.function) if each in functions), node.function)
     return tuple(overload for overload in functions.get(name, ()) if len(overload.parameters) == arity)

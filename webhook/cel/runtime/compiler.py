@@ -26,27 +26,27 @@ from webhook.cel.types.base import Type
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.cel.environment import Checked, Environment
+    from webhook.cel.checker.scope import Checked, Scope
     from webhook.cel.runtime.frame import Closure, Frame
-    from webhook.cel.runtime.values import Value
     from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.values import Value
 
 _PATTERN_AT: Final = {"matches": -1, "find": 0, "findAll": 0}
 """Which argument of a function is a pattern."""
 _PRIMITIVES: Final = frozenset({bool, int, float, str, type(None)})
 
 
-def compile_program(checked: Checked, environment: Environment) -> Program:
+def compile_program(checked: Checked, scope: Scope) -> Program:
     """Makes a program of an expression.
 
     Args:
         checked: The expression.
-        environment: The one that parsed or checked it.
+        scope: The one that parsed or checked it.
 
     Raises:
         ProgramError: A constant part of it always fails.
     """
-    compiler = Compiler(environment, is_checked=checked.is_checked)
+    compiler = Compiler(scope, is_checked=checked.is_checked)
     run = compiler.compile(checked.root)
     return Program(run, compiler.variables, compiler.slots)
 
@@ -54,11 +54,11 @@ def compile_program(checked: Checked, environment: Environment) -> Program:
 class Compiler:
     """Compiles one expression; `specialised=False` compiles every comprehension by its parts, for tests."""
 
-    def __init__(self, environment: Environment, *, is_checked: bool, specialised: bool = True) -> None:
-        self._environment = environment
+    def __init__(self, scope: Scope, *, is_checked: bool, specialised: bool = True) -> None:
+        self._scope = scope
         self._is_checked = is_checked
-        self._specialised = specialised and environment.options.fold_constants
-        self._constant = Constants(environment, is_checked=is_checked).value
+        self._specialised = specialised and scope.options.fold_constants
+        self._constant = Constants(scope, is_checked=is_checked).value
         self.variables: dict[str, int] = {}
         self.slots = FIRST_SLOT
         self._locals: dict[str, int] = {}
@@ -129,7 +129,7 @@ class Compiler:
             start = self._start(node)
         if not steps:
             return start
-        strict = self._environment.options.strict_presence_test
+        strict = self._scope.options.strict_presence_test
         links = [
             Link(step.field, None, False, strict) if isinstance(step, ast.Select) else self._link(step, strict=strict)  # noqa: FBT003  # not optional
             for step in reversed(steps)
@@ -184,8 +184,8 @@ class Compiler:
         root = name.partition(".")[0]
         if root in self._locals:
             return self._local(name) if root == name else None
-        candidates = self._environment.candidates(name)
-        types = self._environment.types
+        candidates = self._scope.candidates(name)
+        types = self._scope.types
         type_ = next((types[each].parameters[0] for each in candidates if each in types), None)
         if isinstance(node, ast.Ident):
             return Chain((), root=self._lookup(candidates, lambda _: _missing(candidates), type_))
@@ -193,7 +193,7 @@ class Compiler:
 
     def _qualified(self, node: ast.Select) -> Closure:
         chain = self._chain(node.operand)
-        link = Link(node.field, strict=self._environment.options.strict_presence_test)
+        link = Link(node.field, strict=self._scope.options.strict_presence_test)
         return attributes.emit(chain._replace(links=(*chain.links, link)), own_cost=0)
 
     def _lookup(self, candidates: list[str], otherwise: Closure, type_: Type | None) -> Closure:
@@ -212,8 +212,8 @@ class Compiler:
         return attributes.emit_presence(
             self._chain(node.operand),
             node.field,
-            test_cost=self._environment.options.presence_test_cost,
-            strict=self._environment.options.strict_presence_test,
+            test_cost=self._scope.options.presence_test_cost,
+            strict=self._scope.options.strict_presence_test,
         )
 
     # -- calls
@@ -244,8 +244,8 @@ class Compiler:
             return choose(arguments, unwrap=function == "orValue")
         if function in _PATTERN_AT:
             self._check_pattern(node.arguments[_PATTERN_AT[function]])
-        by_name = self._environment.call_costs.get(function)
-        return make_call(function, overloads_of(node, self._environment), arguments, by_name)
+        by_name = self._scope.call_costs.get(function)
+        return make_call(function, overloads_of(node, self._scope), arguments, by_name)
 
     def _unqualify(self, node: ast.Call) -> None:
         """Without a checker, `sets.contains(…)` is still to be told from a call on `sets`."""
@@ -254,8 +254,8 @@ class Compiler:
         prefix = ast.qualified_name(node.target)
         if prefix is None or prefix.partition(".")[0] in self._locals:
             return
-        for candidate in self._environment.candidates(f"{prefix}.{node.function}"):
-            if candidate in self._environment.functions:
+        for candidate in self._scope.candidates(f"{prefix}.{node.function}"):
+            if candidate in self._scope.functions:
                 node.function, node.target = candidate, None
                 return
 
@@ -277,7 +277,7 @@ class Compiler:
     def _equality(self, node: ast.Call) -> Closure:
         first, second = (self.compile(each) for each in node.arguments)
         negated = node.function == "_!=_"
-        by_name = self._environment.call_costs.get(node.function)
+        by_name = self._scope.call_costs.get(node.function)
         if by_name is None:
             return equality(first, second, negated=negated)
         return custom_equality(first, second, negated=negated, by_name=by_name)
@@ -330,7 +330,7 @@ class Compiler:
         if constant is not NOT_CONSTANT:
             return self._constant_closure(constant)
         entries = [(self.compile(each.key), self.compile(each.value), each.optional) for each in node.entries]
-        strict = self._environment.options.strict_map_keys
+        strict = self._scope.options.strict_map_keys
 
         def build(frame: Frame) -> dict[Value, Value]:
             frame[BUDGET] -= MAP_COST
@@ -343,8 +343,8 @@ class Compiler:
         return build
 
     def _struct(self, node: ast.StructExpression) -> Closure:
-        candidates = self._environment.candidates(node.name)
-        struct = next((each for each in map(self._environment.struct, candidates) if each is not None), None)
+        candidates = self._scope.candidates(node.name)
+        struct = next((each for each in map(self._scope.struct, candidates) if each is not None), None)
         if struct is None:
             msg = f"unknown type: {node.name}"
             raise ProgramError(msg)

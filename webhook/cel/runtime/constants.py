@@ -15,9 +15,9 @@ from webhook.cel.syntax import ast
 from webhook.cel.types.base import Type
 
 if TYPE_CHECKING:
-    from webhook.cel.environment import Environment
-    from webhook.cel.runtime.values import Value
+    from webhook.cel.checker.scope import Scope
     from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.values import Value
 
 NOT_CONSTANT: Final = object()
 """Stands for the value of what is no constant."""
@@ -37,12 +37,12 @@ class Constants:
     """Finds the constants of one expression.
 
     Args:
-        environment: What names mean.
+        scope: What names mean.
         is_checked: Whether the expression's types were checked.
     """
 
-    def __init__(self, environment: Environment, *, is_checked: bool) -> None:
-        self._environment = environment
+    def __init__(self, scope: Scope, *, is_checked: bool) -> None:
+        self._scope = scope
         self._is_checked = is_checked
         self._known: dict[Expression, Value] = {}
 
@@ -63,7 +63,7 @@ class Constants:
     def _find(self, node: Expression) -> Value:  # noqa: PLR0911  # one return for each kind of node
         if isinstance(node, (ast.Ident, ast.Select)):
             return self._type_name(node)
-        if not self._environment.options.fold_constants:
+        if not self._scope.options.fold_constants:
             return NOT_CONSTANT
         if isinstance(node, ast.Call):
             if node.function in _CONVERSIONS and node.target is None and len(node.arguments) == 1:
@@ -85,7 +85,7 @@ class Constants:
         return NOT_CONSTANT if any(value is NOT_CONSTANT for value in values) else values
 
     def _map(self, node: ast.MapExpression) -> Value:
-        builder = MapBuilder(strict=self._environment.options.strict_map_keys)
+        builder = MapBuilder(strict=self._scope.options.strict_map_keys)
         for entry in node.entries:
             key, value = self.value(entry.key), self.value(entry.value)
             if entry.optional or key is NOT_CONSTANT or value is NOT_CONSTANT:
@@ -100,7 +100,7 @@ class Constants:
         argument = self.value(node.arguments[0])
         if argument is NOT_CONSTANT:
             return NOT_CONSTANT
-        overloads = overloads_of(node, self._environment)
+        overloads = overloads_of(node, self._scope)
         call = make_call(node.function, overloads, [lambda _: argument], None)
         try:
             return call(new_frame())

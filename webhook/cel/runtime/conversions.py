@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 from webhook.budget import work
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import temporal
-from webhook.cel.runtime.values import INT_MAX, INT_MIN, NANOS, UINT_MAX, Duration, Timestamp, UInt
+from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, UINT_MAX, Duration, Timestamp, UInt
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DIGITS: Final = re.compile(r"[0-9]+")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.frame import count_built, draw
-from webhook.cel.runtime.values import Value, from_key, to_key, type_of
+from webhook.cel.types.values import Value, from_key, to_key, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,12 +8,12 @@ from webhook.cel.cost.calls import STRING_FACTOR, traversal
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.frame import FAILED, try_to_evaluate
 from webhook.cel.runtime.operators import equal, no_such_overload
-from webhook.cel.runtime.values import Value, size_of
 from webhook.cel.runtime.watched import equal_in_time
+from webhook.cel.types.values import Value, size_of
 
 if TYPE_CHECKING:
+    from webhook.cel.cost.calls import CallCost
     from webhook.cel.runtime.frame import Closure, Frame
-    from webhook.cel.types.declarations import CallCost
 
 _ONE_STEP = int(1 / STRING_FACTOR)
 _SCALARS = frozenset({bool, int, float, type(None)})

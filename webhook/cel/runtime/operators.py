@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 from webhook.budget import work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.limits import MAX_ELEMENTS
-from webhook.cel.runtime.values import (
+from webhook.cel.types.base import Type
+from webhook.cel.types.values import (
     INT_MAX,
     INT_MIN,
     UINT_MAX,
@@ -23,7 +24,6 @@ from webhook.cel.runtime.values import (
     to_key,
     type_of,
 )
-from webhook.cel.types.base import Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

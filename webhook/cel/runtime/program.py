@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.cel.runtime.frame import Closure
-    from webhook.cel.runtime.values import Value
+    from webhook.cel.types.values import Value
 
 
 class Meter:
@@ -65,7 +65,7 @@ class Program:
         """Evaluates the expression.
 
         Args:
-            bindings: Values of the variables: JSON, or values of `webhook.cel.runtime.values`. They are not changed,
+            bindings: Values of the variables: JSON, or values of `webhook.cel.types.values`. They are not changed,
                 and what is returned may be a part of them.
             meter: Limits and counts the cost; None for no limit.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime.values import INT_MAX, INT_MIN, NANOS, Duration, Timestamp
+from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, Duration, Timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable

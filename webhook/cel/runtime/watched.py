@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.cel.runtime.frame import Frame
-    from webhook.cel.runtime.values import Value
+    from webhook.cel.types.values import Value
 
 _CONTAINERS: Final = frozenset({list, dict})
 _PER_UNIT: Final = 8

@@ -9,8 +9,8 @@ from webhook.cel.types.base import DYN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.cel.overloads import Overload
     from webhook.cel.types.base import Type
-    from webhook.cel.types.declarations import Overload
 
 ACCUMULATOR: Final = "@result"
 

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Final
 
-from webhook.cel.runtime.values import INT_MAX, INT_MIN, UINT_MAX, UInt
+from webhook.cel.types.values import INT_MAX, INT_MIN, UINT_MAX, UInt
 
 _SIMPLE: Final = dict(zip("abfnrtv\\'\"`?", "\a\b\f\n\r\t\v\\'\"`?", strict=True))
 _ESCAPES: Final = re.compile(r"\\(?:x(..)|X(..)|u(.{4})|U(.{8})|([0-3]..)|(.))", re.DOTALL)

@@ -1,1 +1,1 @@
-"""CEL's types, and the checker that finds them."""
+"""CEL's types, and the values that are of them."""

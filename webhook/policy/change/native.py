@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.budget import work
 from webhook.cel import EvaluationError
 from webhook.cel.runtime.temporal import format_duration, format_timestamp
-from webhook.cel.runtime.values import BoolKey, Duration, Optional, Struct, Timestamp
+from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
 from webhook.cel import CelError, Meter
-from webhook.cel.cost.estimator import estimate_cost
+from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.manifest.expressions import Compiled
 from webhook.policy.manifest.kinds import Resource

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webhook.budget import Budget
-    from webhook.cel.types.declarations import Signature
+    from webhook.cel.checker.declarations import Signature
 
 _ALWAYS_FIT = types.UNKNOWN_KINDS | {Kind.ERROR}
 _SAYS_NOTHING = types.UNKNOWN_KINDS | {Kind.PARAMETER}

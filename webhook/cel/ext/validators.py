@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.checker.declarations import Library, Validator
 from webhook.cel.errors import EvaluationError
 from webhook.cel.regex import re2 as regex
 from webhook.cel.runtime import conversions
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
-from webhook.cel.types.declarations import Library, Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,64 +15,29 @@ This is the way to extend the engine. A library is data::
 
 An implementation takes the argument values, the target first, and gives the value or raises `EvaluationError`; it is
 called only with values of the declared types. Values of an opaque type are of a Python class with the class attribute
-`cel_type`, as `webhook.cel.runtime.values` says.
+`cel_type`, as `webhook.cel.types.values` says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.cel.runtime.values import Struct, Value
+from webhook.cel.types.values import Struct, Value
 
 if TYPE_CHECKING:
-    from webhook.cel.cost.sizes import CallEstimate, EstimatedNode, SizeOf
+    from collections.abc import Callable, Mapping
+
+    from webhook.cel.cost.calls import CallCost
+    from webhook.cel.cost.sizes import CallEstimateFunction
     from webhook.cel.errors import Issues
+    from webhook.cel.overloads import Overload
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
     from webhook.cel.types.base import Type
 
-Implementation = Callable[..., Value]
-CostFunction = Callable[[Sequence[Value], Value], int]
-"""The cost of a call that was made, from its arguments (the target first) and its result.
-
-In the place of an error, which is counted too, stands `webhook.cel.runtime.frame.FAILED`; its `size_of` is 1.
-"""
-CallCost = Callable[[str, Sequence[Value], Value], "int | None"]
-"""As `CostFunction`, for all overloads of a function: overload id first; None leaves it to the overload."""
-Estimate = Callable[["SizeOf", "EstimatedNode | None", "Sequence[EstimatedNode]"], "CallEstimate | None"]
-"""The cost of a call before it is made, from its target and arguments and what is known of their sizes."""
-CallEstimateFunction = Callable[
-    ["SizeOf", str, "EstimatedNode | None", "Sequence[EstimatedNode]"], "CallEstimate | None"
-]
-"""As `Estimate`, for all overloads of a function: overload id second."""
-
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Overload:
-    """One signature of a function.
-
-    Args:
-        id: Its name, unique in the environment; cel-go's, where cel-go has it.
-        parameters: The types of the arguments; of a member, the target's first.
-        result: The type of the result.
-        implementation: Computes the result; None if the compiler does it itself.
-        member: Whether it is called on a target, `target.f(x)`, and not as `f(target, x)`.
-        cost: What a call costs at run time, a number or a function of arguments and result.
-        estimate: What a call costs before it is made; None for the plain cost of 1.
-    """
-
-    id: str
-    parameters: tuple[Type, ...]
-    result: Type
-    implementation: Implementation | None = None
-    member: bool = False
-    cost: int | CostFunction = 1
-    estimate: Estimate | None = None
 
 
 class Signature(NamedTuple):

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.runtime.values import UInt
+from webhook.cel.checker.inference import Inference, most_general
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
-from webhook.cel.types.inference import Inference, most_general
+from webhook.cel.types.values import UInt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webhook.budget import Budget
-    from webhook.cel.environment import Environment
+    from webhook.cel.checker.scope import Scope
     from webhook.cel.errors import Issues
+    from webhook.cel.overloads import Overload
     from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.declarations import Overload
 
 _LITERALS: Final[dict[type, Type]] = {
     type(None): types.NULL,
@@ -33,14 +33,12 @@ _LARGE: Final = 8
 """From how many parts on a type is paid for by its size: what looks at a type goes through all of it."""
 
 
-def check(
-    root: Expression, environment: Environment, issues: Issues, budget: Budget
-) -> list[tuple[str, Expression, int]]:
+def check(root: Expression, scope: Scope, issues: Issues, budget: Budget) -> list[tuple[str, Expression, int]]:
     """Checks an expression; writes types, resolved names and overloads into its nodes.
 
     Args:
         root: The expression.
-        environment: What names mean.
+        scope: What names mean.
         issues: Takes the errors.
         budget: Pays for what does not grow with the text alone, types most of all.
 
@@ -51,12 +49,12 @@ def check(
         The nodes that the environment's validators are to look at, each with the function that they are a call of, and
         how often they stand in the tree.
     """
-    return _Checker(environment, issues, budget).check_root(root)
+    return _Checker(scope, issues, budget).check_root(root)
 
 
 class _Checker:
-    def __init__(self, environment: Environment, issues: Issues, budget: Budget) -> None:
-        self._environment = environment
+    def __init__(self, scope: Scope, issues: Issues, budget: Budget) -> None:
+        self._scope = scope
         self._issues = issues
         self._budget = budget
         self._inference = Inference(budget)
@@ -81,7 +79,7 @@ class _Checker:
         self._check(root)
         for node in self._open:
             node.type = self._inference.substitute(node.type, to_dyn=True)
-        if self._has_aggregates and "" in self._environment.validators:
+        if self._has_aggregates and "" in self._scope.validators:
             self._watched.append(("", root, 1))
         return self._watched
 
@@ -105,7 +103,7 @@ class _Checker:
         self._issues.report(node.offset, message)
 
     def _undeclared(self, node: Expression, name: str) -> Type:
-        container = self._environment.options.container
+        container = self._scope.options.container
         self._report(node, f"undeclared reference to '{name}' (in container '{container}')")
         return types.ERROR
 
@@ -133,16 +131,16 @@ class _Checker:
                 return None
             node.resolved = name
             return self._locals[name]
-        environment = self._environment
-        for candidate in environment.candidates(name):
-            if candidate in environment.variables:
+        scope = self._scope
+        for candidate in scope.candidates(name):
+            if candidate in scope.variables:
                 node.resolved = "." + candidate
-                return environment.variables[candidate]
-            found = environment.types.get(candidate)
+                return scope.variables[candidate]
+            found = scope.types.get(candidate)
             if found is not None:
                 node.resolved = found.parameters[0]
                 return found
-            declared = environment.struct(candidate)
+            declared = scope.struct(candidate)
             if declared is not None:
                 node.resolved = declared.type
                 return types.type_of(node.resolved)
@@ -159,12 +157,12 @@ class _Checker:
 
     def _may_be_qualified(self, node: Expression) -> bool:
         """Whether a chain of selections may be a name with dots; of most the first part tells that it is not."""
-        environment = self._environment
-        if environment.options.container:
+        scope = self._scope
+        if scope.options.container:
             return True
         while type(node) is ast.Select:
             node = node.operand
-        return type(node) is ast.Ident and node.name.lstrip(".") in environment.dotted_roots
+        return type(node) is ast.Ident and node.name.lstrip(".") in scope.dotted_roots
 
     def _field(self, node: Expression, operand: Expression, field: str, *, optional: bool) -> Type:
         found = self._check(operand)
@@ -184,7 +182,7 @@ class _Checker:
         return types.optional_of(result) if optional or was_optional else result
 
     def _field_type(self, offset: int, struct: str, field: str) -> Type:
-        declared = self._environment.struct(struct)
+        declared = self._scope.struct(struct)
         if declared is None:
             self._issues.report(offset, f"unexpected failed resolution of '{struct}'")
             return types.ERROR
@@ -201,13 +199,13 @@ class _Checker:
             field = node.arguments[1]
             assert isinstance(field, ast.Literal)  # noqa: S101  # the parser writes it
             field.type = types.STRING
-            node.overloads = tuple(self._environment.functions.get(node.function, ()))
+            node.overloads = tuple(self._scope.functions.get(node.function, ()))
             type_ = self._field(node, node.arguments[0], field.value, optional=True)
             return self._inference.substitute(type_)
         for argument in node.arguments:
             self._check(argument)
         if node.target is not None:
-            has_namespace = node.function in self._environment.namespaced
+            has_namespace = node.function in self._scope.namespaced
             prefix = ast.qualified_name(node.target) if has_namespace else None
             function = None if prefix is None else self._function(f"{prefix}.{node.function}")
             if function is not None:
@@ -221,14 +219,14 @@ class _Checker:
         return self._overload(node)
 
     def _function(self, name: str) -> str | None:
-        functions = self._environment.functions
-        if not self._environment.options.container:
+        functions = self._scope.functions
+        if not self._scope.options.container:
             name = name.lstrip(".")
             return name if name in functions else None
-        return next((each for each in self._environment.candidates(name) if each in functions), None)
+        return next((each for each in self._scope.candidates(name) if each in functions), None)
 
     def _overload(self, node: ast.Call) -> Type:
-        if node.function in self._environment.validators:
+        if node.function in self._scope.validators:
             self._watched.append((node.function, node, self._issues.copies))
         if node.function in {"_&&_", "_||_"}:
             return self._logic(node)
@@ -237,7 +235,7 @@ class _Checker:
         result: Type | None = None
         found: list[Overload] = []
         inference = self._inference
-        signatures = self._environment.signatures(node.function, len(given), member=node.target is not None)
+        signatures = self._scope.signatures(node.function, len(given), member=node.target is not None)
         size = sum([each.size for each in given])
         self._budget.spend(1 + len(signatures) * (size if size > _LARGE else 1))
         for signature in signatures:
@@ -303,14 +301,14 @@ class _Checker:
             return current
         if self._inference.assignable(previous, current):
             return most_general(previous, current)
-        if not self._environment.options.homogeneous_literals:
+        if not self._scope.options.homogeneous_literals:
             return types.DYN
         self._mismatch(node.offset, previous, current)
         return types.ERROR
 
     def _struct(self, node: ast.StructExpression) -> Type:
-        candidates = self._environment.candidates(node.name)
-        declared = next((each for each in map(self._environment.struct, candidates) if each is not None), None)
+        candidates = self._scope.candidates(node.name)
+        declared = next((each for each in map(self._scope.struct, candidates) if each is not None), None)
         if declared is None:
             return self._not_a_struct(node, candidates)
         node.name = name = declared.name or declared.type.name
@@ -327,7 +325,7 @@ class _Checker:
         return declared.type
 
     def _not_a_struct(self, node: ast.StructExpression, candidates: list[str]) -> Type:
-        known = next((each for each in candidates if each in self._environment.types), None)
+        known = next((each for each in candidates if each in self._scope.types), None)
         if known is None:
             return self._undeclared(node, node.name)
         self._report(node, f"'{known}' is not a message type")

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webhook.budget import current
 from webhook.cel.cost.calls import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.cost.sizes import MOST, ONE, UNKNOWN, Bounds, CallEstimate, EstimatedNode, fixed
-from webhook.cel.runtime.values import size_of as size_of_value
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind
+from webhook.cel.types.values import size_of as size_of_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.cel.environment import Checked, Environment
+    from webhook.cel.checker.scope import Checked, Scope
+    from webhook.cel.overloads import Overload
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.base import Type
-    from webhook.cel.types.declarations import Overload
 
 _COPIED: Final = 32
 """How much of a path is copied for a unit of work."""
@@ -47,28 +47,28 @@ class _Local(NamedTuple):
 
 def estimate_cost(
     checked: Checked,
-    environment: Environment,
+    scope: Scope,
     declared_size: Callable[[EstimatedNode], Bounds | None] = lambda _: None,
 ) -> Bounds:
     """What evaluating an expression can cost.
 
     Args:
         checked: The expression, with its types checked.
-        environment: The one that checked it.
+        scope: The one that checked it.
         declared_size: The bounds of the size of what is reached by a path, None where nothing was declared.
 
     Returns:
         The least and the most; `MOST` where there is no bound.
     """
-    return _Estimator(environment, declared_size).cost(checked.root)
+    return _Estimator(scope, declared_size).cost(checked.root)
 
 
 class _Estimator:
-    def __init__(self, environment: Environment, declared_size: Callable[[EstimatedNode], Bounds | None]) -> None:
-        self._environment = environment
+    def __init__(self, scope: Scope, declared_size: Callable[[EstimatedNode], Bounds | None]) -> None:
+        self._scope = scope
         self._declared_size = declared_size
         self._budget = current()
-        self._presence = fixed(environment.options.presence_test_cost)
+        self._presence = fixed(scope.options.presence_test_cost)
         self._paths: dict[Expression, tuple[str, ...]] = {}
         self._sizes: dict[Expression, Bounds] = {}
         self._entries: dict[Expression, _Entries] = {}
@@ -104,7 +104,7 @@ class _Estimator:
         size = _own_size(node)
         if size is not None:
             return size
-        size = self._declared_size(EstimatedNode(node.type, self._path(node), node))
+        size = self._declared_size(EstimatedNode(node.type, self._path(node)))
         if size is not None:
             self._sizes[node] = size
             return size
@@ -127,7 +127,8 @@ class _Estimator:
         path = self._path(node)
         if path and path[0] == ast.ACCUMULATOR:
             path = ()
-        return EstimatedNode(node.type, path, node, self._size(node))
+        literal = node.value if type(node) is ast.Literal and type(node.value) is int else None
+        return EstimatedNode(node.type, path, literal, self._size(node))
 
     def _estimated_size(self, node: EstimatedNode) -> Bounds:
         return node.size or self._declared_size(node) or UNKNOWN
@@ -200,7 +201,7 @@ class _Estimator:
     def _overload(self, node: ast.Call, overload: Overload) -> CallEstimate:
         if overload.id in {"add_list", "add_string", "add_bytes"}:
             self._join_entries(node)
-        by_name = self._environment.call_estimates.get(node.function)
+        by_name = self._scope.call_estimates.get(node.function)
         if by_name is None and overload.estimate is None:
             return _STEP
         target = None if node.target is None else self._node(node.target)

@@ -11,12 +11,12 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
+from webhook.cel.checker.declarations import StructType
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import temporal
-from webhook.cel.runtime.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, Value, from_key
 from webhook.cel.types import base as types
 from webhook.cel.types.base import nullable
-from webhook.cel.types.declarations import StructType
+from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, Value, from_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,0 +1,39 @@
+"""Overloads: the signatures of a function, what each computes and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from webhook.cel.types.values import Value
+
+if TYPE_CHECKING:
+    from webhook.cel.cost.calls import CostFunction
+    from webhook.cel.cost.sizes import Estimate
+    from webhook.cel.types.base import Type
+
+Implementation = Callable[..., Value]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overload:
+    """One signature of a function.
+
+    Args:
+        id: Its name, unique in the environment; cel-go's, where cel-go has it.
+        parameters: The types of the arguments; of a member, the target's first.
+        result: The type of the result.
+        implementation: Computes the result; None if the compiler does it itself.
+        member: Whether it is called on a target, `target.f(x)`, and not as `f(target, x)`.
+        cost: What a call costs at run time, a number or a function of arguments and result.
+        estimate: What a call costs before it is made; None for the plain cost of 1.
+    """
+
+    id: str
+    parameters: tuple[Type, ...]
+    result: Type
+    implementation: Implementation | None = None
+    member: bool = False
+    cost: int | CostFunction = 1
+    estimate: Estimate | None = None

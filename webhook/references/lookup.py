@@ -1,0 +1,56 @@
+"""Looking up what an object refers to: every rule that is about its kind is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from webhook.references.rules import RULES, Context, JSONObject, Rule
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterator
+
+    from webhook.problem import Path, Problem
+
+
+def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | None = None) -> Iterator[Problem]:
+    """Ask all rules that look at a kind.
+
+    Args:
+        obj: The object, in the newest version; a pod for a pod template.
+        kind: Its kind.
+        context: What is known.
+        skipped: Counts what was not looked up, by kind, as nothing is known of that kind.
+    """
+    if context.inventory.knows("ResourceSlice") or _has_selectors(obj.get("spec")):
+        every_rule()
+    wrong: set[Path] = set()
+    has_devices = context.fleet is not None
+    for each in tuple(RULES.values()):
+        if kind not in each.kinds or (each.beside_devices and not has_devices):
+            continue
+        for problem in each.check(obj, context):
+            if problem.path in wrong:  # rules come in the order of how much they explain
+                continue
+            if problem.path[-1:] == ("expression",):
+                wrong.add(problem.path)
+            if each.needs and not any(map(context.inventory.knows, each.needs)):
+                if skipped is not None:
+                    skipped[each.needs[0]] += 1
+                continue
+            yield replace(problem, rule=each.name, level=each.level)
+
+
+def every_rule() -> dict[str, Rule]:
+    """Return all rules; those about selectors come with the CEL engine, which most objects do not need."""
+    from webhook.references import selectors  # noqa: F401, PLC0415 - declares its rules
+
+    return RULES
+
+
+def _has_selectors(obj: Any) -> bool:
+    """Tell whether anything in an object has selectors."""
+    if isinstance(obj, dict):
+        return bool(obj.get("selectors")) or any(map(_has_selectors, obj.values()))
+    return isinstance(obj, list) and any(map(_has_selectors, obj))
