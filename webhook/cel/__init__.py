@@ -44,11 +44,11 @@ Extend the language with a `Library` (see `webhook.cel.checker.declarations` for
         validators=(Validator(check, "quantity"),),  # look at calls once types are known, and report
     )
 
-Parametrised types take part as `list_of(parameter("T"))`. In the listing, from below: `types` (types and their values),
-`regex`, `cost` (of calls), `syntax` (text to tree), `checker` (types of a tree, and what it can cost), `runtime` (tree to
-program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has kube-apiserver's libraries, its
-environments and the selectors of devices. It alone imports from outside of this package: `webhook.formats`, which reads
-quantities and names and knows nothing of objects.
+Parametrised types take part as `list_of(parameter("T"))`. In the listing, from below: `types` (types and their
+values), `regex`, `cost` (of calls), `syntax` (text to tree), `checker` (types of a tree, and what it can cost),
+`runtime` (tree to program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has
+kube-apiserver's libraries, its environments and the selectors of devices. It alone imports from outside of this
+package: `webhook.formats`, which reads quantities and names and knows nothing of objects.
 """
 
 from webhook.cel.checker.declarations import Function, Library, Options, StructType, Validator
