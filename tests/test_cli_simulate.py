@@ -125,6 +125,12 @@ class TestWrongUse:
         done = draguard("simulate", pod, "--cluster", CLUSTER)
         assert "Pod p: spec.containers: json: cannot unmarshal number" in done.err
         assert done.code == 2
+        pod.write_text(
+            "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: {containers: 1}}}}"
+        )
+        done = draguard("simulate", pod, "--cluster", CLUSTER)
+        assert "Pod d-XXXXX: spec.containers: json: cannot unmarshal number" in done.err
+        assert done.code == 2
 
 
 class TestMatch:

@@ -178,3 +178,42 @@ spec:
 """
     done = draguard("validate", "--kubernetes-version", "1.30", "--output", "json", "-", stdin=manifests)
     assert [each["rule"] for each in json.loads(done.out)["findings"] if each["rule"] in RULES] == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ('.index == "0"', "index is no text: compare it with a value without quotes"),
+        (".model == 7", "model is a text: put what it is compared with in quotes"),
+        ('.model == "B"', ""),
+    ],
+)
+def test_a_value_of_another_type_is_never_equal(condition: str, hint: str) -> None:
+    manifests = f"""
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: gpu}}
+spec: {{}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {{name: s}}
+spec:
+  driver: g.example.com
+  pool: {{name: s, generation: 1, resourceSliceCount: 1}}
+  nodeName: n
+  devices: [{{name: d, attributes: {{model: {{string: A}}, index: {{int: 0}}}}}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: c}}
+spec:
+  devices:
+    requests:
+    - name: r
+      exactly:
+        deviceClassName: gpu
+        selectors: [cel: {{expression: 'device.attributes["g.example.com"]{condition}'}}]
+"""
+    found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
+    assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]

@@ -122,7 +122,11 @@ def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Name
     if not nodes:
         message = "there are no nodes: give what is in the cluster with --cluster; `draguard snapshot` tells how"
         raise UsageError(message)
-    return [inventory.take(pod) or pod for pod in found]
+    try:
+        return [inventory.take(pod) or pod for pod in found]
+    except MalformedError as error:
+        message = f"{error}: `draguard validate` tells more"
+        raise UsageError(message) from error
 
 
 def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, arguments: Namespace) -> int:

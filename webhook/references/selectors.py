@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook import formats
 from webhook.cel.errors import CelError, EvaluationError
@@ -327,7 +328,19 @@ def _nothing(
     ((index, reason), count) = max(reasons.items(), key=lambda pair: pair[1], default=((0, ""), 0))
     message = f"no device meets the selectors of {who}"
     message += f": of {count}, {reason}" if count and reason else ""
-    yield finding((*path, index, "cel", "expression"), message, reason="SelectsNothing")
+    yield finding((*path, index, "cel", "expression"), message, _mistyped(reason), "SelectsNothing")
+
+
+_UNQUOTED: Final = re.compile(r'(\S+) is [^"\s]\S*, wanted (?:[=!<>]+ )?"')
+_QUOTED: Final = re.compile(r'(\S+) is ".*", wanted (?:[=!<>]+ )?[^"\s]')
+
+
+def _mistyped(reason: str) -> str:
+    """Say that a value is compared with one of another type, which is never equal to it."""
+    if match := _UNQUOTED.match(reason):
+        return f"{match[1]} is no text: compare it with a value without quotes"
+    match = _QUOTED.match(reason)
+    return f"{match[1]} is a text: put what it is compared with in quotes" if match and " to " not in reason else ""
 
 
 @rule("not-enough-devices", *CLAIMS, beside_devices=True)
