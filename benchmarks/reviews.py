@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.timing import interleaved
 from webhook.admission import Options, review
 from webhook.documents import Document, read
-from webhook.policy.manifest.load import load
+from webhook.policy.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

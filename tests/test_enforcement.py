@@ -14,7 +14,7 @@ from tests.policy.examples import binding, mutating, policy
 from tests.test_admission import POD, asked, with_spec
 from tests.test_workloads import job
 from webhook.admission import MODES, Call, Enforcement, Options, answer
-from webhook.policy.manifest.load import load
+from webhook.policy.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ BEFORE = {
     "nothing": "",
     "CEL": "from webhook.cel.kubernetes.devices import compile_selector; compile_selector('true', 36)",
     "documents": "import webhook.documents",
-    "policies": "import webhook.policy.manifest.load",
+    "policies": "import webhook.policy.load",
 }
 NESTED = """
 import json

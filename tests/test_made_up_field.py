@@ -14,7 +14,7 @@ import yaml
 
 from tests.policy.examples import CLAIM, mutating
 from webhook.engine.offline import judge
-from webhook.policy.manifest.load import load
+from webhook.policy.load import load
 
 ROOT = Path(__file__).parent.parent
 BEFORE = '    selectors = selectors("What the devices must meet besides their class.'
@@ -26,7 +26,7 @@ from webhook import validate
 from webhook.api.conversion import convert, to_v1, with_defaults
 from webhook.explain import explain
 from webhook.policy.tools.check import check_policies
-from webhook.policy.manifest.load import load
+from webhook.policy.load import load
 from webhook.engine.offline import judge
 
 def claim(**fields):

@@ -20,7 +20,7 @@ from tests.reviews import recorded
 from webhook import certs
 from webhook.admission import Call, Options, Record, answer
 from webhook.admission.record import Found
-from webhook.policy.manifest import load
+from webhook.policy import load
 from webhook.server import Certificate, Reloaded, UnusableError
 from webhook.server.monitoring.metrics import OTHER, REFUSALS, Metrics
 

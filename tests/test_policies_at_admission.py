@@ -23,7 +23,7 @@ from webhook.policy.ask import evaluate
 from webhook.policy.ask.authorizer import authorizer_of
 from webhook.policy.change.difference import difference
 from webhook.policy.change.patch import apply_patch
-from webhook.policy.manifest.load import load
+from webhook.policy.load import load
 
 if TYPE_CHECKING:
     from pathlib import Path

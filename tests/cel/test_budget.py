@@ -26,7 +26,7 @@ from webhook.cel import Environment
 from webhook.cel.ext import OPTIONALS
 from webhook.cel.kubernetes.devices import compile_selector, refusal_of
 from webhook.engine.offline import judge as judge_policies
-from webhook.policy.manifest.load import load
+from webhook.policy.load import load
 
 SECONDS_PER_UNIT = 20e-6
 """Twenty times what a unit takes on an idle machine; tests run beside others."""

@@ -18,14 +18,14 @@ from webhook.engine import prescheduled
 from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.match import match
 from webhook.policy.ask.request import request_of, request_of_review
+from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds, kind_of
-from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
-    from webhook.policy.manifest.load import PolicySet
 
 pytestmark = pytest.mark.tools
 

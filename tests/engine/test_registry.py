@@ -13,8 +13,8 @@ from webhook.engine.offline import judge
 from webhook.engine.registry import before_validation
 from webhook.policy.ask.request import request_of
 from webhook.policy.change.defaults import completed
+from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
-from webhook.policy.manifest.load import load
 
 CREATED = [
     each.review["request"]

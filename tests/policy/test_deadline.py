@@ -15,12 +15,12 @@ from webhook.policy.ask.authorizer import DENY_ALL
 from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.request import request_of
 from webhook.policy.change.mutate import admit, mutate
+from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
-from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
+    from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
-    from webhook.policy.manifest.load import PolicySet
 
 MANY = 440
 """Comparing so many numbers with each other costs a little less than one expression may."""

@@ -9,7 +9,7 @@ import pytest
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from webhook.engine.offline import judge
 from webhook.policy.change.defaults import with_defaults, without_defaults
-from webhook.policy.manifest.load import load
+from webhook.policy.load import load
 
 SPEC: dict[str, Any] = with_defaults(POD, created=True)["spec"]
 

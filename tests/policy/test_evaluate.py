@@ -12,8 +12,8 @@ from webhook.policy.ask.audit import VALIDATION_FAILURE
 from webhook.policy.ask.authorizer import NOTE, authorizer_of
 from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.request import request_of
+from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
-from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
     from webhook.policy.ask.verdict import Verdict

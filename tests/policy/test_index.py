@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tests.policy.examples import POD, PODS, binding, policy
 from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.request import Request
+from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Resource
-from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
-    from webhook.policy.manifest.load import PolicySet
+    from webhook.policy.ask.policyset import PolicySet
 
 CLAIMS: dict[str, Any] = PODS | {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims", "resourceclaims/*"]}
 MATCHES: dict[str, dict[str, Any]] = {

@@ -11,7 +11,8 @@ from webhook.api.versions import NEWEST
 from webhook.documents import Document, parse
 from webhook.engine.offline import judge
 from webhook.engine.suites import run_suite
-from webhook.policy.manifest.load import Given, load
+from webhook.policy.ask.policyset import Given
+from webhook.policy.load import load
 from webhook.policy.tools.check import check_policies
 
 LIBRARY = Path(__file__).parents[2] / "policies"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POD, POLICY, binding, policy, spec
-from webhook.policy.manifest.load import Given, PolicySet, load
+from webhook.policy.ask.policyset import Given, PolicySet
+from webhook.policy.load import load
 
 
 def rules(policies: PolicySet) -> list[tuple[str, str]]:

@@ -9,8 +9,8 @@ import pytest
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy
 from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.request import Request, request_of
+from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, guess_resource
-from webhook.policy.manifest.load import load
 
 CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
 REFUSE = [{"expression": "false"}]

@@ -11,8 +11,8 @@ from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
 from tests.policy.examples import spec as with_spec
 from webhook.policy.ask.request import request_of
 from webhook.policy.change.mutate import admit, mutate
+from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
-from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

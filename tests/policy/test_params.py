@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tests.policy.examples import POD, PODS, binding, policy
 from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.request import request_of
+from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
-from webhook.policy.manifest.load import load
 
 if TYPE_CHECKING:
     from webhook.policy.ask.verdict import Verdict

@@ -17,7 +17,7 @@ from webhook.policy.ask.authorizer import AuthorizerError, authorizer_of
 from webhook.policy.ask.request import request_of, request_of_review
 from webhook.policy.change.mutate import admit
 from webhook.policy.change.patch import PatchError, apply_patch
-from webhook.policy.manifest.load import load
+from webhook.policy.load import load
 from webhook.policy.tools.check import check_policies
 
 pytestmark = pytest.mark.slow

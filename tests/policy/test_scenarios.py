@@ -14,7 +14,7 @@ import jsonpatch
 import pytest
 
 from webhook.engine.offline import judge
-from webhook.policy.manifest.load import load
+from webhook.policy.load import load
 from webhook.policy.manifest.versions import GROUP, is_policy
 from webhook.policy.manifest.versions import judge as judge_manifest
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import POLICY, spec
-from webhook.policy.ask.selectors import selector_of
+from webhook.policy.manifest.selectors import selector_of
 from webhook.policy.manifest.versions import judge
 
 LABELS = {"app": "a", "empty": ""}

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from webhook.admission.enforcement import Mode
     from webhook.admission.record import Call, Endpoint, Record
     from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.verdict import Verdict
-    from webhook.policy.manifest.load import PolicySet
     from webhook.references.admitted import Surroundings
 
     Response = dict[str, Any]

@@ -13,9 +13,11 @@ from webhook.documents import Document, Unreadable, read
 from webhook.engine.offline import Sender
 from webhook.policy.ask.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.ask.authorizer import NOTE as USERS_NOT_KNOWN
-from webhook.policy.ask.request import DEFAULT_USER, metadata_of, text_of
-from webhook.policy.manifest.load import Given, PolicySet, load
+from webhook.policy.ask.policyset import Given, PolicySet
+from webhook.policy.ask.request import DEFAULT_USER
+from webhook.policy.load import load
 from webhook.policy.manifest.model import DENY
+from webhook.policy.manifest.objects import metadata_of, text_of
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report import NOTE, Finding, Origin, as_text, counted, found, unread
 
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.engine.offline import Change
-    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.ask import policyset
     from webhook.policy.ask.verdict import Decision, Verdict
-    from webhook.policy.manifest import load as loading
+    from webhook.policy.manifest.objects import JSONObject
 
 DENIED = "policy"
 """The rule of what a policy says."""
@@ -257,7 +259,7 @@ def _origin(decision: Decision, policies: PolicySet) -> Origin:
     return origin._replace(file=manifest.source, line=place.line, column=place.column, text=manifest.line(place.line))
 
 
-def placed(findings: Iterable[loading.Finding], minor: int, suite: Document | None = None) -> list[Finding]:
+def placed(findings: Iterable[policyset.Finding], minor: int, suite: Document | None = None) -> list[Finding]:
     """Say where in their files policies and bindings are wrong.
 
     Args:

@@ -12,7 +12,7 @@ from webhook.cli.policies import is_suite, placed, release
 from webhook.cli.release import kubernetes
 from webhook.cli.shown import exit_code, show_text
 from webhook.documents import Unreadable, read
-from webhook.policy.manifest.load import Given
+from webhook.policy.ask.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.check import check_policies
 from webhook.report import Report, as_json, identity, summary, unread

@@ -15,7 +15,7 @@ from webhook.cli.testreport import SuiteRun, TestReport
 from webhook.documents import Document, Unreadable, read
 from webhook.documents.files import SUFFIXES, Trees
 from webhook.engine.suites import SuiteError, run_suite
-from webhook.policy.manifest.load import Given
+from webhook.policy.ask.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report import Finding, Report, counted, found, json_of, unread

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from webhook.engine.prescheduled import Rewrite
     from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.request import JSONObject, Request
+    from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.ask.request import Request
     from webhook.policy.ask.verdict import Verdict
-    from webhook.policy.manifest.load import PolicySet
+    from webhook.policy.manifest.objects import JSONObject
 
 
 class Mutation(NamedTuple):

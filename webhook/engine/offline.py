@@ -10,10 +10,11 @@ from webhook.engine.mutation import mutate
 from webhook.engine.registry import before_validation
 from webhook.policy.ask.authorizer import DENY_ALL
 from webhook.policy.ask.evaluate import validate
-from webhook.policy.ask.request import as_stated, in_namespace, request_of, text_of
+from webhook.policy.ask.request import as_stated, in_namespace, request_of
 from webhook.policy.change.defaults import completed
 from webhook.policy.change.mutate import admit
-from webhook.policy.manifest.load import load
+from webhook.policy.load import load
+from webhook.policy.manifest.objects import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite
     from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.request import JSONObject, Request
+    from webhook.policy.ask.policyset import Given, PolicySet
+    from webhook.policy.ask.request import Request
     from webhook.policy.ask.verdict import Verdict
-    from webhook.policy.manifest.load import Given, PolicySet
+    from webhook.policy.manifest.objects import JSONObject
     from webhook.problem import Problem
 
 

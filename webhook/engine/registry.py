@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.core.meta import generated_name
 from webhook.api.core.templates import template_of
 from webhook.api.shapes import type_of
-from webhook.policy.ask.request import CREATE, DELETE, UPDATE, metadata_of, text_of
+from webhook.policy.ask.request import CREATE, DELETE, UPDATE
+from webhook.policy.manifest.objects import metadata_of, text_of
 from webhook.schema import STATUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webhook.policy.ask.request import JSONObject, Request
+    from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kinds
+    from webhook.policy.manifest.objects import JSONObject
 
 _POD_GENERATION: Final = 33
 """From Kubernetes 1.33 pods count their generations."""

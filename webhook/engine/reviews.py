@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite
     from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.verdict import Verdict
-    from webhook.policy.manifest.load import PolicySet
     from webhook.problem import Problem
 
 

@@ -32,10 +32,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.api.versions import NEWEST, find, release_of, target
 from webhook.engine.offline import judge
 from webhook.policy.ask.authorizer import DENY_ALL, AuthorizerError, authorizer_of
-from webhook.policy.ask.request import OPERATIONS, text_of
+from webhook.policy.ask.policyset import Finding, Given
+from webhook.policy.ask.request import OPERATIONS
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch
-from webhook.policy.manifest.load import Finding, Given, load
+from webhook.policy.load import load
+from webhook.policy.manifest.objects import text_of
 from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import Path
 from webhook.schema import CREATE, compile_struct
@@ -45,9 +47,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.verdict import Verdict
-    from webhook.policy.manifest.load import PolicySet
+    from webhook.policy.manifest.objects import JSONObject
 
 _CASES: Final = Path(("cases",))
 _OBJECTS: Final = Path(("objects",))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cel.types.base import struct
-from webhook.policy.ask.request import metadata_of
 from webhook.policy.manifest.expressions import Failure
+from webhook.policy.manifest.objects import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from webhook.cel import Meter
     from webhook.cel.types.base import Type
     from webhook.policy.ask.match import Matched
-    from webhook.policy.ask.request import JSONObject, Request
-    from webhook.policy.manifest.expressions import Compiled
+    from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind, Resource
+    from webhook.policy.manifest.objects import JSONObject
+    from webhook.policy.manifest.programs import NamedExpression
 
 
 class OutOfBudgetError(Exception):
@@ -36,13 +37,6 @@ class Outcome(NamedTuple):
 
     value: Any = None
     error: str = ""
-
-
-class NamedExpression(NamedTuple):
-    """An expression as it is written, and compiled."""
-
-    text: str
-    compiled: Compiled | Failure
 
 
 _UNKNOWN: Final = object()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
-from webhook.policy.ask.request import text_of
+from webhook.policy.manifest.objects import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.ask.activation import namespace_value, request_value
+from webhook.policy.ask.convert import convert
 from webhook.policy.ask.match import match
 from webhook.policy.ask.params import ConfigurationError, collect_params
-from webhook.policy.change.convert import convert
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.index import Hook
     from webhook.policy.ask.match import Matched
     from webhook.policy.ask.params import Fault
-    from webhook.policy.ask.request import JSONObject, Request
+    from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind
-    from webhook.policy.manifest.load import Hook, PolicySet
     from webhook.policy.manifest.model import Binding
+    from webhook.policy.manifest.objects import JSONObject
 
 
 class Invocation(NamedTuple):

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.dispatch import Invocation
     from webhook.policy.ask.params import Fault
+    from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
-    from webhook.policy.manifest.load import PolicySet
     from webhook.policy.manifest.model import Binding, Policy, Validation
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.policy.ask.match import is_exempt, match
 from webhook.policy.ask.params import ConfigurationError, Fault, check_param_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from webhook.policy.ask.clusterobjects import ClusterObjects
     from webhook.policy.ask.match import Matched
     from webhook.policy.ask.request import Request
+    from webhook.policy.ask.verdict import Decision
     from webhook.policy.manifest.kinds import Kind, Resource
-    from webhook.policy.manifest.load import Hook, PolicySet
+    from webhook.policy.manifest.model import Binding, Policy
+    from webhook.policy.manifest.programs import Programs
 
     Place = tuple[Resource, Kind, str, str, bool]
 
@@ -21,6 +25,25 @@ _MAX_PLACES: Final = 1000
 """More than a cluster has; whoever makes places up shall not fill the memory."""
 _MAX_PLACE: Final = 1000
 """Characters of a place, more than there are in a cluster, where a name has 253 at most and most have 63."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hook:
+    """A policy that has bindings.
+
+    Args:
+        policy: The policy.
+        programs: Its compiled expressions.
+        bindings: What puts it to work.
+        uses: The names of what its expressions use, such as ``namespaceObject``.
+        passed: What a binding without parameters says if all validations hold.
+    """
+
+    policy: Policy
+    programs: Programs
+    bindings: tuple[Binding, ...]
+    uses: frozenset[str]
+    passed: Mapping[Binding, tuple[Decision, ...]]
 
 
 class Candidate(NamedTuple):
@@ -42,12 +65,12 @@ class Index:
 
     Args:
         hooks: The policies, in their order.
-        policies: The set that they are of.
+        objects: The objects that they look at.
     """
 
-    def __init__(self, hooks: tuple[Hook, ...], policies: PolicySet) -> None:
+    def __init__(self, hooks: tuple[Hook, ...], objects: ClusterObjects) -> None:
         self._hooks = hooks
-        self._policies = policies
+        self._objects = objects
         self._known: dict[Place, tuple[Candidate, ...]] = {}
 
     def find(self, request: Request) -> tuple[Candidate, ...]:
@@ -72,14 +95,14 @@ class Index:
                 continue
             matched = None
             if criteria.is_about_places:
-                matched = match(criteria, request, self._policies.kinds, self._policies.namespace_labels)
+                matched = match(criteria, request, self._objects.kinds, self._objects.namespace_labels)
                 if matched is None:
                     continue
             yield Candidate(hook, matched, self._fault(hook))
 
     def _fault(self, hook: Hook) -> Fault | None:
         try:
-            check_param_kind(hook.policy, self._policies)
+            check_param_kind(hook.policy, self._objects)
         except ConfigurationError as error:
             return error.fault
         return None

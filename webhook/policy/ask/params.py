@@ -5,20 +5,16 @@ Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.policy.ask.request import labels_of, metadata_of, text_of
+from webhook.policy.manifest.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, text_of
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
-    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.ask.clusterobjects import ClusterObjects
     from webhook.policy.manifest.kinds import Kind
-    from webhook.policy.manifest.load import PolicySet
     from webhook.policy.manifest.model import Binding, ParamRef, Policy
-
-
-DEFAULT_NAMESPACE: Final = "default"
-"""Where an object is that states no namespace."""
+    from webhook.policy.manifest.objects import JSONObject
 
 
 class Fault(NamedTuple):
@@ -46,27 +42,29 @@ class ConfigurationError(Exception):
         self.fault = Fault(text, missing)
 
 
-def check_param_kind(policy: Policy, policies: PolicySet) -> None:
+def check_param_kind(policy: Policy, objects: ClusterObjects) -> None:
     """Make sure that a policy's paramKind is one that there is.
 
     Raises:
         ConfigurationError: There is no such kind.
     """
     kind = policy.param_kind
-    if kind is not None and policies.is_namespaced(kind) is None:
+    if kind is not None and objects.is_namespaced(kind) is None:
         msg = f"failed to find resource referenced by paramKind: '{kind}'"
         missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
         raise ConfigurationError(msg, missing)
 
 
-def collect_params(policy: Policy, binding: Binding, namespace: str, policies: PolicySet) -> list[JSONObject | None]:
+def collect_params(
+    policy: Policy, binding: Binding, namespace: str, objects: ClusterObjects
+) -> list[JSONObject | None]:
     """List the parameters with which a policy is asked, once with each; None stands for no parameters.
 
     Args:
         policy: The policy, whose paramKind there is.
         binding: The binding.
         namespace: The namespace of the judged object.
-        policies: The set that holds the parameters.
+        objects: The objects among which the parameters are.
 
     Raises:
         ConfigurationError: There are no such parameters, or there cannot be.
@@ -74,7 +72,7 @@ def collect_params(policy: Policy, binding: Binding, namespace: str, policies: P
     kind, ref = policy.param_kind, binding.param_ref
     if kind is None or ref is None:
         return [None]
-    if policies.is_namespaced(kind):
+    if objects.is_namespaced(kind):
         where = ref.namespace or namespace
         if not where:
             msg = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
@@ -86,16 +84,16 @@ def collect_params(policy: Policy, binding: Binding, namespace: str, policies: P
         where = ""
     found: list[JSONObject | None] = [
         each
-        for name, each in policies.find(kind, where)
+        for name, each in objects.find(kind, where)
         if (name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)))
     ]
     if not found and ref.denies_missing:
         msg = "no params found for policy binding with `Deny` parameterNotFoundAction"
-        raise ConfigurationError(msg, _missing(kind, ref, where, policies))
+        raise ConfigurationError(msg, _missing(kind, ref, where, objects))
     return found[:1] if ref.selector is None else found
 
 
-def _missing(kind: Kind, ref: ParamRef, namespace: str, policies: PolicySet) -> str:
+def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> str:
     """Name the object that a binding looks for, and the namespaces in which there is one."""
     if ref.selector is not None:
         wanted = f"a {kind.kind} ({kind.api_version}) with the labels that the selector asks for"
@@ -106,7 +104,7 @@ def _missing(kind: Kind, ref: ParamRef, namespace: str, policies: PolicySet) -> 
     others = sorted(
         {
             text_of(metadata_of(each), "namespace") or DEFAULT_NAMESPACE
-            for name, each in policies.find(kind, "")
+            for name, each in objects.find(kind, "")
             if (name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)))
         }
     )

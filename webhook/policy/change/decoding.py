@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS, find, target
-from webhook.policy.ask.request import text_of
 from webhook.policy.manifest.kinds import kind_of
+from webhook.policy.manifest.objects import text_of
 from webhook.schema import CREATE, GATE_OFF, Target, compile_struct
 from webhook.schema.decoding import apart
 from webhook.schema.derive.whole import whole
@@ -21,8 +21,8 @@ from webhook.schema.derive.whole import whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webhook.policy.ask.request import JSONObject
-    from webhook.policy.manifest.load import PolicySet
+    from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.manifest.objects import JSONObject
     from webhook.schema.decoding import Misfit
 
 

@@ -13,7 +13,8 @@ from webhook.api.versions import NEWEST
 from webhook.policy.ask.request import CREATE
 
 if TYPE_CHECKING:
-    from webhook.policy.ask.request import JSONObject, Request
+    from webhook.policy.ask.request import Request
+    from webhook.policy.manifest.objects import JSONObject
 
 _EVICTED_AFTER: Final = 300
 

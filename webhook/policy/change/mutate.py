@@ -16,12 +16,12 @@ from webhook.policy.ask.activation import Evaluation, OutOfBudgetError
 from webhook.policy.ask.audit import MUTATION_FAILURE, Audit
 from webhook.policy.ask.authorizer import DENY_ALL
 from webhook.policy.ask.conditions import evaluate_conditions
+from webhook.policy.ask.convert import convert
 from webhook.policy.ask.dispatch import Session
 from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.params import ConfigurationError
-from webhook.policy.ask.request import DELETE, metadata_of, text_of
+from webhook.policy.ask.request import DELETE
 from webhook.policy.ask.verdict import INVALID, Decision, Verdict
-from webhook.policy.change.convert import convert
 from webhook.policy.change.decoding import DecodingError, expect_decodable
 from webhook.policy.change.defaults import without_defaults
 from webhook.policy.change.merge import MergeError, apply
@@ -29,6 +29,7 @@ from webhook.policy.change.native import MismatchError, check_names, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
+from webhook.policy.manifest.objects import metadata_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.dispatch import Invocation
     from webhook.policy.ask.params import Fault
-    from webhook.policy.ask.request import JSONObject, Request
-    from webhook.policy.manifest.load import PolicySet
+    from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.ask.request import Request
     from webhook.policy.manifest.model import Mutation, Policy
+    from webhook.policy.manifest.objects import JSONObject
     from webhook.schema.derive.shape import Structure
 
 _FORBIDDEN: Final = 403

@@ -1,1 +1,1 @@
-"""What policy manifests declare: their types, versions and expressions, read into a model."""
+"""Policies and bindings as manifests: their types, what is wrong with them, and their compiled expressions."""

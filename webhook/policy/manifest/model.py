@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.policy.ask.selectors import EVERYTHING, Selector, selector_of
 from webhook.policy.manifest.kinds import Kind, cohabitants, kind_of
+from webhook.policy.manifest.selectors import EVERYTHING, Selector, selector_of
 from webhook.problem import Path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.manifest.objects import JSONObject
 
 IGNORE: Final = "Ignore"
 VALIDATING: Final = "ValidatingAdmissionPolicy"

@@ -5,14 +5,21 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.policy.ask.activation import NamedExpression
 from webhook.policy.manifest.expressions import Compiled, Compiler
 from webhook.policy.manifest.model import MUTATING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from webhook.policy.manifest.expressions import Failure
     from webhook.policy.manifest.model import Policy
+
+
+class NamedExpression(NamedTuple):
+    """An expression as it is written, and compiled."""
+
+    text: str
+    compiled: Compiled | Failure
 
 
 class Programs(NamedTuple):

@@ -9,9 +9,10 @@ from webhook.api.versions import NEWEST
 from webhook.cel import CelError, Meter
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.policy.ask.policyset import Finding, Given
+from webhook.policy.load import load
 from webhook.policy.manifest.expressions import Compiled
 from webhook.policy.manifest.kinds import Resource
-from webhook.policy.manifest.load import Finding, Given, load
 from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.tools.typecheck import type_warnings
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
@@ -20,12 +21,11 @@ from webhook.schema.decoding import nearest_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from webhook.policy.ask.activation import NamedExpression
-    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.manifest.kinds import Kind, Kinds
-    from webhook.policy.manifest.load import PolicySet
     from webhook.policy.manifest.model import Policy, Rule
-    from webhook.policy.manifest.programs import Programs
+    from webhook.policy.manifest.objects import JSONObject
+    from webhook.policy.manifest.programs import NamedExpression, Programs
 
 
 class Cost(NamedTuple):

@@ -14,8 +14,8 @@ from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel import CompileError, Environment, Library, StructType
 from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
 from webhook.cel.types import base as types
+from webhook.policy.manifest.hints import hint_of
 from webhook.policy.manifest.kinds import Resource
-from webhook.policy.tools.hints import hint_of
 from webhook.schema.derive.shape import (
     BOOLEAN,
     BYTES,

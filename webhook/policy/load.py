@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST
-from webhook.policy.ask.index import Index
-from webhook.policy.ask.params import DEFAULT_NAMESPACE
-from webhook.policy.ask.request import labels_of, metadata_of, text_of
+from webhook.policy.ask.index import Hook
+from webhook.policy.ask.policyset import Finding, Given, PolicySet
 from webhook.policy.ask.verdict import Decision
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
-from webhook.policy.manifest.programs import Programs, compile_policy
+from webhook.policy.manifest.objects import metadata_of, text_of
+from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.manifest.versions import is_policy, judge, serving
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.schema.decoding import nearest_name
@@ -20,131 +19,7 @@ from webhook.schema.decoding import nearest_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from webhook.policy.ask.request import JSONObject
-
-_NAMESPACE_KIND: Final = Kind("", "v1", "Namespace")
-_ACTIVE: Final = {
-    "apiVersion": "v1",
-    "kind": "Namespace",
-    "spec": {"finalizers": ["kubernetes"]},
-    "status": {"phase": "Active"},
-}
-"""What the API server adds to every namespace."""
-_NAME_LABEL: Final = "kubernetes.io/metadata.name"
-
-
-class Given(NamedTuple):
-    """An object, and where it stands: a document, a path, whatever the caller wants to find again in findings."""
-
-    object: Any
-    manifest: Any = None
-
-
-class Finding(NamedTuple):
-    """What is wrong with a policy or binding, and which one it is."""
-
-    given: Given
-    problem: Problem
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Hook:
-    """A policy that has bindings.
-
-    Args:
-        policy: The policy.
-        programs: Its compiled expressions.
-        bindings: What puts it to work.
-        uses: The names of what its expressions use, such as ``namespaceObject``.
-        passed: What a binding without parameters says if all validations hold.
-    """
-
-    policy: Policy
-    programs: Programs
-    bindings: tuple[Binding, ...]
-    uses: frozenset[str]
-    passed: Mapping[Binding, tuple[Decision, ...]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PolicySet:
-    """Policies with their bindings, in the order in which they were given, and the objects that they look at.
-
-    Args:
-        release: The Kubernetes release, as the minor of 1.x.
-        kinds: The kinds that there are.
-        validating: Validating policies that have bindings.
-        mutating: Mutating policies that have bindings.
-        policies: All policies, those without a binding too.
-        findings: What is wrong with policies and bindings; those with an error are not in the set.
-        objects: All other objects, by kind.
-        origins: Where policies and bindings were given.
-        indexes: Finds the policies that may be about a request, by the kind of policy.
-    """
-
-    release: int
-    kinds: Kinds
-    validating: tuple[Hook, ...]
-    mutating: tuple[Hook, ...]
-    policies: tuple[Policy, ...]
-    findings: tuple[Finding, ...]
-    objects: Mapping[Kind, tuple[JSONObject, ...]] = field(default_factory=dict)
-    origins: Mapping[object, Given] = field(default_factory=dict)
-    indexes: Mapping[str, Index] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Make the indexes."""
-        indexes = {VALIDATING: Index(self.validating, self), MUTATING: Index(self.mutating, self)}
-        object.__setattr__(self, "indexes", indexes)
-
-    @property
-    def errors(self) -> list[Finding]:
-        """The findings for which the API server would refuse a policy or binding."""
-        return [finding for finding in self.findings if finding.problem.level == ERROR]
-
-    def beside(self, objects: Iterable[JSONObject]) -> PolicySet:
-        """Return the same policies with further objects that they look at; those given before count more."""
-        known = dict(self.objects)
-        for each in objects:
-            kind = kind_of(text_of(each, "apiVersion"), text_of(each, "kind"))
-            known[kind] = (*known.get(kind, ()), each)
-        return replace(self, objects=known)
-
-    def namespace(self, name: str) -> JSONObject:
-        """Return a namespace; one that was not given has no labels but its name."""
-        for each in self.objects.get(_NAMESPACE_KIND, ()):
-            if metadata_of(each).get("name") == name:
-                labels = {_NAME_LABEL: name} | labels_of(each)
-                return _ACTIVE | each | {"metadata": {**metadata_of(each), "labels": labels}}
-        return _ACTIVE | {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
-
-    def knows_namespace(self, name: str) -> bool:
-        """Tell whether a namespace was given."""
-        return any(metadata_of(each).get("name") == name for each in self.objects.get(_NAMESPACE_KIND, ()))
-
-    def namespace_labels(self, name: str) -> Mapping[str, str]:
-        """Return a namespace's labels."""
-        return labels_of(self.namespace(name))
-
-    def find(self, kind: Kind, namespace: str) -> Iterator[tuple[str, JSONObject]]:
-        """List the objects of a kind, with their names.
-
-        Args:
-            kind: The kind.
-            namespace: Their namespace; empty for objects of the cluster.
-        """
-        for each in self.objects.get(kind, ()):
-            metadata = metadata_of(each)
-            if not namespace or (text_of(metadata, "namespace") or DEFAULT_NAMESPACE) == namespace:
-                yield text_of(metadata, "name"), each
-
-    def is_namespaced(self, kind: Kind) -> bool | None:
-        """Tell whether objects of a kind are in namespaces; None if there is no such kind."""
-        known = self.kinds.find(kind)
-        if known is not None:
-            return known.namespaced
-        objects = self.objects.get(kind)
-        return any(text_of(metadata_of(each), "namespace") for each in objects) if objects else None
+    from webhook.policy.manifest.objects import JSONObject
 
 
 def load(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.api import conversion
 from webhook.policy.ask.params import ConfigurationError
-from webhook.policy.ask.request import text_of
 from webhook.policy.manifest.kinds import Kind, kind_of
+from webhook.policy.manifest.objects import text_of
 
 if TYPE_CHECKING:
-    from webhook.policy.ask.request import JSONObject
+    from webhook.policy.manifest.objects import JSONObject
 
 _EVENT_NAMES: Final = {
     "involvedObject": "regarding",

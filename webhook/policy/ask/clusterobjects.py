@@ -1,0 +1,73 @@
+"""The objects that policies look at: parameters, namespaces, and the kinds that there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from webhook.policy.manifest.kinds import Kind, Kinds
+from webhook.policy.manifest.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.policy.manifest.objects import JSONObject
+
+_NAMESPACE_KIND: Final = Kind("", "v1", "Namespace")
+_ACTIVE: Final = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "spec": {"finalizers": ["kubernetes"]},
+    "status": {"phase": "Active"},
+}
+"""What the API server adds to every namespace."""
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ClusterObjects:
+    """The objects that policies look at.
+
+    Args:
+        kinds: The kinds that there are.
+        objects: The objects, by kind.
+    """
+
+    kinds: Kinds
+    objects: Mapping[Kind, tuple[JSONObject, ...]] = field(default_factory=dict)
+
+    def namespace(self, name: str) -> JSONObject:
+        """Return a namespace; one that was not given has no labels but its name."""
+        for each in self.objects.get(_NAMESPACE_KIND, ()):
+            if metadata_of(each).get("name") == name:
+                labels = {_NAME_LABEL: name} | labels_of(each)
+                return _ACTIVE | each | {"metadata": {**metadata_of(each), "labels": labels}}
+        return _ACTIVE | {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
+
+    def knows_namespace(self, name: str) -> bool:
+        """Tell whether a namespace was given."""
+        return any(metadata_of(each).get("name") == name for each in self.objects.get(_NAMESPACE_KIND, ()))
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """Return a namespace's labels."""
+        return labels_of(self.namespace(name))
+
+    def find(self, kind: Kind, namespace: str) -> Iterator[tuple[str, JSONObject]]:
+        """List the objects of a kind, with their names.
+
+        Args:
+            kind: The kind.
+            namespace: Their namespace; empty for objects of the cluster.
+        """
+        for each in self.objects.get(kind, ()):
+            metadata = metadata_of(each)
+            if not namespace or (text_of(metadata, "namespace") or DEFAULT_NAMESPACE) == namespace:
+                yield text_of(metadata, "name"), each
+
+    def is_namespaced(self, kind: Kind) -> bool | None:
+        """Tell whether objects of a kind are in namespaces; None if there is no such kind."""
+        known = self.kinds.find(kind)
+        if known is not None:
+            return known.namespaced
+        objects = self.objects.get(kind)
+        return any(text_of(metadata_of(each), "namespace") for each in objects) if objects else None

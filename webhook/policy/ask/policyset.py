@@ -1,0 +1,75 @@
+"""A set of policies: policies with their bindings, and the objects that they look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.policy.ask.clusterobjects import ClusterObjects
+from webhook.policy.ask.index import Hook, Index
+from webhook.policy.manifest.kinds import kind_of
+from webhook.policy.manifest.model import MUTATING, VALIDATING
+from webhook.policy.manifest.objects import text_of
+from webhook.problem import ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from webhook.policy.manifest.model import Policy
+    from webhook.policy.manifest.objects import JSONObject
+    from webhook.problem import Problem
+
+
+class Given(NamedTuple):
+    """An object, and where it stands: a document, a path, whatever the caller wants to find again in findings."""
+
+    object: Any
+    manifest: Any = None
+
+
+class Finding(NamedTuple):
+    """What is wrong with a policy or binding, and which one it is."""
+
+    given: Given
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PolicySet(ClusterObjects):
+    """Policies with their bindings, in the order in which they were given, and the objects that they look at.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        validating: Validating policies that have bindings.
+        mutating: Mutating policies that have bindings.
+        policies: All policies, those without a binding too.
+        findings: What is wrong with policies and bindings; those with an error are not in the set.
+        origins: Where policies and bindings were given.
+        indexes: Finds the policies that may be about a request, by the kind of policy.
+    """
+
+    release: int
+    validating: tuple[Hook, ...]
+    mutating: tuple[Hook, ...]
+    policies: tuple[Policy, ...]
+    findings: tuple[Finding, ...]
+    origins: Mapping[object, Given] = field(default_factory=dict)
+    indexes: Mapping[str, Index] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the indexes."""
+        indexes = {VALIDATING: Index(self.validating, self), MUTATING: Index(self.mutating, self)}
+        object.__setattr__(self, "indexes", indexes)
+
+    @property
+    def errors(self) -> list[Finding]:
+        """The findings for which the API server would refuse a policy or binding."""
+        return [finding for finding in self.findings if finding.problem.level == ERROR]
+
+    def beside(self, objects: Iterable[JSONObject]) -> PolicySet:
+        """Return the same policies with further objects that they look at; those given before count more."""
+        known = dict(self.objects)
+        for each in objects:
+            kind = kind_of(text_of(each, "apiVersion"), text_of(each, "kind"))
+            known[kind] = (*known.get(kind, ()), each)
+        return replace(self, objects=known)
