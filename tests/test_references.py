@@ -201,7 +201,7 @@ metadata: {{name: s}}
 spec:
   driver: g.example.com
   pool: {{name: s, generation: 1, resourceSliceCount: 1}}
-  nodeName: n
+  nodeName: node-a
   devices: [{{name: d, attributes: {{model: {{string: A}}, index: {{int: 0}}}}}}]
 ---
 apiVersion: resource.k8s.io/v1
