@@ -13,6 +13,8 @@ from webhook.problem import BAD_REQUEST, ERROR
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from webhook.problem import Problem
+
 JSONObject = dict[str, Any]
 
 DRA: Final = "resource.k8s.io"
@@ -258,13 +260,23 @@ def _vouched(obj: JSONObject) -> JSONObject:
         MalformedError: No API server would have stored it; what a later release added is of no concern.
     """
     obj = without_nulls(obj)
-    for problem in judge_admitted(obj):
+    if (problem := _refused(obj, None)) and _refused(obj, _STORED_BY):
+        message = f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}"
+        raise MalformedError(message)
+    return obj
+
+
+_STORED_BY: Final = "1.36"
+"""A release whose objects are used, too, where a later one has become stricter."""
+
+
+def _refused(obj: JSONObject, kubernetes: str | None) -> Problem | None:
+    for problem in judge_admitted(obj, kubernetes=kubernetes):
         # Pods need more than is looked at here, and a status is the cluster's own.
         is_of_shape = problem.reason == BAD_REQUEST
         if problem.level == ERROR and (is_of_shape or (obj["kind"] in _JUDGED and problem.path[:1] == ("spec",))):
-            message = f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}"
-            raise MalformedError(message)
-    return obj
+            return problem
+    return None
 
 
 _JUDGED: Final = frozenset(
