@@ -19,7 +19,7 @@ import pytest
 from webhook import certs
 from webhook.admission import Answer
 from webhook.server import Certificate
-from webhook.server.http.connection import Limits
+from webhook.server.http.limits import Limits
 from webhook.server.process.running import Server, listen
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 
 from webhook.api.shapes import schema_of
 from webhook.api.versions import VERSIONS, find, target
-from webhook.schema import CREATE, Array, CompiledStruct, Field, Map, compile_struct
+from webhook.schema import CREATE, Array, Field, Map, StructFields, compile_struct
 from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Structure
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def plain(go_type: str, version: str) -> str:
     return re.sub(rf"\b(metav1|v1|{version})\.", "", go_type)
 
 
-def declared(struct: CompiledStruct, version: str, prefix: str = "") -> Iterator[tuple[str, str, Field]]:
+def declared(struct: StructFields, version: str, prefix: str = "") -> Iterator[tuple[str, str, Field]]:
     """Walk through a compiled type: path, Go type and field."""
     for name, compiled in struct.fields.items():
         field = struct.type.fields[name]

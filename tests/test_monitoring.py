@@ -20,7 +20,7 @@ from tests.serving import JSON, echo, eventually, exchange, post, serving, statu
 from webhook import certs
 from webhook.admission import Options, Record
 from webhook.server import Certificate, Reloaded, create_app
-from webhook.server.http.connection import Limits
+from webhook.server.http.limits import Limits
 from webhook.server.http.probes import make_monitoring_pages
 from webhook.server.monitoring.logs import DecisionLog
 from webhook.server.monitoring.observing import Metered

@@ -22,7 +22,7 @@ from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchan
 from webhook import certs
 from webhook.admission import Options, answer
 from webhook.server import Adapter, Certificate, ServerError, create_app, serve
-from webhook.server.http.connection import Limits
+from webhook.server.http.limits import Limits
 from webhook.server.http.probes import make_pages
 from webhook.server.process.running import listen
 

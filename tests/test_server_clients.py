@@ -24,7 +24,7 @@ from tests.test_cli_serve import running
 from webhook import certs, issuing
 from webhook.server import Certificate, Clients, ServerError, create_app
 from webhook.server.bounded import BoundedLog
-from webhook.server.http.connection import Limits
+from webhook.server.http.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
 from webhook.admission import Answer
 from webhook.server import Adapter, create_app
-from webhook.server.http.connection import Connection, Limits
+from webhook.server.http.connection import Connection
+from webhook.server.http.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ import pytest
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
 from webhook.admission import Answer
 from webhook.server import create_app
-from webhook.server.http.connection import Limits
 from webhook.server.http.crowd import Crowd
+from webhook.server.http.limits import Limits
 
 if TYPE_CHECKING:
     from webhook.admission import Call

@@ -18,7 +18,7 @@ from tests.serving import JSON, Served, eventually, post, serving, statuses
 from tests.test_cli_review import review
 from webhook import admission
 from webhook.server import create_app
-from webhook.server.http.connection import Limits
+from webhook.server.http.limits import Limits
 
 if TYPE_CHECKING:
     import ssl

@@ -12,7 +12,7 @@ import pytest
 
 from tests.serving import SOON, Served, answered, echo, eventually, serving, statuses
 from webhook.server import create_app
-from webhook.server.http.connection import Limits
+from webhook.server.http.limits import Limits
 from webhook.server.http.pages import Pages
 from webhook.server.http.probes import make_pages
 from webhook.server.process.running import listen

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webhook.problem import Problem
-    from webhook.schema import CompiledStruct, Field, Struct, Target
+    from webhook.schema import CompiledStruct, Field, Struct, StructFields, Target
 
 _OF_LISTS = {"FieldValueTooMany", "FieldValueTooLong"}
 _DUPLICATE = "FieldValueDuplicate"
@@ -80,9 +80,9 @@ def is_declarative(problem: Problem, struct: CompiledStruct) -> bool:
     return isinstance(field, Text) or (isinstance(field, Nested) and problem.reason == "FieldValueInvalid")
 
 
-def _declaration(path: Path, struct: CompiledStruct) -> tuple[CompiledStruct | None, Field | None]:
+def _declaration(path: Path, struct: CompiledStruct) -> tuple[StructFields | None, Field | None]:
     """Return the struct that a path leads to, if it is one, and the field that the path goes through last."""
-    holder: CompiledStruct | None = struct
+    holder: StructFields | None = struct
     field: Field | None = None
     for step in path:
         if isinstance(step, int | Key):
@@ -91,7 +91,7 @@ def _declaration(path: Path, struct: CompiledStruct) -> tuple[CompiledStruct | N
     return holder, field
 
 
-def _member(struct: CompiledStruct, name: str) -> tuple[CompiledStruct | None, Field | None]:
+def _member(struct: StructFields, name: str) -> tuple[StructFields | None, Field | None]:
     for inline in struct.inline:
         inner = struct.fields[inline].struct
         if inner and name in inner.stated:
@@ -100,7 +100,7 @@ def _member(struct: CompiledStruct, name: str) -> tuple[CompiledStruct | None, F
     return (compiled.struct if compiled else None), struct.stated.get(name)
 
 
-def _repeats(problem: Problem, holder: CompiledStruct | None, field: Field | None) -> bool:
+def _repeats(problem: Problem, holder: StructFields | None, field: Field | None) -> bool:
     if problem.reason != _DUPLICATE or not isinstance(field, Array) or not field.declarative:
         return False
     return holder is not None or field.unique is not None

@@ -9,7 +9,7 @@ from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct, compile_struct
 from webhook.schema.declarations import Declared, Struct, check, declared, exactly_one, transition
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
-from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, NEW, STORED, Default, Field
+from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, NEW, STORED, Default, Field, StructFields
 from webhook.schema.nested import Inlined, Nested
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
@@ -43,6 +43,7 @@ __all__ = [
     "Nested",
     "Parsed",
     "Struct",
+    "StructFields",
     "Target",
     "Text",
     "View",

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from webhook.schema.decoding import Finding
-    from webhook.schema.fields import Change, Walk
+    from webhook.schema.fields import Change, Place, Walk
     from webhook.schema.target import Target
-    from webhook.schema.view import Place
 
 
 DUPLICATE_AT_ITEM_SINCE = 35

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from webhook.schema.decoding import Finding
-    from webhook.schema.fields import Change, Compiled, Walk
+    from webhook.schema.fields import Change, Compiled, Spelled, StructFields, Walk
     from webhook.schema.target import Target
     from webhook.schema.view import View
 
-    Spelled = tuple[tuple[str, ...], "CompiledStruct | None"]
     Found = tuple[str, Sequence[Finding]]
     Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
@@ -98,7 +97,7 @@ class CompiledStruct:
     def spell(self, path: Path) -> Path:
         """Return a path as the API server spells it; what is no field's name stays."""
         spelled: list[str | int] = []
-        struct: CompiledStruct | None = self
+        struct: StructFields | None = self
         for step in path:
             if struct is None or type(step) is not str:
                 spelled.append(step)

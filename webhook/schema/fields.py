@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from webhook.problem import Path, Problem, invalid
 from webhook.schema.target import OLDEST, Target
@@ -11,10 +11,11 @@ from webhook.schema.target import OLDEST, Target
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from webhook.schema.compiled import CompiledStruct
     from webhook.schema.decoding import Finding, Misfit
-    from webhook.schema.view import Place
 
+    Place = tuple[Any, ...]
+    """Where something is: the place that holds it and one step down; made a path only when it is reported."""
+    Spelled = tuple[tuple[str, ...], "StructFields | None"]
     Walk = Callable[[Any], Sequence[Finding]]
     Decode = Callable[[Any], Sequence[Misfit]]
     Check = Callable[[Any], Sequence[Problem]]
@@ -85,7 +86,34 @@ class Compiled(NamedTuple):
     view: Callable[[Any, Place], Any]
     passes: type | None = None
     seen_as_is: bool = False
-    struct: CompiledStruct | None = None
+    struct: StructFields | None = None
+
+
+class StructFields(Protocol):
+    """The fields of a struct, compiled for one target; :class:`webhook.schema.compiled.CompiledStruct` has them."""
+
+    type: Any
+    """The struct's class."""
+    target: Target
+    fields: dict[str, Compiled]
+    """By the names in the class."""
+    wire: dict[str, Compiled]
+    """By the names on the wire: what is inlined stands here itself."""
+    stated: dict[str, Field]
+    """The declarations, as the target has them."""
+    gated: dict[str, list[str]]
+    """The feature gates that are off, by the names of the fields that need them."""
+    inline: frozenset[str]
+    conditional: dict[str, Default]
+    """The defaults that depend on other fields."""
+    rechecks: bool
+    """Whether an update validates any field in its own way."""
+
+    def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return the value as old and new are compared."""
+
+    def spelling(self, name: str) -> Spelled:
+        """Return how the API server spells a field, and the struct that it holds."""
 
 
 class Field:

@@ -13,8 +13,7 @@ from webhook.schema.target import STATUS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webhook.schema.compiled import CompiledStruct
-    from webhook.schema.fields import Field
+    from webhook.schema.fields import Field, StructFields
 
 MISSPELT = 0.8
 """How much two names must have in common so that one is taken for the other misspelt, wherever else it exists."""
@@ -26,7 +25,7 @@ class _Struct(NamedTuple):
     """A struct on the way to a field, and where it is."""
 
     path: Path
-    struct: CompiledStruct
+    struct: StructFields
 
 
 class _Place(NamedTuple):
@@ -37,7 +36,7 @@ class _Place(NamedTuple):
     path: str
 
 
-def meant(root: CompiledStruct, path: Path) -> str:
+def meant(root: StructFields, path: Path) -> str:
     """Say what was probably meant by a field that there is not; nothing if nothing is near.
 
     Args:
@@ -59,9 +58,9 @@ def meant(root: CompiledStruct, path: Path) -> str:
     return struct.type.moved and f"in this version, {struct.type.moved}"
 
 
-def has(root: CompiledStruct, path: Path) -> bool:
+def has(root: StructFields, path: Path) -> bool:
     """Tell whether there is such a field, list indices and keys of maps aside."""
-    struct: CompiledStruct | None = root
+    struct: StructFields | None = root
     for step in path:
         if type(step) is str:
             field = struct.wire.get(step) if struct else None
@@ -75,7 +74,7 @@ def _did_you_mean(name: str) -> str:
     return f'did you mean "{name}"?'
 
 
-def _around(root: CompiledStruct, steps: tuple[str | int, ...]) -> Iterator[_Struct]:
+def _around(root: StructFields, steps: tuple[str | int, ...]) -> Iterator[_Struct]:
     """Go through the structs that lead to a field, from the whole object on."""
     struct = root
     yield _Struct(Path(), struct)
@@ -88,7 +87,7 @@ def _around(root: CompiledStruct, steps: tuple[str | int, ...]) -> Iterator[_Str
             yield _Struct(Path(steps[:taken]), struct)
 
 
-def _declared(struct: CompiledStruct, name: str) -> Iterator[Field]:
+def _declared(struct: StructFields, name: str) -> Iterator[Field]:
     """Find a field among all that a struct has had in any release."""
     inlined = (inner.type for each in struct.inline if (inner := struct.fields[each].struct))
     for type_ in (struct.type, *inlined):
@@ -96,7 +95,7 @@ def _declared(struct: CompiledStruct, name: str) -> Iterator[Field]:
             yield type_.fields[name]
 
 
-def _history(struct: CompiledStruct, name: str) -> str:
+def _history(struct: StructFields, name: str) -> str:
     """Say which releases have a field that this one does not have."""
     release = struct.target.release
     for field in _declared(struct, name):
@@ -121,7 +120,7 @@ def _nearest(around: Sequence[_Struct], name: str) -> str:
     return nearest.path
 
 
-def _below(struct: CompiledStruct, name: str, path: str, lists: int, steps: int) -> Iterator[_Place]:
+def _below(struct: StructFields, name: str, path: str, lists: int, steps: int) -> Iterator[_Place]:
     """Look for a field in a struct and in what it is made of; nobody writes a status by hand."""
     dot = f"{path}." if path else ""
     if name in struct.wire:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from webhook.schema.declarations import Struct
     from webhook.schema.decoding import Finding
+    from webhook.schema.fields import Place
     from webhook.schema.target import Target
-    from webhook.schema.view import Place, View
+    from webhook.schema.view import View
 
 
 class Nested(Field):

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webhook.schema.decoding import Finding
-    from webhook.schema.fields import Check, Decode, Format, Walk
+    from webhook.schema.fields import Check, Decode, Format, Place, Walk
     from webhook.schema.target import Target
-    from webhook.schema.view import Place
 
 
 class Scalar(Field):

@@ -9,12 +9,8 @@ from webhook.problem import Path
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from webhook.schema.compiled import CompiledStruct
+    from webhook.schema.fields import Place, StructFields
     from webhook.schema.target import Target
-
-
-Place = tuple[Any, ...]
-"""Where something is: the place that holds it and one step down; a path is made of it only when it is reported."""
 
 
 class View:
@@ -24,7 +20,7 @@ class View:
     """
 
     __slots__ = ("_place", "_value")
-    _struct: ClassVar[CompiledStruct]
+    _struct: ClassVar[StructFields]
     _boxes: ClassVar[Mapping[str, str]]
 
     def __init__(self, value: dict[str, Any] | None, place: Place = ()) -> None:
@@ -127,7 +123,7 @@ class View:
         return gate in self._struct.target.gates
 
 
-def view_of(struct: CompiledStruct) -> type[View]:
+def view_of(struct: StructFields) -> type[View]:
     """Make the view of one struct, in which every field is a property; that is three times as fast as ``__getattr__``.
 
     An absent struct is an empty view, an absent list an empty one.
@@ -137,7 +133,7 @@ def view_of(struct: CompiledStruct) -> type[View]:
     return type("View", (View,), {"__slots__": (), "_struct": struct, "_boxes": boxes, **fields})
 
 
-def _reader(struct: CompiledStruct, name: str) -> Callable[[View], Any]:
+def _reader(struct: StructFields, name: str) -> Callable[[View], Any]:
     """Return what reads a field."""
     see, default = struct.fields[name].view, struct.conditional.get(name)
 

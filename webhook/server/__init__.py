@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from webhook.server.errors import ServerError
 from webhook.server.http.adapter import BODY_LIMIT, Adapter
-from webhook.server.http.connection import Limits
 from webhook.server.http.heavy import Heavy
+from webhook.server.http.limits import Limits
 from webhook.server.http.probes import make_pages
 from webhook.server.process.forks import Forks
 from webhook.server.process.reloading import Reloaded, UnusableError

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from dataclasses import dataclass
 from enum import Enum, auto
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +13,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from webhook.server.bounded import BoundedLog
 from webhook.server.http.gate import address_of
+from webhook.server.http.outgoing import Outgoing
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
     from webhook.server.http.crowd import Crowd
+    from webhook.server.http.limits import Limits
     from webhook.server.http.pages import Pages
     from webhook.server.tls.clients import Clients
 
@@ -29,85 +30,6 @@ _malformed = BoundedLog(logging.getLogger(__name__))
 _errors = logging.getLogger(f"{__name__}.uvicorn")
 _errors.setLevel(logging.ERROR)  # it would warn of each bad request, without end and without saying whose it was
 _NOWHERE: Any = deque(maxlen=0)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What connections may take.
-
-    Args:
-        handshake_seconds: For the TLS handshake.
-        header_seconds: For the header of a request, from the handshake or from its first byte.
-        body_seconds: For the body of a request, from the end of its header.
-        idle_seconds: Between requests; above the 90 s after which an API server closes an idle connection, since
-            whoever closes first must be the one who sends.
-        stalled_seconds: For a client to read some of the answers that wait for it.
-        closing_seconds: For a client to close its side after the server has, and to send the request that it has made
-            a connection for when the server stops.
-        grace_seconds: For the requests in flight when the server stops.
-        header_bytes: Of a header.
-        requests: Sent over a connection before the first of them is answered.
-        connections: Open at a time, as far as the process may open files.
-        connections_per_address: Open at a time from one address.
-        unread_bytes: Of answers that wait for clients to read them, over all connections.
-    """
-
-    handshake_seconds: float = 10.0
-    header_seconds: float = 10.0
-    body_seconds: float = 5.0
-    idle_seconds: int = 120
-    stalled_seconds: float = 10.0
-    closing_seconds: float = 2.0
-    grace_seconds: int = 20
-    header_bytes: int = 1 << 16
-    requests: int = 100
-    connections: int = 1000
-    connections_per_address: int = 500
-    unread_bytes: int = 1 << 26
-
-
-class Outgoing:
-    """A transport that can hold back what is written, so that an answer goes out whole.
-
-    uvicorn writes the header and the body one by one; together they take one TLS record and one system call.
-
-    Args:
-        transport: The connection's.
-    """
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._held: list[bytes] | None = None
-        self.written = 0
-        """How many bytes were written at last."""
-        self.is_closing = transport.is_closing  # the one that is asked most
-
-    def __getattr__(self, name: str) -> Any:
-        """Leave everything else to the transport."""
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        """Write, unless that is held back."""
-        if self._held is None:
-            self.written = len(data)
-            self._transport.write(data)
-        else:
-            self._held.append(data)
-
-    def hold(self) -> None:
-        """Hold back what is written from now on."""
-        self._held = []
-
-    def release(self) -> None:
-        """Write what was held back."""
-        held, self._held = self._held, None
-        if held:
-            self.write(b"".join(held))
-
-    def close(self) -> None:
-        """Close the connection once everything is written."""
-        self.release()
-        self._transport.close()
 
 
 class _Stage(Enum):

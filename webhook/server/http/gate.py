@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from webhook.server.http.connection import Limits
     from webhook.server.http.crowd import Crowd
+    from webhook.server.http.limits import Limits
 
 
 class Gate(SSLProtocol):  # type: ignore[misc]

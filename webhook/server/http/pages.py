@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
-    from webhook.server.http.connection import Outgoing
+    from webhook.server.http.outgoing import Outgoing
 
     Scope = Mapping[str, Any]
     Receive = Callable[[], Awaitable[Any]]

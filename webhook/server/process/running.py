@@ -20,9 +20,10 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from webhook.server.errors import ServerError
-from webhook.server.http.connection import Connection, Limits
+from webhook.server.http.connection import Connection
 from webhook.server.http.crowd import Crowd
 from webhook.server.http.gate import Gate
+from webhook.server.http.limits import Limits
 from webhook.server.http.pages import Pages
 
 if TYPE_CHECKING:

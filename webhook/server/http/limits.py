@@ -1,0 +1,40 @@
+"""What HTTP connections may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What connections may take.
+
+    Args:
+        handshake_seconds: For the TLS handshake.
+        header_seconds: For the header of a request, from the handshake or from its first byte.
+        body_seconds: For the body of a request, from the end of its header.
+        idle_seconds: Between requests; above the 90 s after which an API server closes an idle connection, since
+            whoever closes first must be the one who sends.
+        stalled_seconds: For a client to read some of the answers that wait for it.
+        closing_seconds: For a client to close its side after the server has, and to send the request that it has made
+            a connection for when the server stops.
+        grace_seconds: For the requests in flight when the server stops.
+        header_bytes: Of a header.
+        requests: Sent over a connection before the first of them is answered.
+        connections: Open at a time, as far as the process may open files.
+        connections_per_address: Open at a time from one address.
+        unread_bytes: Of answers that wait for clients to read them, over all connections.
+    """
+
+    handshake_seconds: float = 10.0
+    header_seconds: float = 10.0
+    body_seconds: float = 5.0
+    idle_seconds: int = 120
+    stalled_seconds: float = 10.0
+    closing_seconds: float = 2.0
+    grace_seconds: int = 20
+    header_bytes: int = 1 << 16
+    requests: int = 100
+    connections: int = 1000
+    connections_per_address: int = 500
+    unread_bytes: int = 1 << 26
