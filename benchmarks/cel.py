@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.timing import interleaved
-from webhook.cel import Environment, Meter, Options
+from webhook.cel import Environment, EnvironmentOptions, Meter
 from webhook.cel.ext import LISTS, OPTIONALS, SETS, TWO_VARIABLE_COMPREHENSIONS, strings
 from webhook.cel.types.base import DYN
 
@@ -133,7 +133,7 @@ def ours() -> Engine:
     environment = Environment(
         (OPTIONALS, TWO_VARIABLE_COMPREHENSIONS, LISTS, SETS, strings(2)),
         variables={"object": DYN},
-        options=Options(presence_test_cost=0),
+        options=EnvironmentOptions(presence_test_cost=0),
     )
     meter = Meter(LIMIT)
     return environment.compile, lambda program: program.evaluate({"object": POD}, meter=meter)

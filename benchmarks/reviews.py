@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.timing import interleaved
-from webhook.admission import Options, review
+from webhook.admission import ReviewOptions, review
 from webhook.documents import Document, read
 from webhook.policy.load import load
 
@@ -121,17 +121,17 @@ def main() -> None:
 
         return run
 
-    def answering(made: dict[str, Any], endpoint: Endpoint, options: Options) -> Callable[[], None]:
+    def answering(made: dict[str, Any], endpoint: Endpoint, options: ReviewOptions) -> Callable[[], None]:
         return repeatedly(lambda: review(made, endpoint, options))
 
     print("microseconds a review, alone and with the policy library")
     for name, made in reviews().items():
         baseline, *seconds = interleaved(
             repeatedly(lambda: json.loads(text)),
-            answering(made, "validate", Options()),
-            answering(made, "validate", Options(policies=library)),
-            answering(made, "mutate", Options()),
-            answering(made, "mutate", Options(policies=library)),
+            answering(made, "validate", ReviewOptions()),
+            answering(made, "validate", ReviewOptions(policies=library)),
+            answering(made, "mutate", ReviewOptions()),
+            answering(made, "mutate", ReviewOptions(policies=library)),
             rounds=ROUNDS,
         )
         validated, judged, mutated, changed = (each / REVIEWS * 1e6 for each in seconds)

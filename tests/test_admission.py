@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.reviews import recorded
-from webhook.admission import Call, Enforcement, MalformedReviewError, Options, answer, parse, review
+from webhook.admission import Call, Enforcement, MalformedReviewError, ReviewOptions, answer, parse, review
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
 
 CLAIM: dict[str, Any] = {
@@ -62,13 +62,13 @@ def asked(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) 
 
 def validated(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
     """Return the validating response."""
-    response: dict[str, Any] = review(asked(obj, old, operation, **request), "validate", Options())["response"]
+    response: dict[str, Any] = review(asked(obj, old, operation, **request), "validate", ReviewOptions())["response"]
     return response
 
 
 def mutated(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
     """Return the mutating response."""
-    response: dict[str, Any] = review(asked(obj, old, operation, **request), "mutate", Options())["response"]
+    response: dict[str, Any] = review(asked(obj, old, operation, **request), "mutate", ReviewOptions())["response"]
     return response
 
 
@@ -78,7 +78,7 @@ def with_spec(**spec: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("endpoint", ["validate", "mutate"])
 def test_a_good_object_is_allowed_under_its_uid(endpoint: Any) -> None:
-    assert review(asked(CLAIM), endpoint, Options()) == {
+    assert review(asked(CLAIM), endpoint, ReviewOptions()) == {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "response": {"uid": "c7df00db", "allowed": True},
@@ -269,7 +269,7 @@ def test_warnings_stay_within_the_api_servers_limits() -> None:
 )
 def test_a_malformed_review_is_told_why(malformed: Any, says: str) -> None:
     with pytest.raises(MalformedReviewError, match=says):
-        review(malformed, "validate", Options())
+        review(malformed, "validate", ReviewOptions())
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_a_malformed_review_is_told_why(malformed: Any, says: str) -> None:
     ],
 )
 def test_a_body_that_cannot_be_read_is_a_bad_request(body: bytes, says: str) -> None:
-    answered = answer(body, Call("validate"), Options())
+    answered = answer(body, Call("validate"), ReviewOptions())
     assert answered.status == 400
     assert says in answered.body.decode()
     assert len(answered.body) < 200
@@ -368,7 +368,7 @@ def test_of_a_key_that_is_given_twice_the_last_counts() -> None:
 
 
 def test_an_answer_is_json() -> None:
-    answered = answer(json.dumps(asked(CLAIM)).encode(), Call("validate"), Options())
+    answered = answer(json.dumps(asked(CLAIM)).encode(), Call("validate"), ReviewOptions())
     assert (answered.status, answered.content_type) == (200, "application/json")
     assert json.loads(answered.body)["response"] == {"uid": "c7df00db", "allowed": True}
 
@@ -382,7 +382,7 @@ def test_what_goes_wrong_unexpectedly_is_decided_by_the_failure_policy(
     # No input is known that makes judge raise, so it is made to.
     monkeypatch.setattr("webhook.engine.reviews.judge_admitted", lambda *_, **__: 1 / 0)
     with caplog.at_level(logging.ERROR):
-        response = review(asked(CLAIM), "validate", Options(fail_open=fail_open))["response"]
+        response = review(asked(CLAIM), "validate", ReviewOptions(fail_open=fail_open))["response"]
     assert response["allowed"] is fail_open
     assert "c7df00db" in caplog.text
     assert "ZeroDivisionError" in caplog.text
@@ -393,7 +393,9 @@ def test_what_goes_wrong_unexpectedly_is_decided_by_the_failure_policy(
 def test_what_is_late_is_answered_by_its_head_alone() -> None:
     for each in recorded():
         asks = json.dumps(each.review).encode()
-        in_time, late = (answer(asks, Call("validate", deadline=deadline), Options()) for deadline in (math.inf, 0.0))
+        in_time, late = (
+            answer(asks, Call("validate", deadline=deadline), ReviewOptions()) for deadline in (math.inf, 0.0)
+        )
         told = [
             (of.uid, of.operation, of.kind, of.resource, of.namespace, of.user, of.dry_run)
             for of in (in_time.record, late.record)
@@ -408,12 +410,14 @@ def test_what_is_late_is_answered_by_its_head_alone() -> None:
 
 @pytest.mark.parametrize("head", [{"name": None}, {"kind": [[]] * 10}, {"userInfo": {"groups": [1]}}])
 def test_what_is_late_and_from_no_api_server_is_a_bad_request(head: dict[str, Any]) -> None:
-    late = answer(json.dumps(asked(POD, **head)).encode(), Call("validate", fail_open=True, deadline=0.0), Options())
+    late = answer(
+        json.dumps(asked(POD, **head)).encode(), Call("validate", fail_open=True, deadline=0.0), ReviewOptions()
+    )
     assert late.status == 400
     assert late.body.decode().startswith("the request cannot be read: Expected ")
 
 
 def test_whom_draguard_leaves_alone_it_does_not_keep_waiting() -> None:
-    options = Options(enforcement=Enforcement(exempt_users=["admin"]))
+    options = ReviewOptions(enforcement=Enforcement(exempt_users=["admin"]))
     late = answer(json.dumps(asked(POD)).encode(), Call("validate", deadline=0.0), options)
     assert json.loads(late.body)["response"]["allowed"]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import ROOT, draguard
-from webhook.admission import Enforcement, Options, review
+from webhook.admission import Enforcement, ReviewOptions, review
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.documents import Document, parse
 from webhook.inventory import Inventory
-from webhook.references.admitted import Surroundings
+from webhook.references.cluster import Surroundings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,9 @@ def reviewed(obj: dict[str, Any], operation: str = "CREATE") -> dict[str, Any]:
 
 
 def response(obj: dict[str, Any], operation: str = "CREATE", **options: Any) -> dict[str, Any]:
-    answered = review(reviewed(obj, operation), "validate", Options(surroundings=Surroundings(inventory()), **options))
+    answered = review(
+        reviewed(obj, operation), "validate", ReviewOptions(surroundings=Surroundings(inventory()), **options)
+    )
     found: dict[str, Any] = answered["response"]
     return found
 

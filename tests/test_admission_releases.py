@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webhook.admission import Options, review
+from webhook.admission import ReviewOptions, review
 
 
 def reviewed(api_version: str, spec: Any, kubernetes: str) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def reviewed(api_version: str, spec: Any, kubernetes: str) -> dict[str, Any]:
         "object": obj,
     }
     asked = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    response: dict[str, Any] = review(asked, "validate", Options(kubernetes=kubernetes))["response"]
+    response: dict[str, Any] = review(asked, "validate", ReviewOptions(kubernetes=kubernetes))["response"]
     return response
 
 
@@ -38,7 +38,7 @@ def test_the_rules_hold_all_the_same(kubernetes: str) -> None:
 REQUEST = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
 
 
-def warned(exactly: Any, options: Options) -> list[str]:
+def warned(exactly: Any, options: ReviewOptions) -> list[str]:
     """Ask for a new claim that wants something special; return the warnings."""
     request = {**REQUEST, "exactly": {**REQUEST["exactly"], **exactly}}  # type: ignore[dict-item]
     obj = {
@@ -60,10 +60,10 @@ TOLERATES = {"tolerations": [{"operator": "Exists"}]}
 
 
 def test_every_gate_may_be_on_unless_it_is_stated_which() -> None:
-    assert warned(TOLERATES, Options(kubernetes="1.34")) == []
-    (warning,) = warned(TOLERATES, Options(kubernetes="1.34", feature_gates={}))
+    assert warned(TOLERATES, ReviewOptions(kubernetes="1.34")) == []
+    (warning,) = warned(TOLERATES, ReviewOptions(kubernetes="1.34", feature_gates={}))
     assert "dropped: this field needs the feature gate DRADeviceTaints" in warning
-    assert warned(TOLERATES, Options(kubernetes="1.34", feature_gates={"DRADeviceTaints": True})) == []
+    assert warned(TOLERATES, ReviewOptions(kubernetes="1.34", feature_gates={"DRADeviceTaints": True})) == []
 
 
 def test_a_gate_that_a_later_release_has_locked_does_not_fail_its_objects() -> None:
@@ -74,7 +74,7 @@ def test_a_gate_that_a_later_release_has_locked_does_not_fail_its_objects() -> N
         "spec": {"deviceSelector": {}, "taint": {"key": "a", "effect": "NoSchedule"}},
     }
     asked = {"uid": "1", "operation": "CREATE", "object": rule}
-    options = Options(kubernetes="1.34", feature_gates={"DRAAdminAccess": False, "AllBeta": False})
+    options = ReviewOptions(kubernetes="1.34", feature_gates={"DRAAdminAccess": False, "AllBeta": False})
     answered = review(
         {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}, "validate", options
     )
@@ -83,4 +83,4 @@ def test_a_gate_that_a_later_release_has_locked_does_not_fail_its_objects() -> N
 
 @pytest.mark.parametrize("kubernetes", ["1.34", "1.36", None])
 def test_the_label_of_a_namespace_is_left_to_the_api_server(kubernetes: str | None) -> None:
-    assert warned({"adminAccess": True}, Options(kubernetes=kubernetes)) == []
+    assert warned({"adminAccess": True}, ReviewOptions(kubernetes=kubernetes)) == []

@@ -199,7 +199,7 @@ def test_an_exception_in_the_log_is_shown_with_the_line_before_it(tmp_path: Path
 
 
 def test_a_soak_finds_no_fault_in_the_webhook() -> None:
-    with serving(create_app(partial(admission.answer, options=admission.Options()))) as served:
+    with serving(create_app(partial(admission.answer, options=admission.ReviewOptions()))) as served:
         soaked = soak.Soak(REVIEWS, f"https://localhost:{served.port}", served.trust())
         soaked.send(range(200))
     assert soaked.faults == []

@@ -10,7 +10,7 @@ import pytest
 
 import webhook
 from tests.attacks.answers import MADE, owners, pods, segments
-from webhook.admission import Call, MalformedReviewError, Options, answer, parse, review
+from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer, parse, review
 from webhook.admission.responses import MAX_CAUSES
 from webhook.problem import SHOWN, cut
 
@@ -24,20 +24,20 @@ LARGEST = 1 << 20
 def test_an_answer_has_at_most_1_mib(make: Callable[[], bytes]) -> None:
     body = make()
     for endpoint in ("validate", "mutate"):
-        told = answer(body, Call(endpoint), Options())
+        told = answer(body, Call(endpoint), ReviewOptions())
         assert told.status == 200
         assert len(told.body) <= LARGEST
 
 
 def test_a_refusal_says_how_many_more_causes_there_are() -> None:
-    status = json.loads(answer(pods(), Call("validate"), Options()).body)["response"]["status"]
+    status = json.loads(answer(pods(), Call("validate"), ReviewOptions()).body)["response"]["status"]
     assert len(status["details"]["causes"]) <= MAX_CAUSES
     assert status["message"].endswith(" more]")
 
 
 def test_a_long_value_is_shown_in_part_at_admission_and_offline_in_full() -> None:
     made = json.loads(segments())
-    status = review(made, "validate", Options())["response"]["status"]
+    status = review(made, "validate", ReviewOptions())["response"]["status"]
     assert max(len(cause["message"]) for cause in status["details"]["causes"]) < 2 * SHOWN
     made["request"]["object"]["metadata"]["labels"] = {"a": "%" * 2000}
     found = webhook.validate(made["request"]["object"])
@@ -65,4 +65,4 @@ def test_a_long_uid_is_refused_since_the_answer_repeats_it() -> None:
     body = json.loads(pods())
     body["request"]["uid"] = "x" * 2000
     with pytest.raises(MalformedReviewError, match="uid is longer than 1000 characters"):
-        review(parse(json.dumps(body).encode()), "validate", Options())
+        review(parse(json.dumps(body).encode()), "validate", ReviewOptions())

@@ -10,7 +10,7 @@ import pytest
 
 from tests.policies import POLICY
 from webhook.cli.arguments import UsageError, make_parser
-from webhook.cli.following import faults, followed
+from webhook.cli.serveoptions import faults, reloaded_options
 
 GOOD, OTHER, BROKEN = (POLICY.format(expression=text) for text in ("'true'", "'false'", "object.metadata.nam"))
 NOBODY = "rules: []"
@@ -24,7 +24,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_new_policies_are_those_that_are_asked(file: Path) -> None:
-    answering = followed(make_parser().parse_args(["serve", "--policies", str(file)]))
+    answering = reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)]))
     before = answering.value.policies
     file.write_text(OTHER, encoding="utf-8")
     answering.follow()
@@ -36,7 +36,7 @@ def test_new_policies_are_those_that_are_asked(file: Path) -> None:
 def test_what_cannot_be_used_leaves_the_old_ones_and_is_told(
     change: str, file: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answering = followed(make_parser().parse_args(["serve", "--policies", str(file)]))
+    answering = reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)]))
     before = answering.value
     if change == "gone":
         file.unlink()
@@ -54,7 +54,9 @@ def test_what_cannot_be_used_leaves_the_old_ones_and_is_told(
 
 def test_what_users_may_do_follows_its_file_too(file: Path) -> None:
     Path("users.yaml").write_text(NOBODY, encoding="utf-8")
-    answering = followed(make_parser().parse_args(["serve", "--policies", str(file), "--authorizer", "users.yaml"]))
+    answering = reloaded_options(
+        make_parser().parse_args(["serve", "--policies", str(file), "--authorizer", "users.yaml"])
+    )
     before = answering.value.authorizer
     Path("users.yaml").write_text("rules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*']}]", encoding="utf-8")
     answering.follow()
@@ -67,21 +69,21 @@ def test_policies_that_are_wrong_from_the_beginning_are_wrong_use(
 ) -> None:
     file.write_text(BROKEN, encoding="utf-8")
     with pytest.raises(UsageError, match="--policies: 1 error, as shown above"):
-        followed(make_parser().parse_args(["serve", "--policies", str(file)]))
+        reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)]))
     assert "policies.yaml:" in capsys.readouterr().err
 
 
 def test_standard_input_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
-    answering = followed(make_parser().parse_args(["serve", "--policies", "-", "--policies", str(file)]))
+    answering = reloaded_options(make_parser().parse_args(["serve", "--policies", "-", "--policies", str(file)]))
     file.write_text(BROKEN, encoding="utf-8")
     answering.follow()
     assert (answering.generation, answering.failures) == (1, 0)
 
 
 def test_without_policies_there_is_nothing_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    answering = followed(make_parser().parse_args(["serve"]))
-    monkeypatch.setattr("webhook.cli.following.options", lambda *_: pytest.fail("they were read again"))
+    answering = reloaded_options(make_parser().parse_args(["serve"]))
+    monkeypatch.setattr("webhook.cli.serveoptions.options", lambda *_: pytest.fail("they were read again"))
     answering.follow()
     assert answering.value.policies is None
 
@@ -89,7 +91,7 @@ def test_without_policies_there_is_nothing_to_follow(monkeypatch: pytest.MonkeyP
 def test_the_release_follows_its_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "kubernetes.version"
     arguments = ["serve", "--kubernetes-version-file", str(file)]
-    answering = followed(make_parser().parse_args(arguments))
+    answering = reloaded_options(make_parser().parse_args(arguments))
     assert answering.value.kubernetes is None
     assert f"there is no {file}" in caplog.text
     for stated, meant in (("v1.34.1-gke.7\n", "v1.34.1-gke.7"), ("latest", None), ("v1.36.0", "v1.36.0")):
@@ -97,4 +99,6 @@ def test_the_release_follows_its_file(tmp_path: Path, caplog: pytest.LogCaptureF
         answering.follow()
         assert answering.value.kubernetes == meant
     assert answering.generation == 4
-    assert followed(make_parser().parse_args([*arguments, "--kubernetes-version=1.30"])).value.kubernetes == "1.30"
+    assert (
+        reloaded_options(make_parser().parse_args([*arguments, "--kubernetes-version=1.30"])).value.kubernetes == "1.30"
+    )

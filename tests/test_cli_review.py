@@ -48,7 +48,7 @@ class TestAnswers:
         asked = review("a")
         done = draguard("review", "--endpoint", endpoint, "-", stdin=json.dumps(asked).encode())
         assert (done.code, done.err) == (0, "")
-        assert json.loads(done.out) == admission.review(asked, endpoint, admission.Options())
+        assert json.loads(done.out) == admission.review(asked, endpoint, admission.ReviewOptions())
 
     def test_the_validating_webhook_answers_unless_told_otherwise(self) -> None:
         done = draguard("review", "-", stdin=json.dumps(review("a")).encode())

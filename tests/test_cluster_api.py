@@ -13,7 +13,7 @@ import pytest
 from tests import apiserver
 from tests.apiserver import ApiServer, Refusal
 from webhook import certs
-from webhook.cluster import ClusterError, Lifetimes, Options, api, deciding
+from webhook.cluster import ClusterError, Lifetimes, ManagerOptions, api, deciding
 from webhook.cluster.api import Api, Ref
 from webhook.cluster.election import Election
 from webhook.cluster.errors import Conflict
@@ -316,7 +316,7 @@ def test_base64_that_is_none_is_nothing() -> None:
 
 
 def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
-    options = Options(namespace="a", secret="b", lease="c", names=("d",), directory=tmp_path)  # noqa: S106 - its name
+    options = ManagerOptions(namespace="a", secret="b", lease="c", names=("d",), directory=tmp_path)  # noqa: S106 - its name
     assert options.identity != replace(options, identity="other").identity
     with pytest.raises(ClusterError, match="no DNS names are given"):
         replace(options, names=())

@@ -20,7 +20,7 @@ from cryptography import x509
 
 from tests import apiserver
 from tests.apiserver import ApiServer, Refusal
-from webhook.cluster import ClusterError, Lifetimes, Manager, Options, manager
+from webhook.cluster import ClusterError, Lifetimes, Manager, ManagerOptions, manager
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import encode_all
 from webhook.server import Certificate
@@ -121,8 +121,8 @@ class Replica(Manager):
         return client.getpeercert(binary_form=True) or b""
 
 
-def options_of(api: ApiServer, directory: Path) -> Options:
-    return Options(
+def options_of(api: ApiServer, directory: Path) -> ManagerOptions:
+    return ManagerOptions(
         namespace="draguard-system",
         secret="draguard-certificates",  # noqa: S106 - its name
         lease="draguard-certificates",

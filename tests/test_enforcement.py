@@ -13,7 +13,7 @@ from tests.command import draguard
 from tests.policy.examples import binding, mutating, policy
 from tests.test_admission import POD, asked, with_spec
 from tests.test_workloads import job
-from webhook.admission import MODES, Call, Enforcement, Options, answer
+from webhook.admission import MODES, Call, Enforcement, ReviewOptions, answer
 from webhook.policy.load import load
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def told(
 ) -> tuple[dict[str, Any], Record]:
     """Answer a review; return the response and the record."""
     body = json.dumps(asked(obj, **request)).encode()
-    done = answer(body, call or Call(endpoint), Options(enforcement=enforcement or Enforcement()))
+    done = answer(body, call or Call(endpoint), ReviewOptions(enforcement=enforcement or Enforcement()))
     assert done.record is not None
     return json.loads(done.body)["response"], done.record
 
@@ -119,7 +119,7 @@ class TestPolicies:
         self, manifests: list[Any], endpoint: Endpoint = "validate", **modes: Any
     ) -> tuple[dict[str, Any], Record]:
         enforcement = Enforcement(**modes)
-        options = Options(policies=load(manifests, strongest=enforcement.strongest), enforcement=enforcement)
+        options = ReviewOptions(policies=load(manifests, strongest=enforcement.strongest), enforcement=enforcement)
         done = answer(json.dumps(asked(POD)).encode(), Call(endpoint), options)
         assert done.record is not None
         return json.loads(done.body)["response"], done.record
@@ -257,7 +257,7 @@ class TestFailures:
     def test_policies_that_take_too_long_are_told_as_that(self) -> None:
         numbers = list(range(90))
         long = {"expression": f"{numbers}.all(a, {numbers}.all(b, {numbers}.exists(c, c == 89)))"}
-        options = Options(policies=load([policy(validations=[long] * 10), binding()]))
+        options = ReviewOptions(policies=load([policy(validations=[long] * 10), binding()]))
         soon = Call("validate", deadline=time.monotonic() + 0.1)
         done = answer(json.dumps(asked(POD)).encode(), soon, options)
         assert b"the expressions took longer than the webhook's timeout allows" in done.body
@@ -278,7 +278,7 @@ class TestRecords:
         assert record.resource == "resourceclaims.resource.k8s.io/status"
 
     def test_a_broken_body_has_a_record_too(self) -> None:
-        done = answer(b"{", Call("validate"), Options())
+        done = answer(b"{", Call("validate"), ReviewOptions())
         assert done.record is not None
         assert (done.record.decision, done.record.uid, done.record.kind) == ("malformed", "", ("", "", ""))
 

@@ -10,7 +10,7 @@ import pytest
 
 import webhook
 from webhook.admission import answer
-from webhook.admission.decisions import Options
+from webhook.admission.decisions import ReviewOptions
 from webhook.admission.record import Call
 
 MIB = 1 << 20
@@ -46,7 +46,7 @@ def said_of_nested(depth: int) -> list[object]:
         '{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "1", "operation": '
         f'"CREATE", "kind": {{}}, "resource": {{}}, "userInfo": {{}}, "object": {obj}}}}}'
     )
-    found = answer(body.encode(), Call("validate"), Options())
+    found = answer(body.encode(), Call("validate"), ReviewOptions())
     return [found.status, found.status == 200 and json.loads(found.body)["response"]["allowed"]]
 
 

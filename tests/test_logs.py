@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from webhook.admission import Call, Enforcement, Options, Record, answer
+from webhook.admission import Call, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import Found
 from webhook.server.monitoring.lines import LONGEST, Lines
 from webhook.server.monitoring.logs import DecisionLog, JsonFormatter, TextFormatter
@@ -86,7 +86,7 @@ def review(count: int, **request: Any) -> bytes:
 
 
 def reviewed(body: bytes, endpoint: Endpoint = "validate", **enforcement: Any) -> Record:
-    record = answer(body, Call(endpoint), Options(enforcement=Enforcement(**enforcement))).record
+    record = answer(body, Call(endpoint), ReviewOptions(enforcement=Enforcement(**enforcement))).record
     assert record is not None
     return record
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.policy.examples import CLAIM, mutating
-from webhook.engine.offline import judge
+from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +27,7 @@ from webhook.api.conversion import convert, to_v1, with_defaults
 from webhook.explain import explain
 from webhook.policy.tools.check import check_policies
 from webhook.policy.load import load
-from webhook.engine.offline import judge
+from webhook.engine.offline import evaluate
 
 def claim(**fields):
     exactly = {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1, **fields}
@@ -69,7 +69,7 @@ assert with_defaults(beta(claim()))["spec"]["devices"]["requests"][0]["colour"] 
 # merge
 CLAIMS = {"apiGroups": ["*"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
 def merged(text):
-    return judge(blue, policies=load(mutating("m", text, matchConstraints={"resourceRules": [CLAIMS]}))).message
+    return evaluate(blue, policies=load(mutating("m", text, matchConstraints={"resourceRules": [CLAIMS]}))).message
 for value, error in (("1", "colour: expected string, got 1"), ("'Red'", "may not mutate atomic")):
     made = merged("Object{spec: Object.spec{devices: Object.spec.devices{requests: "
                   "[Object.spec.devices.requests{exactly: Object.spec.devices.requests.exactly{colour: "
@@ -115,7 +115,7 @@ def test_without_the_line_a_change_beside_the_field_leaves_it_alone(mutation: st
     policies = load(mutating("m", mutation, matchConstraints={"resourceRules": [rule]}))
     request = {"name": "a", "exactly": {"deviceClassName": "c", "colour": {"of": ["Red"]}}, "mood": 1}
     claim = CLAIM | {"spec": {"devices": {"requests": [request]}, "future": [1]}}
-    verdict = judge(claim, policies=policies)
+    verdict = evaluate(claim, policies=policies)
     assert verdict.allowed, verdict.message
     assert verdict.object is not None
     assert verdict.object["spec"]["future"] == [1]
@@ -127,7 +127,7 @@ def test_a_patch_may_set_what_has_a_feature_gate() -> None:
     path = "/spec/devices/requests/0/exactly/tolerations"
     patch = f"[JSONPatch{{op: 'add', path: '{path}', value: [{{'operator': 'Exists'}}]}}]"
     policies = load(mutating("m", patch, matchConstraints={"resourceRules": [rule]}))
-    assert judge(CLAIM, policies=policies).allowed
+    assert evaluate(CLAIM, policies=policies).allowed
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
@@ -145,7 +145,7 @@ def test_without_the_line_a_policy_leaves_the_field_alone(version: str, failure_
         "metadata": {"name": "c", "namespace": "n"},
         "spec": {"devices": {"requests": [request]}, "mood": {"good": [True]}},
     }
-    verdict = judge(claim, policies=load([*objects, namespace]))
+    verdict = evaluate(claim, policies=load([*objects, namespace]))
     assert verdict.allowed, verdict.message
     labelled = claim | {"metadata": {"name": "c", "namespace": "n", "labels": {"team": "cats"}}}
     assert verdict.object is not None

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from webhook.cel.kubernetes.quantity import parse
-from webhook.matching.fleet import EVERYWHERE, guarded, shortened
-from webhook.matching.parts import Parts, parts_of
-from webhook.matching.reads import depends_on_device, drivers, reads
+from webhook.deviceselectors.fleet import EVERYWHERE, guarded, shortened
+from webhook.deviceselectors.parts import Parts, parts_of
+from webhook.deviceselectors.reads import depends_on_device, drivers, reads
 
 A = 'device.attributes["g"]'
 DEVICE = {

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families as text_form
 
 from tests.reviews import recorded
 from webhook import certs
-from webhook.admission import Call, Options, Record, answer
+from webhook.admission import Call, Record, ReviewOptions, answer
 from webhook.admission.record import Found
 from webhook.policy import load
 from webhook.server import Certificate, Reloaded, UnusableError
@@ -83,7 +83,7 @@ def certificate(pair: Any) -> Certificate:
 
 @pytest.fixture
 def metrics(certificate: Certificate) -> Metrics:
-    return Metrics(certificate, Reloaded("policies", tuple, Options), "1.34")
+    return Metrics(certificate, Reloaded("policies", tuple, ReviewOptions), "1.34")
 
 
 def record_of(kind: str = "Pod", group: str = "", **told: Any) -> Record:
@@ -95,7 +95,7 @@ class TestReviews:
     def test_are_counted_by_what_they_are_about_and_what_was_decided(self, metrics: Metrics) -> None:
         for each in recorded():
             endpoint: Endpoint = "mutate" if each.endpoint == "mutate" else "validate"
-            told = answer(json.dumps(each.review).encode(), Call(endpoint), Options()).record
+            told = answer(json.dumps(each.review).encode(), Call(endpoint), ReviewOptions()).record
             assert told
             metrics.reviewed(told, 0.001)
         metrics.reviewed(record_of(decision="denied"), 0.001)
@@ -200,7 +200,7 @@ class TestCertificates:
         for file, content in zip(files, (pair.certificate, pair.key), strict=True):
             file.write_bytes(content)
         certificate = Certificate.of_files(*files)
-        metrics = Metrics(certificate, Reloaded("policies", tuple, Options))
+        metrics = Metrics(certificate, Reloaded("policies", tuple, ReviewOptions))
 
         def after(content: bytes) -> tuple[float, float]:
             files[0].write_bytes(content)
@@ -219,7 +219,9 @@ class TestCertificates:
 
     def test_tell_of_failures_only_once(self, certificate: Certificate) -> None:
         certificate.failed_handshakes = 3
-        metrics = Metrics(certificate, Reloaded("policies", tuple, Options))  # of a worker that takes another's place
+        metrics = Metrics(
+            certificate, Reloaded("policies", tuple, ReviewOptions)
+        )  # of a worker that takes another's place
         certificate.failed_handshakes += 2
         metrics.tick(0)
         metrics.tick(0)
@@ -231,11 +233,11 @@ class TestPolicies:
         file = tmp_path / "policy.yaml"
         file.write_text("", encoding="utf-8")
 
-        def make() -> Options:
+        def make() -> ReviewOptions:
             text = file.read_text(encoding="utf-8")
             if text == "broken":
                 raise UnusableError(text)
-            return Options(policies=load.load(yaml.safe_load_all(text)) if text else None)
+            return ReviewOptions(policies=load.load(yaml.safe_load_all(text)) if text else None)
 
         answering = Reloaded("policies", lambda: [str(file)], make)
         metrics = Metrics(certificate, answering)

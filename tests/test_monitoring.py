@@ -18,7 +18,7 @@ from tests.command import SCRIPT
 from tests.processes import REVIEW
 from tests.serving import JSON, echo, eventually, exchange, post, serving, statuses
 from webhook import certs
-from webhook.admission import Options, Record
+from webhook.admission import Record, ReviewOptions
 from webhook.server import Certificate, Reloaded, create_app
 from webhook.server.http.limits import Limits
 from webhook.server.http.probes import make_monitoring_pages
@@ -204,9 +204,9 @@ class TestRefusals:
 
 
 @pytest.fixture
-def made_of() -> tuple[DecisionLog, Certificate, Reloaded[Options]]:
+def made_of() -> tuple[DecisionLog, Certificate, Reloaded[ReviewOptions]]:
     pair = certs.ephemeral(["localhost"])
-    return DecisionLog(), Certificate(pair.certificate, pair.key), Reloaded("policies", tuple, Options)
+    return DecisionLog(), Certificate(pair.certificate, pair.key), Reloaded("policies", tuple, ReviewOptions)
 
 
 class TestMetered:

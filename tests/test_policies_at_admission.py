@@ -16,7 +16,7 @@ from tests.command import draguard
 from tests.policy.examples import PODS, binding, mutating, policy
 from tests.test_admission import POD, SLICE, asked
 from tests.test_cli_serve import ask, running
-from webhook.admission import Endpoint, Options, review
+from webhook.admission import Endpoint, ReviewOptions, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents import dump
 from webhook.policy.ask import evaluate
@@ -33,7 +33,7 @@ PERSON = {"username": "jane", "groups": ["system:authenticated"]}
 
 def answered(manifests: list[Any], obj: Any, endpoint: Endpoint = "validate", **request: Any) -> dict[str, Any]:
     """Answer a review with policies."""
-    options = Options(policies=load(manifests))
+    options = ReviewOptions(policies=load(manifests))
     response: dict[str, Any] = review(asked(obj, **request), endpoint, options)["response"]
     return response
 
@@ -121,11 +121,13 @@ class TestValidating:
     def test_what_users_may_do_is_what_the_given_rules_say_and_the_answer_tells(self) -> None:
         asking = saying("authorizer.path('/x').check('get').allowed()")
         policies = load([asking, binding()])
-        refused = review(asked(POD), "validate", Options(policies=policies))["response"]
+        refused = review(asked(POD), "validate", ReviewOptions(policies=policies))["response"]
         assert not refused["allowed"]
         assert "without a cluster" in refused["auditAnnotations"]["assumed"]
         allowing = authorizer_of({"rules": [{"nonResourceURLs": ["*"], "verbs": ["get"]}]})
-        assert review(asked(POD), "validate", Options(policies=policies, authorizer=allowing))["response"]["allowed"]
+        assert review(asked(POD), "validate", ReviewOptions(policies=policies, authorizer=allowing))["response"][
+            "allowed"
+        ]
 
     @pytest.mark.parametrize("fail_open", [False, True])
     def test_what_goes_wrong_unexpectedly_is_decided_in_the_one_place(
@@ -136,7 +138,7 @@ class TestValidating:
     ) -> None:
         # No input is known that makes policies raise, so they are made to.
         monkeypatch.setattr(evaluate, "validate", lambda *_, **__: 1 / 0)
-        options = Options(policies=load([saying("true"), binding()]), fail_open=fail_open)
+        options = ReviewOptions(policies=load([saying("true"), binding()]), fail_open=fail_open)
         with caplog.at_level(logging.ERROR):
             assert review(asked(POD), "validate", options)["response"]["allowed"] is fail_open
         assert "ZeroDivisionError" in caplog.text
@@ -194,7 +196,7 @@ class TestMutating:
         manifests = [*mutating("m", "Object{spec: Object.spec{nodeName: 'a'}}"), saying("has(object.spec)"), binding()]
         sent = asked(POD)
         sent["request"]["object"] = obj
-        response = review(sent, endpoint, Options(policies=load(manifests)))["response"]
+        response = review(sent, endpoint, ReviewOptions(policies=load(manifests)))["response"]
         assert "could not answer" not in json.dumps(response)
 
     def test_what_is_deleted_is_not_changed(self) -> None:
@@ -227,7 +229,7 @@ ODD = load([*mutating("m", "Object{spec: Object.spec{nodeName: 'a'}}"), NAMED, b
 def test_nothing_in_a_review_makes_policies_raise(endpoint: Endpoint, spec: Any, metadata: Any, user: Any) -> None:
     sent = asked({**POD, "spec": spec}, userInfo=user, name=metadata)
     sent["request"]["object"]["metadata"] = metadata
-    response = review(sent, endpoint, Options(policies=ODD))["response"]
+    response = review(sent, endpoint, ReviewOptions(policies=ODD))["response"]
     assert "could not answer" not in json.dumps(response)
 
 

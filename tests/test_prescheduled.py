@@ -9,15 +9,15 @@ from typing import Any, Literal
 import jsonpatch
 import pytest
 
-from webhook.engine.prescheduled import Options, Rewrite, mutate, pod_template, rewrite
+from webhook.engine.prescheduled import Rewrite, RewriteOptions, pod_template, rewrite, rewrite_manifest
 from webhook.problem import Problem
 
 HOSTNAME = "kubernetes.io/hostname"
 NODE = "node-1"
 LONG = "a" * 60 + ".example.com"
-BY_HOSTNAME = Options()
-BY_NAME = Options(select_node_by="name")
-ALL = Options(pods="all")
+BY_HOSTNAME = RewriteOptions()
+BY_NAME = RewriteOptions(select_node_by="name")
+ALL = RewriteOptions(pods="all")
 REQUIRED = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
 HERE = {"key": "metadata.name", "operator": "In", "values": [NODE]}
 ELSEWHERE = {"key": "metadata.name", "operator": "In", "values": ["node-2"]}
@@ -76,14 +76,14 @@ def affinity(*terms: object) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
 
 
-def rewritten(obj: object, options: Options = BY_HOSTNAME) -> Rewrite:
-    result = mutate(obj, options)
+def rewritten(obj: object, options: RewriteOptions = BY_HOSTNAME) -> Rewrite:
+    result = rewrite_manifest(obj, options)
     assert isinstance(result, Rewrite), result
     return result
 
 
-def refused(obj: object, options: Options = BY_HOSTNAME) -> Problem:
-    result = mutate(obj, options)
+def refused(obj: object, options: RewriteOptions = BY_HOSTNAME) -> Problem:
+    result = rewrite_manifest(obj, options)
     assert isinstance(result, Problem), result
     return result
 
@@ -93,7 +93,7 @@ def applied(obj: dict[str, Any], change: Rewrite) -> dict[str, Any]:
     return result
 
 
-def patched(obj: dict[str, Any], options: Options = BY_HOSTNAME) -> dict[str, Any]:
+def patched(obj: dict[str, Any], options: RewriteOptions = BY_HOSTNAME) -> dict[str, Any]:
     return applied(obj, rewritten(obj, options))
 
 
@@ -153,7 +153,7 @@ def test_existing_affinity_is_kept_as_it_is() -> None:
 @pytest.mark.parametrize(
     "terms", [[{"matchFields": [ELSEWHERE]}], [{"matchFields": [NOT_HERE]}, {}], [{}, None], [{"matchFields": []}]]
 )
-def test_affinity_that_can_never_match_the_node_is_refused(options: Options, terms: list[object]) -> None:
+def test_affinity_that_can_never_match_the_node_is_refused(options: RewriteOptions, terms: list[object]) -> None:
     problem = refused(pod(affinity=affinity(*terms)), options)
     assert problem.field == f"{REQUIRED[1:].replace('/', '.')}.nodeSelectorTerms"
     assert problem.reason == "FieldValueForbidden"
@@ -217,9 +217,11 @@ def test_a_term_for_other_nodes_no_longer_matches_them() -> None:
 
 @pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME])
 @pytest.mark.parametrize("terms", [{}, {"nodeSelectorTerms": None}, {"nodeSelectorTerms": []}])
-def test_affinity_without_terms_is_left_to_the_api_server_which_refuses_it(options: Options, terms: object) -> None:
+def test_affinity_without_terms_is_left_to_the_api_server_which_refuses_it(
+    options: RewriteOptions, terms: object
+) -> None:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
-    assert mutate(pod(affinity={"nodeAffinity": required}), options) is None
+    assert rewrite_manifest(pod(affinity={"nodeAffinity": required}), options) is None
 
 
 def test_by_name_the_hostname_label_may_be_another_and_stays() -> None:
@@ -243,13 +245,13 @@ def test_a_node_name_as_long_as_a_label_value_is_a_label_value() -> None:
 
 @pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME, ALL])
 @pytest.mark.parametrize("node", [..., None, ""])
-def test_a_pod_without_node_name_is_left_alone(options: Options, node: object) -> None:
-    assert mutate(pod(nodeName=node), options) is None
+def test_a_pod_without_node_name_is_left_alone(options: RewriteOptions, node: object) -> None:
+    assert rewrite_manifest(pod(nodeName=node), options) is None
 
 
 @pytest.mark.parametrize("claims", [..., None, []])
 def test_a_pod_without_claims_is_rewritten_only_on_request(claims: object) -> None:
-    assert mutate(pod(resourceClaims=claims), BY_HOSTNAME) is None
+    assert rewrite_manifest(pod(resourceClaims=claims), BY_HOSTNAME) is None
     assert rewritten(pod(resourceClaims=claims), ALL).warnings[0] == (
         "spec.nodeName: replaced by nodeSelector kubernetes.io/hostname, so that the scheduler places the pod"
     )
@@ -257,7 +259,7 @@ def test_a_pod_without_claims_is_rewritten_only_on_request(claims: object) -> No
 
 @pytest.mark.parametrize("node", ["Node-1", "node_1", "node-1\n", "-", "n\u00f6de", "a" * 254, "\ud800"])
 def test_a_node_name_that_no_node_can_have_is_left_to_the_api_server(node: str) -> None:
-    assert mutate(pod(nodeName=node), BY_HOSTNAME) is None
+    assert rewrite_manifest(pod(nodeName=node), BY_HOSTNAME) is None
 
 
 @pytest.mark.parametrize(
@@ -271,7 +273,7 @@ def test_a_node_name_that_no_node_can_have_is_left_to_the_api_server(node: str) 
 )
 def test_what_a_pod_says_of_itself_counts_in_a_manifest_and_not_at_admission(metadata: object) -> None:
     mine = pod(metadata=metadata)
-    assert mutate(mine, ALL) is None
+    assert rewrite_manifest(mine, ALL) is None
     for options in (ALL, BY_HOSTNAME, BY_NAME):
         for user in (TENANT, None, {"username": "system:serviceaccount:a:b", "groups": ["system:serviceaccounts"]}):
             assert rewrite(mine, options, user=user) == rewrite(pod(), options, user=user)
@@ -282,7 +284,7 @@ def test_what_a_pod_says_of_itself_counts_in_a_manifest_and_not_at_admission(met
 def test_the_template_of_a_workload_is_never_a_kubelet_s() -> None:
     template = pod(metadata={"annotations": {"kubernetes.io/config.source": "file"}})
     workload = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": template}}
-    assert isinstance(mutate(workload, BY_HOSTNAME), Rewrite)
+    assert isinstance(rewrite_manifest(workload, BY_HOSTNAME), Rewrite)
 
 
 @pytest.mark.parametrize(
@@ -372,7 +374,9 @@ def workload(version: str, kind: str, at: tuple[str, ...], template: object) -> 
 
 @pytest.mark.parametrize(("version", "kind", "at"), TEMPLATES)
 @pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME])
-def test_pod_templates_are_rewritten_in_place(version: str, kind: str, at: tuple[str, ...], options: Options) -> None:
+def test_pod_templates_are_rewritten_in_place(
+    version: str, kind: str, at: tuple[str, ...], options: RewriteOptions
+) -> None:
     template = {"metadata": {}, "spec": pod()["spec"]}
     obj = workload(version, kind, at, template)
     assert pod_template(obj) == at
@@ -403,13 +407,16 @@ def test_findings_and_warnings_in_templates_carry_the_whole_path(version: str, k
 )
 def test_other_objects_have_no_pod_template_and_are_left_alone(obj: Any) -> None:
     assert pod_template(obj) is None
-    assert mutate({**obj, "spec": {"template": pod(), **pod()["spec"]}} if isinstance(obj, dict) else obj, ALL) is None
+    assert (
+        rewrite_manifest({**obj, "spec": {"template": pod(), **pod()["spec"]}} if isinstance(obj, dict) else obj, ALL)
+        is None
+    )
 
 
 @pytest.mark.parametrize("spec", [..., None, {}, {"template": None}, {"template": {"spec": None}}])
 def test_a_workload_without_template_is_left_alone(spec: object) -> None:
     obj = {"apiVersion": "apps/v1", "kind": "Deployment"} | ({} if spec is ... else {"spec": spec})
-    assert mutate(obj, ALL) is None
+    assert rewrite_manifest(obj, ALL) is None
 
 
 # What is told
@@ -421,7 +428,7 @@ def test_a_workload_without_template_is_left_alone(spec: object) -> None:
 def test_warnings_keep_to_the_limits_of_client_go(
     node: str, by: Literal["hostname", "name"], claims: list[object]
 ) -> None:
-    warnings = rewritten(pod(nodeName=node, resourceClaims=claims), Options(by, "all")).warnings
+    warnings = rewritten(pod(nodeName=node, resourceClaims=claims), RewriteOptions(by, "all")).warnings
     assert len(warnings) == (3 if len(node) > 63 else 2)
     assert all(warning.isascii() and len(warning) <= 120 for warning in warnings)
 
@@ -450,7 +457,7 @@ def test_the_audit_log_is_told_what_was_changed() -> None:
 
 
 @pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME, ALL])
-def test_a_recorded_pod_changes_nowhere_else(options: Options) -> None:
+def test_a_recorded_pod_changes_nowhere_else(options: RewriteOptions) -> None:
     before = copy.deepcopy(RECORDED)
     after = patched(RECORDED, options)
     added = (
@@ -464,12 +471,14 @@ def test_a_recorded_pod_changes_nowhere_else(options: Options) -> None:
 
 
 @pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME, ALL])
-def test_a_rewritten_pod_is_left_alone_when_the_webhook_is_called_again(options: Options) -> None:
-    assert mutate(patched(RECORDED, options), options) is None
+def test_a_rewritten_pod_is_left_alone_when_the_webhook_is_called_again(options: RewriteOptions) -> None:
+    assert rewrite_manifest(patched(RECORDED, options), options) is None
 
 
 @pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME])
-def test_a_node_name_that_another_webhook_puts_back_goes_again_and_nothing_else_changes(options: Options) -> None:
+def test_a_node_name_that_another_webhook_puts_back_goes_again_and_nothing_else_changes(
+    options: RewriteOptions,
+) -> None:
     again = patched(RECORDED, options)
     again["spec"]["nodeName"] = NODE
     assert rewritten(again, options).patch == [REMOVED]

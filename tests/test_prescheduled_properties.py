@@ -23,7 +23,7 @@ from tests.test_prescheduled import (
     applied,
     pod,
 )
-from webhook.engine.prescheduled import Options, Rewrite, mutate, rewrite
+from webhook.engine.prescheduled import Rewrite, RewriteOptions, rewrite, rewrite_manifest
 from webhook.problem import Problem
 
 # Never an exception
@@ -38,7 +38,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-OPTIONS = st.builds(Options, st.sampled_from(["hostname", "name"]), st.sampled_from(["claims", "all"]))
+OPTIONS = st.builds(RewriteOptions, st.sampled_from(["hostname", "name"]), st.sampled_from(["claims", "all"]))
 FULL = {
     **RECORDED,
     "metadata": {
@@ -74,22 +74,22 @@ def replaced(value: Any, at: tuple[str | int, ...], new: object) -> Any:
 
 
 @given(JSON, OPTIONS, JSON)
-def test_no_json_value_raises(value: object, options: Options, user: object) -> None:
+def test_no_json_value_raises(value: object, options: RewriteOptions, user: object) -> None:
     rewrite(value, options, user=user)
-    mutate(value, options)
-    mutate({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": value}}, options)
+    rewrite_manifest(value, options)
+    rewrite_manifest({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": value}}, options)
 
 
 @given(st.sampled_from(places(FULL)), JSON, OPTIONS, st.sampled_from(["pod", "template"]))
 def test_no_json_value_anywhere_in_a_pod_raises_and_what_is_patched_can_be_applied(
-    place: tuple[str | int, ...], new: object, options: Options, what: str
+    place: tuple[str | int, ...], new: object, options: RewriteOptions, what: str
 ) -> None:
     obj = replaced(FULL, place, new)
     if what == "template":
         obj = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": obj}}
-    for result in (mutate(obj, options), None if what == "template" else rewrite(obj, options, user=None)):
+    for result in (rewrite_manifest(obj, options), None if what == "template" else rewrite(obj, options, user=None)):
         if isinstance(result, Rewrite):
-            assert mutate(applied(obj, result), options) is None
+            assert rewrite_manifest(applied(obj, result), options) is None
 
 
 # Where a rewritten pod can land: a small scheduler (component-helpers, scheduling/corev1/nodeaffinity)
@@ -164,8 +164,8 @@ SELECTORS: st.SearchStrategy[object] = st.none() | st.dictionaries(
 LABELS = st.fixed_dictionaries({HOSTNAME: NAMES}, optional={"disk": st.sampled_from(["ssd", "hdd"])})
 
 
-def check(spec: dict[str, Any], options: Options, node: Node) -> None:
-    result = mutate(pod(**spec), options)
+def check(spec: dict[str, Any], options: RewriteOptions, node: Node) -> None:
+    result = rewrite_manifest(pod(**spec), options)
     assert result is not None
     named = node.name == spec["nodeName"]
     if isinstance(result, Problem):

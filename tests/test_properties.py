@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.conformance.recorded import FILES
 from tests.reviews import recorded
 from webhook import validate
-from webhook.admission import Call, MalformedReviewError, Options, answer, review
+from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer, review
 from webhook.api.versions import VERSIONS
 from webhook.documents import Document, dump, parse
 from webhook.engine import prescheduled
@@ -118,7 +118,7 @@ def test_no_value_under_a_kind_of_ours_makes_validate_raise(
 @EXAMPLES
 def test_no_review_makes_review_raise_anything_but_its_own_error(asked: Any, endpoint: Any) -> None:
     try:
-        answered = review(asked, endpoint, Options())
+        answered = review(asked, endpoint, ReviewOptions())
     except MalformedReviewError as error:
         assert str(error)  # noqa: PT017 - either is fine, as long as it is one of the two
     else:
@@ -132,7 +132,7 @@ def test_no_review_makes_review_raise_anything_but_its_own_error(asked: Any, end
 @given(body=st.binary(max_size=200) | json_values.map(lambda value: json.dumps(value).encode()))
 @EXAMPLES
 def test_no_body_makes_answer_raise(body: bytes) -> None:
-    assert answer(body, Call("validate"), Options()).status in {200, 400}
+    assert answer(body, Call("validate"), ReviewOptions()).status in {200, 400}
 
 
 @given(
@@ -142,7 +142,7 @@ def test_no_body_makes_answer_raise(body: bytes) -> None:
 )
 @EXAMPLES
 def test_no_object_makes_mutate_raise(obj: Any, by: Any, pods: Any) -> None:
-    prescheduled.mutate(obj, prescheduled.Options(select_node_by=by, pods=pods))
+    prescheduled.rewrite_manifest(obj, prescheduled.RewriteOptions(select_node_by=by, pods=pods))
 
 
 @given(obj=mutated(OBJECTS), cut=st.integers(0, 400), junk=st.text(max_size=10))

@@ -11,7 +11,7 @@ import pytest
 
 from tests.reviews import Recorded, recorded
 from tests.serving import serving
-from webhook.admission import Options, answer
+from webhook.admission import ReviewOptions, answer
 from webhook.server import create_app
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ CLIENTS = 2
 @pytest.fixture(scope="module")
 def responses() -> Iterator[list[tuple[Recorded, int, dict[str, Any]]]]:
     """Post each review once, each client over one connection."""
-    with serving(create_app(partial(answer, options=Options()))) as served, ThreadPoolExecutor(CLIENTS) as clients:
+    with (
+        serving(create_app(partial(answer, options=ReviewOptions()))) as served,
+        ThreadPoolExecutor(CLIENTS) as clients,
+    ):
         shares = [clients.submit(_post, served, REVIEWS[share::CLIENTS]) for share in range(CLIENTS)]
         yield [each for share in shares for each in share.result()]
 

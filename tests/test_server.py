@@ -20,7 +20,7 @@ import pytest
 
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
 from webhook import certs
-from webhook.admission import Options, answer
+from webhook.admission import ReviewOptions, answer
 from webhook.server import Adapter, Certificate, ServerError, create_app, serve
 from webhook.server.http.limits import Limits
 from webhook.server.http.probes import make_pages
@@ -111,7 +111,7 @@ class TestEndpoints:
         assert served.post("/validate", b"{}")[0] == 200
 
     def test_what_is_no_review_is_a_400(self) -> None:
-        with serving(create_app(partial(answer, options=Options()))) as served:
+        with serving(create_app(partial(answer, options=ReviewOptions()))) as served:
             for body in (b"", b"{}", b"null", b"\xff\xfe", b"[" * 2**20, b'{"a":' * 2**18, b"NaN", b"1" * 2**20):
                 assert served.post("/validate", body)[0] == 400
                 assert served.post("/mutate", body)[0] == 400

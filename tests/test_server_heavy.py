@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.serving import SOON, Served, eventually, serving
-from webhook.admission import Answer, Call, Options, answer
+from webhook.admission import Answer, Call, ReviewOptions, answer
 from webhook.admission.record import Found, Record
 from webhook.server import Adapter, Forks, Heavy, create_app
 from webhook.server.http.framing import LENGTHS, Task, read_answer, read_task, write_answer, write_task
@@ -190,7 +190,7 @@ def test_without_such_processes_all_are_answered_on_the_event_loop() -> None:
 def test_a_review_that_comes_too_late_is_not_begun(*, admits: bool) -> None:
     request = {"uid": "a", "operation": "CREATE", "object": {"apiVersion": "v1", "kind": "Pod"}}
     body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
-    late = answer(body, Call("validate", admits, time.monotonic()), Options())
+    late = answer(body, Call("validate", admits, time.monotonic()), ReviewOptions())
     told = json.loads(late.body)["response"]
     assert (told["uid"], told["allowed"]) == ("a", admits)
     assert "there was no time left of the webhook's timeout" in late.body.decode()

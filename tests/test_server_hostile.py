@@ -130,7 +130,7 @@ def test_an_ordinary_client_is_answered_among_hostile_ones(caplog: pytest.LogCap
             found[attack.__name__][tuple(attack(served))] += 1
 
     asked = json.dumps(review("a")).encode()
-    options = admission.Options()
+    options = admission.ReviewOptions()
     answers = Counter[tuple[int, bool]]()
     with serving(create_app(lambda body, call: admission.answer(body, call, options)), HURRY) as served:
         attackers = [threading.Thread(target=repeat, args=[attack]) for attack in ANSWERS]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import webhook
-from webhook.admission.decisions import Options, decide
+from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.record import Call, Record
 from webhook.api.judgement import judge_admitted
 from webhook.budget import (
@@ -25,7 +25,7 @@ from webhook.budget import (
 from webhook.cel import Environment
 from webhook.cel.ext import OPTIONALS
 from webhook.cel.kubernetes.devices import compile_selector, refusal_of
-from webhook.engine.offline import judge as judge_policies
+from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 
 SECONDS_PER_UNIT = 20e-6
@@ -232,7 +232,7 @@ def test_a_review_beyond_its_budget_is_decided_by_the_failure_policy(kind: str) 
         record = Record("validate")
         began = time.process_time()
         with limited(Budget(INLINE)):
-            response = decide(request, Call("validate", fail_open=fail_open), Options(), record)
+            response = decide(request, Call("validate", fail_open=fail_open), ReviewOptions(), record)
         assert time.process_time() - began < 1
         assert response["allowed"] is fail_open
         assert "take more work than a review may" in record.message
@@ -307,6 +307,6 @@ def test_an_evaluation_that_takes_too_much_work_offline_is_an_error_of_the_polic
         [policy("object.spec.containers.all(c, [1, 2, 3].all(x, [1, 2, 3].all(y, x + y > 0)))"), BINDING], 36
     )
     pod = POD | {"spec": {"containers": [{"name": f"c{number}", "image": "b"} for number in range(500)]}}
-    verdict = judge_policies(pod, policies=policies)
+    verdict = evaluate(pod, policies=policies)
     assert not verdict.allowed
     assert "more work than draguard allows" in verdict.message

@@ -19,11 +19,11 @@ from webhook.budget import DeadlineExceededError
 from webhook.cel import (
     CostLimitExceededError,
     Environment,
+    EnvironmentOptions,
     EvaluationError,
     Function,
     Library,
     Meter,
-    Options,
     Overload,
     StructType,
 )
@@ -45,7 +45,7 @@ VARIABLES = {
     "tables": map_of(STRING, map_of(STRING, ITEM)), "names": map_of(STRING, STRING), "d": DYN, "dotted.name": DOUBLE,
 }  # fmt: skip
 LIBRARY = Library("items", structs=(StructType(ITEM, {"count": INT, "name": STRING}),))
-PLAIN = Environment((*EXTENSIONS, LIBRARY), variables=VARIABLES, options=Options(fold_constants=False))
+PLAIN = Environment((*EXTENSIONS, LIBRARY), variables=VARIABLES, options=EnvironmentOptions(fold_constants=False))
 FOLDING = Environment((*EXTENSIONS, LIBRARY), variables=VARIABLES)
 KUBERNETES = FOLDING.extend(presence_test_cost=0)
 BINDINGS: dict[str, Any] = {

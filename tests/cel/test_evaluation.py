@@ -8,7 +8,16 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.cel import EVERYTHING, EXTENSIONS, evaluate
-from webhook.cel import Environment, EvaluationError, Function, Library, Options, Overload, ProgramError, StructType
+from webhook.cel import (
+    Environment,
+    EnvironmentOptions,
+    EvaluationError,
+    Function,
+    Library,
+    Overload,
+    ProgramError,
+    StructType,
+)
 from webhook.cel.types import base as types
 from webhook.cel.types.base import DYN, INT, STRING, Type, opaque, struct
 from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, to_key
@@ -442,7 +451,7 @@ def test_without_checking_unknown_names_are_errors_when_evaluated() -> None:
 
 
 def test_map_keys_can_be_held_to_the_specification() -> None:
-    strict = Environment(options=Options(strict_map_keys=True))
+    strict = Environment(options=EnvironmentOptions(strict_map_keys=True))
     for text, message in (
         ("{1: 2, 1: 3}", "Failed with repeated key"),
         ("{1: 2, 1u: 3}", "Failed with repeated key"),
@@ -454,7 +463,7 @@ def test_map_keys_can_be_held_to_the_specification() -> None:
 
 
 def test_presence_tests_can_be_held_to_the_specification() -> None:
-    strict = Environment(EXTENSIONS, variables={"o": DYN}, options=Options(strict_presence_test=True))
+    strict = Environment(EXTENSIONS, variables={"o": DYN}, options=EnvironmentOptions(strict_presence_test=True))
     for text in ("has(o.n.x)", "o.n.?x", "o.?n.x", "has(o.?n.x)"):
         with pytest.raises(EvaluationError, match=r"^no such key: x$"):
             strict.compile(text).evaluate({"o": {"n": 1}})

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from webhook.cel import CelError, CompileError, Environment, EvaluationError, Options, ProgramError
+from webhook.cel import CelError, CompileError, Environment, EnvironmentOptions, EvaluationError, ProgramError
 from webhook.cel.ext import LISTS, OPTIONALS, SETS, TWO_VARIABLE_COMPREHENSIONS, strings
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.types.base import DYN
@@ -19,7 +19,7 @@ POD = LINES[0]["object"]
 ENVIRONMENT = Environment(
     (OPTIONALS, TWO_VARIABLE_COMPREHENSIONS, LISTS, SETS, strings(2), EXTENDED_VALIDATIONS),
     variables={"object": DYN},
-    options=Options(presence_test_cost=0),
+    options=EnvironmentOptions(presence_test_cost=0),
 )
 # "text" is refused by the policy for its type; find and findAll are Kubernetes' own.
 BEYOND = re.compile(r'^"text"$|\.find(All)?\(')

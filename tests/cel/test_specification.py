@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cel import EXTENSIONS
-from webhook.cel import CelError, Environment, Function, Library, Options, Overload
+from webhook.cel import CelError, Environment, EnvironmentOptions, Function, Library, Overload
 from webhook.cel.kubernetes import cidr, ip
 from webhook.cel.runtime.operators import equal
 from webhook.cel.runtime.temporal import parse_duration, parse_timestamp
@@ -101,7 +101,7 @@ PRIMITIVES: dict[str, Type] = {
     "duration": types.DURATION,
 }
 BASE = Environment(
-    (*EXTENSIONS, ip.LIBRARY, cidr.LIBRARY), options=Options(strict_map_keys=True, strict_presence_test=True)
+    (*EXTENSIONS, ip.LIBRARY, cidr.LIBRARY), options=EnvironmentOptions(strict_map_keys=True, strict_presence_test=True)
 )
 
 

@@ -16,7 +16,7 @@ from tests.reviews import recorded
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.engine import prescheduled
 from webhook.policy.ask.evaluate import validate
-from webhook.policy.ask.match import match
+from webhook.policy.ask.matcher import match
 from webhook.policy.ask.request import request_of, request_of_review
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds, kind_of
@@ -208,7 +208,7 @@ class TestReach:
             asked = each.review["request"]
             request = request_of_review(asked)
             is_new = asked["operation"] == "CREATE" and asked["resource"]["resource"] == "pods"
-            if is_new and prescheduled.rewrite(request.object, prescheduled.Options(), user=asked["userInfo"]):
+            if is_new and prescheduled.rewrite(request.object, prescheduled.RewriteOptions(), user=asked["userInfo"]):
                 assert "prescheduled" in reached(request)
                 rewritten += 1
         assert rewritten

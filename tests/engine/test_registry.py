@@ -9,7 +9,7 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.reviews import recorded
-from webhook.engine.offline import judge
+from webhook.engine.offline import evaluate
 from webhook.engine.registry import before_validation
 from webhook.policy.ask.request import request_of
 from webhook.policy.change.defaults import completed
@@ -47,7 +47,7 @@ def test_a_new_object_has_what_the_server_sets(request_: dict[str, Any]) -> None
 def verdict(obj: dict[str, Any], expression: str, old: Any = None, **rule: Any) -> bool:
     rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]} | rule]
     asks = policy(validations=[{"expression": expression}], matchConstraints={"resourceRules": rules})
-    return judge(obj, old, policies=load([asks, binding()])).allowed
+    return evaluate(obj, old, policies=load([asks, binding()])).allowed
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_a_deleted_object_is_a_stored_one() -> None:
             ]
         },
     )
-    assert judge(None, CLAIM, policies=load([asks, binding()])).allowed
+    assert evaluate(None, CLAIM, policies=load([asks, binding()])).allowed
 
 
 def test_mutating_policies_see_what_was_sent_and_nothing_of_the_rest_is_shown() -> None:
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
     label = "Object{metadata: Object.metadata{labels: {'new': string(!has(object.metadata.uid))}}}"
-    done = judge(CLAIM, policies=load(mutating("m", label, matchConstraints={"resourceRules": [rule]})))
+    done = evaluate(CLAIM, policies=load(mutating("m", label, matchConstraints={"resourceRules": [rule]})))
     assert done.allowed, done.message
     assert done.object == CLAIM | {"metadata": CLAIM["metadata"] | {"labels": {"new": "true"}}}
 

@@ -104,10 +104,10 @@ def test_the_deadline_holds_before_a_rewrite_and_after_it() -> None:
         rewritten.append(obj)
         return REWRITE
 
-    done = mutation.mutate(about(POD), policies, DENY_ALL, rewrite, deadline=time.monotonic() + 60)
+    done = mutation.mutate_request(about(POD), policies, DENY_ALL, rewrite, deadline=time.monotonic() + 60)
     assert (done.verdict.allowed, len(rewritten)) == (True, 1)
     with pytest.raises(DeadlineExceededError):
-        mutation.mutate(about(POD), policies, DENY_ALL, rewrite, deadline=time.monotonic())
+        mutation.mutate_request(about(POD), policies, DENY_ALL, rewrite, deadline=time.monotonic())
     assert len(rewritten) == 1
 
 
@@ -121,7 +121,7 @@ def test_the_deadline_may_pass_during_a_rewrite() -> None:
         return REWRITE
 
     with pytest.raises(DeadlineExceededError):
-        mutation.mutate(about(POD), policies, DENY_ALL, rewrite, deadline=deadline)
+        mutation.mutate_request(about(POD), policies, DENY_ALL, rewrite, deadline=deadline)
 
 
 # -- costs
@@ -157,4 +157,4 @@ def test_the_cost_of_policies_that_are_asked_again_is_added() -> None:
     once = mutate(about(POD), load(mutating("m", LABELLED))).cost
     again = load(mutating("m", LABELLED, reinvocationPolicy="IfNeeded"))
     assert mutate(about(POD), again).cost == 2 * once
-    assert mutation.mutate(about(POD), again, DENY_ALL, lambda _: REWRITE).verdict.cost == 2 * once
+    assert mutation.mutate_request(about(POD), again, DENY_ALL, lambda _: REWRITE).verdict.cost == 2 * once

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
-from webhook.engine.offline import judge
+from webhook.engine.offline import evaluate
 from webhook.policy.change.defaults import with_defaults, without_defaults
 from webhook.policy.load import load
 
@@ -101,7 +101,9 @@ def test_what_go_leaves_out_policies_do_not_see() -> None:
     assert {"stdin", "args"}.isdisjoint(spec["containers"][0])
     assert with_defaults(POD | {"spec": {"containers": []}}, created=True)["spec"]["containers"] == []
     patch = "[JSONPatch{op: 'add', path: '/spec/dnsPolicy', value: 'None'}]"
-    assert judge(pod, policies=load(mutating("m", patch))).object == pod | {"spec": pod["spec"] | {"dnsPolicy": "None"}}
+    assert evaluate(pod, policies=load(mutating("m", patch))).object == pod | {
+        "spec": pod["spec"] | {"dnsPolicy": "None"}
+    }
 
 
 def test_a_claim_has_devices_even_if_it_states_none() -> None:
@@ -120,12 +122,12 @@ def test_policies_see_defaults() -> None:
         "oldObject == null || oldObject.spec.dnsPolicy == 'ClusterFirst'",
     ]
     policies = load([policy(validations=[{"expression": each} for each in expressions]), binding()])
-    assert judge(POD, policies=policies).allowed
-    assert judge(POD, POD, policies=policies).allowed
+    assert evaluate(POD, policies=policies).allowed
+    assert evaluate(POD, POD, policies=policies).allowed
 
 
 def changed(*patches: str) -> Any:
-    return judge(POD, policies=load(mutating("m", f"[{', '.join(patches)}]"))).object["spec"]
+    return evaluate(POD, policies=load(mutating("m", f"[{', '.join(patches)}]"))).object["spec"]
 
 
 def test_changes_are_shown_without_defaults() -> None:
@@ -158,22 +160,22 @@ def test_an_object_gets_the_namespace_of_its_request() -> None:
     patch = "[JSONPatch{op: 'add', path: '/metadata/labels/in', value: object.metadata.namespace}]"
     policies = load(mutating("m", patch))
     labels = {"app": "a", "in": "team"}
-    assert judge(homeless, policies=policies, namespace="team").object["metadata"] == {"name": "p", "labels": labels}
+    assert evaluate(homeless, policies=policies, namespace="team").object["metadata"] == {"name": "p", "labels": labels}
     stated = homeless | {"metadata": homeless["metadata"] | {"namespace": "team"}}
-    assert judge(stated, policies=policies).object["metadata"] == stated["metadata"] | {"labels": labels}
+    assert evaluate(stated, policies=policies).object["metadata"] == stated["metadata"] | {"labels": labels}
 
 
 def test_a_stored_object_has_a_namespace() -> None:
     homeless = POD | {"metadata": {"name": "p"}}
     here = policy(validations=[{"expression": "oldObject.metadata.namespace == 'team'"}])
-    assert judge(homeless, homeless, policies=load([here, binding()]), namespace="team").allowed
-    assert judge(None, homeless, policies=load([here, binding()]), namespace="team").allowed
+    assert evaluate(homeless, homeless, policies=load([here, binding()]), namespace="team").allowed
+    assert evaluate(None, homeless, policies=load([here, binding()]), namespace="team").allowed
 
 
 def test_objects_of_the_cluster_get_no_namespace() -> None:
     nodes = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["nodes", "namespaces"]}
     bare = policy(rules=[nodes], validations=[{"expression": "!has(object.metadata.namespace)"}])
     for kind in ("Node", "Namespace"):
-        assert judge(
+        assert evaluate(
             {"apiVersion": "v1", "kind": kind, "metadata": {"name": "n"}}, policies=load([bare, binding()])
         ).allowed

@@ -9,7 +9,7 @@ import pytest
 
 from webhook.api.versions import NEWEST
 from webhook.documents import Document, parse
-from webhook.engine.offline import judge
+from webhook.engine.offline import evaluate
 from webhook.engine.suites import run_suite
 from webhook.policy.ask.policyset import Given
 from webhook.policy.load import load
@@ -69,4 +69,4 @@ def test_releases_with_flat_requests_are_guarded_too(release: int) -> None:
         "spec": {"devices": {"requests": [request]}},
     }
     for name in ("admin-access", "claim-device-limit"):
-        assert not judge(claim, policies=load(manifests(name), release)).allowed
+        assert not evaluate(claim, policies=load(manifests(name), release)).allowed

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY
-from webhook.engine.offline import judge
+from webhook.engine.offline import evaluate
 from webhook.engine.suites import SuiteError, run_suite
 from webhook.policy.ask.authorizer import AuthorizerError, authorizer_of
 from webhook.policy.ask.request import request_of, request_of_review
@@ -74,7 +74,7 @@ def test_objects_of_any_shape_are_judged(manifests: tuple[Any, ...], obj: Any) -
     before = copy.deepcopy(obj)
     loaded = load(manifests)
     for new, old in ((obj, None), (obj, POD), (POD, obj), (None, obj)):
-        judge(new, old, policies=loaded)
+        evaluate(new, old, policies=loaded)
         admit(request_of(new, old, kinds=loaded.kinds), loaded)
     assert obj == before
 
@@ -82,7 +82,7 @@ def test_objects_of_any_shape_are_judged(manifests: tuple[Any, ...], obj: Any) -
 @fuzz
 @given(mutilated(POD) | mutilated(CLAIM))
 def test_defaults_leave_no_trace(obj: dict[str, Any]) -> None:
-    assert judge(obj, policies=load([])).object == obj
+    assert evaluate(obj, policies=load([])).object == obj
 
 
 REVIEW = {

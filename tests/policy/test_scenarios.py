@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import jsonpatch
 import pytest
 
-from webhook.engine.offline import judge
+from webhook.engine.offline import evaluate
 from webhook.policy.load import load
-from webhook.policy.manifest.versions import GROUP, is_policy
-from webhook.policy.manifest.versions import judge as judge_manifest
+from webhook.policy.manifest.versions import GROUP, is_policy, validate_policy
 
 if TYPE_CHECKING:
     from webhook.policy.ask.verdict import Verdict
@@ -43,7 +42,7 @@ def as_refusal(obj: dict[str, Any], problems: list[Problem]) -> str:
 def verdict_on(scenario: dict[str, Any]) -> Verdict:
     policies = load([NAMESPACE, *scenario["resources"]], 36)
     obj = None if scenario["op"] == "DELETE" else scenario["object"]
-    return judge(obj, scenario.get("stored"), policies=policies, operation=scenario["op"], user=ADMIN, dry_run=True)
+    return evaluate(obj, scenario.get("stored"), policies=policies, operation=scenario["op"], user=ADMIN, dry_run=True)
 
 
 @pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in SCENARIOS])
@@ -51,7 +50,7 @@ def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario
     refused = {
         (each["kind"], each["metadata"]["name"]): as_refusal(each, problems)
         for each in scenario["resources"]
-        if is_policy(each) and (problems := judge_manifest(each, 36))
+        if is_policy(each) and (problems := validate_policy(each, 36))
     }
     recorded = {(each["kind"], each["resource"]): each["verdict"]["message"] for each in scenario.get("refused", ())}
     assert refused == recorded

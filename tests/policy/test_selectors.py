@@ -8,7 +8,7 @@ import pytest
 
 from tests.policy.examples import POLICY, spec
 from webhook.policy.manifest.selectors import selector_of
-from webhook.policy.manifest.versions import judge
+from webhook.policy.manifest.versions import validate_policy
 
 LABELS = {"app": "a", "empty": ""}
 
@@ -44,7 +44,7 @@ def test_what_a_selector_selects(selector: dict[str, Any] | None, selects: bool)
 def said(selector: dict[str, Any]) -> list[str]:
     constraints = POLICY["spec"]["matchConstraints"] | {"objectSelector": selector}
     path = "spec.matchConstraints.objectSelector."
-    return [str(each).removeprefix(path) for each in judge(spec(POLICY, matchConstraints=constraints))]
+    return [str(each).removeprefix(path) for each in validate_policy(spec(POLICY, matchConstraints=constraints))]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from webhook.admission.decisions import Options, decide
+from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.enforcement import AUDIT, DENY, MODES, WARN, Enforcement, Mode
 from webhook.admission.record import MALFORMED, Call, Endpoint, Record
 from webhook.admission.requests import API_VERSION, MalformedReviewError, parse, parse_head, request_in
@@ -32,8 +32,8 @@ __all__ = [
     "Enforcement",
     "MalformedReviewError",
     "Mode",
-    "Options",
     "Record",
+    "ReviewOptions",
     "answer",
     "parse",
     "review",
@@ -56,7 +56,7 @@ class Answer(NamedTuple):
     record: Record | None = None
 
 
-def answer(body: bytes, call: Call, options: Options) -> Answer:
+def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
     """Answer the body of an HTTP request.
 
     Args:
@@ -79,7 +79,7 @@ def answer(body: bytes, call: Call, options: Options) -> Answer:
     return Answer(200, as_review(request["uid"], response), "application/json", record)
 
 
-def review(review: Any, endpoint: Endpoint, options: Options) -> dict[str, Any]:
+def review(review: Any, endpoint: Endpoint, options: ReviewOptions) -> dict[str, Any]:
     """Answer an AdmissionReview with an AdmissionReview.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.verdict import Verdict
-    from webhook.references.admitted import Surroundings
+    from webhook.references.cluster import Surroundings
 
     Response = dict[str, Any]
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Options:
+class ReviewOptions:
     """How reviews are answered.
 
     Args:
@@ -47,7 +47,7 @@ class Options:
 
     kubernetes: str | None = None
     fail_open: bool = False
-    prescheduled: prescheduled.Options = field(default_factory=prescheduled.Options)
+    prescheduled: prescheduled.RewriteOptions = field(default_factory=prescheduled.RewriteOptions)
     policies: PolicySet | None = None
     authorizer: Authorizer | None = None
     feature_gates: Mapping[str, bool] | None = None
@@ -55,7 +55,7 @@ class Options:
     surroundings: Surroundings | None = None
 
 
-def decide(request: Mapping[str, Any], call: Call, options: Options, record: Record) -> Response:
+def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, record: Record) -> Response:
     """Decide about a request.
 
     Turns whatever goes wrong into the decision that the failure policy asks for: the one place that does.
@@ -90,7 +90,9 @@ def decide(request: Mapping[str, Any], call: Call, options: Options, record: Rec
     return response
 
 
-def _failed(error: Exception, request: Mapping[str, Any], call: Call, options: Options, record: Record) -> Response:
+def _failed(
+    error: Exception, request: Mapping[str, Any], call: Call, options: ReviewOptions, record: Record
+) -> Response:
     if call.is_inline and isinstance(error, BudgetExceededError):
         raise error
     uid = request["uid"]
@@ -125,7 +127,7 @@ class _Case(NamedTuple):
     """
 
     request: Mapping[str, Any]
-    options: Options
+    options: ReviewOptions
     deadline: float | None
     record: Record
 
@@ -147,7 +149,7 @@ def _validated(case: _Case) -> Response:
     return _answered(case.asking.validate(request), case, warned, noted(audited))
 
 
-def _around(request: Mapping[str, Any], options: Options) -> Sequence[Problem]:
+def _around(request: Mapping[str, Any], options: ReviewOptions) -> Sequence[Problem]:
     """Look up what an object refers to; a pod that is already there is left alone."""
     if options.surroundings is None or request["operation"] != "CREATE" or request.get("subResource"):
         return ()

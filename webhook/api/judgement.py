@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
-from webhook.api import declarative, gates, warned
+from webhook.api import declarative, gates, warnings
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label
 from webhook.api.versions import (
     KINDS,
@@ -107,8 +107,8 @@ def judge(
     finally:
         leave(token)
     if old is None:
-        found = [*warned.status_dropped(struct, obj), *found]
-    return [*warned.of_kind(obj, kind, known), *found]
+        found = [*warnings.status_dropped(struct, obj), *found]
+    return [*warnings.of_kind(obj, kind, known), *found]
 
 
 def judge_admitted(
@@ -181,14 +181,14 @@ def _judged(
 
 
 def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
-    """Say what the decoder refuses, and of the first fields that there are not, what they were meant to be."""
-    from webhook.schema.meant import meant  # noqa: PLC0415 - most objects can be decoded
+    """List what the decoder refuses, with suggestions for the first unknown fields."""
+    from webhook.schema.suggest import suggestion  # noqa: PLC0415 - most objects can be decoded
 
     problems = [misfit.problem() for misfit in misfits]
     unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
     for index in unknown[:SOUGHT]:
         path = problems[index].path
-        hint = meant(struct, path)
+        hint = suggestion(struct, path)
         if not hint and (others := list(others_with(path, obj["apiVersion"], obj["kind"]))):
             hint = f"a field of {' and '.join(others)}"
         problems[index] = replace(problems[index], hint=hint)
@@ -201,7 +201,7 @@ def _new(
     """Judge an object that is created and could be decoded."""
     found = _homeless(struct, obj)
     if dropped:
-        found = [*warned.gates_off(dropped, struct.target), *found]
+        found = [*warnings.gates_off(dropped, struct.target), *found]
         obj = _without(obj, dropped)
         problems = _validated(struct, obj)
     return _arranged([*found, *problems], struct, obj)
@@ -216,7 +216,7 @@ def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: 
     in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
     dropped = [misfit for misfit in dropped if misfit.gates not in in_use]
     obj = _without(obj, dropped)
-    found = [*warned.gates_off(dropped, struct.target), *_compared(struct, obj, old)]
+    found = [*warnings.gates_off(dropped, struct.target), *_compared(struct, obj, old)]
     return _arranged(_ratcheted(struct, found, obj, old) if struct.target.declarative else found, struct, obj)
 
 
@@ -272,7 +272,7 @@ def _as_decoded(
     struct: CompiledStruct, misfits: Sequence[Misfit], obj: dict[str, Any], older: Iterable[int]
 ) -> CompiledStruct:
     """Judge what an API server has decoded by a release that knows its fields; if none does, without those fields."""
-    from webhook.schema.meant import has  # noqa: PLC0415 - only an unknown field pays for it
+    from webhook.schema.suggest import has  # noqa: PLC0415 - only an unknown field pays for it
 
     found, known = struct, struct.target
     for release in older:
@@ -312,7 +312,7 @@ def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any
         path = Path(("metadata", "resourceVersion"))
         return [invalid(path, 0, "must be specified for an update").named("resource-version")]
     refusals = _preconditions(obj, before, namespaced=_kind(struct).namespaced)
-    refusals += warned.not_touched(struct, obj, before)
+    refusals += warnings.not_touched(struct, obj, before)
     obj = _prepared(struct, obj, before)
     changes = struct.change(obj, before) if struct.change else ()
     return [*refusals, *_validated(struct, obj), *changes]

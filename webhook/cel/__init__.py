@@ -51,7 +51,7 @@ kube-apiserver's libraries, its environments and the selectors of devices. It al
 package: `webhook.formats`, which reads quantities and names and knows nothing of objects.
 """
 
-from webhook.cel.checker.declarations import Function, Library, Options, StructType, Validator
+from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, StructType, Validator
 from webhook.cel.checker.scope import Checked
 from webhook.cel.environment import Environment
 from webhook.cel.errors import (
@@ -71,12 +71,12 @@ __all__ = [
     "CompileError",
     "CostLimitExceededError",
     "Environment",
+    "EnvironmentOptions",
     "EvaluationError",
     "Function",
     "Issue",
     "Library",
     "Meter",
-    "Options",
     "Overload",
     "Program",
     "ProgramError",

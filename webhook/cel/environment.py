@@ -16,7 +16,7 @@ from webhook.cel.types import base as types
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webhook.cel.checker.declarations import Library, Options
+    from webhook.cel.checker.declarations import EnvironmentOptions, Library
     from webhook.cel.runtime.program import Program
     from webhook.cel.types.base import Type
 
@@ -45,7 +45,7 @@ class Environment(Scope):
         libraries: Iterable[Library] = (),
         *,
         variables: Mapping[str, Type] | None = None,
-        options: Options | None = None,
+        options: EnvironmentOptions | None = None,
         standard: bool = True,
     ) -> None:
         super().__init__((*((STANDARD,) if standard else ()), *libraries), variables=variables, options=options)

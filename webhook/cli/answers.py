@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
 
-    from webhook.references.admitted import Surroundings
+    from webhook.references.cluster import Surroundings
 
 
-def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> admission.Options:
+def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> admission.ReviewOptions:
     """Read the options.
 
     Args:
@@ -29,10 +29,10 @@ def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> 
         UsageError: A release, a feature gate or a rule is not known, or something is wrong with the policies.
     """
     stated = kubernetes(arguments)
-    answering = admission.Options(
+    answering = admission.ReviewOptions(
         kubernetes=stated,
         fail_open=arguments.failure_policy == "ignore",
-        prescheduled=prescheduled.Options(arguments.select_node_by, arguments.pods),
+        prescheduled=prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods),
         feature_gates=feature_gates(arguments, stated),
         enforcement=enforcement(arguments),
     )
@@ -41,21 +41,21 @@ def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> 
     if not arguments.policies:
         check_policies(answering.enforcement.policies, ())
         return answering
-    from webhook.cli.policies import sound_policies  # noqa: PLC0415 - only who has policies pays for the engine
+    from webhook.cli.policyoptions import sound_policies  # noqa: PLC0415 - only who has policies pays for the engine
 
     policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
     check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
     return replace(answering, policies=policies.set, authorizer=policies.authorizer)
 
 
-def _surroundings(arguments: Namespace, answering: admission.Options) -> Surroundings:
+def _surroundings(arguments: Namespace, answering: admission.ReviewOptions) -> Surroundings:
     """Read what is in the cluster.
 
     Raises:
         UsageError: A file cannot be read, or an object in it cannot be used.
     """
     from webhook.cli.surroundings import read_cluster  # noqa: PLC0415 - only who has a snapshot pays for it
-    from webhook.references.admitted import Surroundings  # noqa: PLC0415
+    from webhook.references.cluster import Surroundings  # noqa: PLC0415
     from webhook.report import Report, as_text  # noqa: PLC0415
 
     report = Report()

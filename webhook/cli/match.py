@@ -12,10 +12,10 @@ from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.surroundings import read_cluster
+from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, rows, shortened
 from webhook.documents import Unreadable, read
 from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
 from webhook.inventory.reading import items, text
-from webhook.matching.fleet import ERROR, TRUE, Fleet, rows, shortened
 from webhook.references.claims import CLAIMS, requests_of
 from webhook.report import Report, as_text, unread
 from webhook.simulation import Settings
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from webhook.matching.fleet import Row
+    from webhook.deviceselectors.fleet import Row
 
 JSONObject = dict[str, Any]
 

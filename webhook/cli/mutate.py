@@ -63,17 +63,17 @@ def _changer(arguments: Namespace) -> Callable[[Document], _Changed]:
         UsageError: Something is wrong with the policies.
     """
     stated = kubernetes(arguments)
-    options = prescheduled.Options(arguments.select_node_by, arguments.pods)
+    options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
     if not arguments.policies:
         return lambda document: _rewritten(document, options)
-    from webhook.cli.policies import sender, sound_policies  # noqa: PLC0415 - only who has policies pays for them
+    from webhook.cli.policyoptions import sender, sound_policies  # noqa: PLC0415 - only who has policies pays for them
 
     asking = sender(sound_policies(arguments, stated), arguments)
     return lambda document: _mutated(document, asking, options)
 
 
-def _rewritten(document: Document, options: prescheduled.Options) -> _Changed:
-    change = prescheduled.mutate(document.data, options)
+def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Changed:
+    change = prescheduled.rewrite_manifest(document.data, options)
     if change is None:
         return _Changed(document.data)
     if isinstance(change, Problem):
@@ -84,12 +84,12 @@ def _rewritten(document: Document, options: prescheduled.Options) -> _Changed:
     return _Changed(obj, change.patch, warnings=_warnings(document, change.warnings))
 
 
-def _mutated(document: Document, sender: Sender, options: prescheduled.Options) -> _Changed:
+def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOptions) -> _Changed:
     """Ask mutating policies before the scheduler is brought in, and afterwards."""
-    from webhook.cli.policies import found_by_mutating  # noqa: PLC0415 - as above
+    from webhook.cli.policyoptions import found_by_mutating  # noqa: PLC0415 - as above
     from webhook.policy.change.difference import difference  # noqa: PLC0415 - as above
 
-    change = sender.change(document.data, rewrite=lambda obj: prescheduled.mutate(obj, options))
+    change = sender.change(document.data, rewrite=lambda obj: prescheduled.rewrite_manifest(obj, options))
     if change is None:
         return _Changed(document.data)
     findings = found_by_mutating(change, document)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import position
-from webhook.cli.policies import is_suite, placed, release
+from webhook.cli.output import exit_code, show_text
+from webhook.cli.policyoptions import is_suite, placed, release
 from webhook.cli.release import kubernetes
-from webhook.cli.shown import exit_code, show_text
 from webhook.documents import Unreadable, read
 from webhook.policy.ask.policyset import Given
 from webhook.policy.manifest.versions import is_policy

@@ -44,7 +44,7 @@ def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Ca
             terminal.flush()
 
 
-def watched(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:
+def with_progress(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:
     """Pass documents on, and once this takes long, show how many there were."""
     due, shown = monotonic() + PATIENCE, False
     try:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from webhook import admission, server
 from webhook.cli.arguments import UsageError
-from webhook.cli.following import faults, followed
-from webhook.cli.managed import managed
+from webhook.cli.clustercertificate import managing
+from webhook.cli.serveoptions import faults, reloaded_options
 from webhook.exposure import exposures
 from webhook.server.http.probes import make_monitoring_pages
 from webhook.server.monitoring.logs import SHARE, DecisionLog, configure
@@ -64,7 +64,7 @@ def _serve(arguments: Namespace) -> int:
         message = f"--shutdown-delay: {delay:g} is not between 0 and {_LONGEST_DELAY} seconds"
         raise UsageError(message)
     log = DecisionLog(_share(arguments))
-    answering = followed(arguments)
+    answering = reloaded_options(arguments)
     configure(arguments.log_format, arguments.log_level)
 
     def review(body: bytes, call: admission.Call) -> admission.Answer:
@@ -77,7 +77,7 @@ def _serve(arguments: Namespace) -> int:
             forks = server.Forks(review, answering.follow, lambda: answering.generation)
             stack.callback(forks.close)
             clients = _clients(arguments)
-            manager = stack.enter_context(managed(arguments))
+            manager = stack.enter_context(managing(arguments))
             certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
             metered = None
             if arguments.monitoring_port is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from webhook.cli.arguments import UsageError
 from webhook.cli.progress import counting
 from webhook.cli.release import feature_gates, kubernetes
-from webhook.cli.simulated import Text
+from webhook.cli.simulationreport import Text
 from webhook.cli.surroundings import read_cluster
 from webhook.documents import Unreadable, read
 from webhook.inventory import Inventory, MalformedError, name_of, namespace_of

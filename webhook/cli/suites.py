@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import located
-from webhook.cli.policies import is_suite, placed, release
+from webhook.cli.output import exit_code, show_text
+from webhook.cli.policyoptions import is_suite, placed, release
 from webhook.cli.release import kubernetes
-from webhook.cli.shown import exit_code, show_text
 from webhook.cli.testreport import SuiteRun, TestReport
 from webhook.documents import Document, Unreadable, read
 from webhook.documents.files import SUFFIXES, Trees

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
-from webhook.cli.progress import watched
+from webhook.cli.output import exit_code, show_text
+from webhook.cli.progress import with_progress
 from webhook.cli.release import feature_gates, kubernetes
-from webhook.cli.shown import exit_code, show_text
 from webhook.cli.surroundings import References, read_cluster
 from webhook.documents import Document, Unreadable, read
 from webhook.engine.manifests import not_compared, review
@@ -45,7 +45,7 @@ def run(arguments: Namespace) -> int:
     old = _OldState(arguments.old, report)
     documents: Iterable[Document | Unreadable] = read(arguments.paths)
     if sys.stderr.isatty() and not arguments.quiet:
-        documents = watched(documents, sys.stderr)
+        documents = with_progress(documents, sys.stderr)
     sender = _sender(arguments, stated, namespaces, report)
     references = References(read_cluster(arguments.cluster, report), gates)
     judging = _Judge(old, arguments.subresource, sender, gates, namespaces=namespaces, references=references)
@@ -62,7 +62,7 @@ def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, re
     """Load the policies, if there are any, and the Namespaces beside them; report what is wrong with them."""
     if not arguments.policies:
         return None
-    from webhook.cli.policies import load_policies, sender  # noqa: PLC0415 - only who has policies pays for them
+    from webhook.cli.policyoptions import load_policies, sender  # noqa: PLC0415 - only who has policies pays for them
 
     policies = load_policies(arguments, stated, namespaces=namespaces.stated)
     report.findings += policies.findings
@@ -246,7 +246,7 @@ class _Judge:
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:
         if outcome.change is None:
             return []
-        from webhook.cli.policies import found_by_mutating, found_by_validating  # noqa: PLC0415 - as in _sender
+        from webhook.cli.policyoptions import found_by_mutating, found_by_validating  # noqa: PLC0415 - as in _sender
 
         findings = found_by_mutating(outcome.change, document)
         if outcome.verdict:

@@ -11,6 +11,6 @@ from __future__ import annotations
 
 from webhook.cluster.errors import ClusterError
 from webhook.cluster.manager import Manager
-from webhook.cluster.options import Lifetimes, Options
+from webhook.cluster.options import Lifetimes, ManagerOptions
 
-__all__ = ["ClusterError", "Lifetimes", "Manager", "Options"]
+__all__ = ["ClusterError", "Lifetimes", "Manager", "ManagerOptions"]

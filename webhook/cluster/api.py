@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from webhook.cluster.options import Options
+    from webhook.cluster.options import ManagerOptions
 
     Json = dict[str, Any]
 
@@ -51,7 +51,7 @@ class Ref(NamedTuple):
     missing: str
 
 
-def secret(options: Options) -> Ref:
+def secret(options: ManagerOptions) -> Ref:
     """Return where the certificates are kept."""
     namespace, name = options.namespace, options.secret
     return Ref(
@@ -61,7 +61,7 @@ def secret(options: Options) -> Ref:
     )
 
 
-def lease(options: Options) -> Ref:
+def lease(options: ManagerOptions) -> Ref:
     """Return what says who leads."""
     namespace, name = options.namespace, options.lease
     return Ref(
@@ -71,7 +71,7 @@ def lease(options: Options) -> Ref:
     )
 
 
-def configurations(options: Options) -> tuple[Ref, ...]:
+def configurations(options: ManagerOptions) -> tuple[Ref, ...]:
     """Return the webhook configurations whose ``caBundle`` is to be kept."""
     return tuple(
         Ref(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webhook.cluster.api import Json, Ref
-    from webhook.cluster.options import Lifetimes, Options
+    from webhook.cluster.options import Lifetimes, ManagerOptions
 
     class Decide(Protocol):
         """What :func:`webhook.cluster.rotation.step` does."""
@@ -79,7 +79,7 @@ class Manager:
 
     def __init__(
         self,
-        options: Options,
+        options: ManagerOptions,
         *,
         decide: Decide = decide_elsewhere,
         clock: Callable[[], float] = time.monotonic,

@@ -56,7 +56,7 @@ def _pod() -> str:
 
 
 @dataclass(frozen=True)
-class Options:
+class ManagerOptions:
     """Which objects of the cluster the manager looks after, and how.
 
     Args:

@@ -95,7 +95,7 @@ def review(
 
 def never_runs(obj: Any) -> list[Problem]:
     """Warn of a new pod that bypasses the scheduler; a stored one may have been scheduled."""
-    change = prescheduled.mutate(obj, prescheduled.Options())
+    change = prescheduled.rewrite_manifest(obj, prescheduled.RewriteOptions())
     if change is None or (isinstance(metadata := obj.get("metadata"), dict) and metadata.get("uid")):
         return []
     if isinstance(change, Problem):

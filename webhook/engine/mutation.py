@@ -41,7 +41,7 @@ class Mutation(NamedTuple):
         return obj
 
 
-def mutate(
+def mutate_request(
     request: Request,
     policies: PolicySet,
     authorizer: Authorizer,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, limited
-from webhook.engine.mutation import mutate
+from webhook.engine.mutation import mutate_request
 from webhook.engine.registry import before_validation
 from webhook.policy.ask.authorizer import DENY_ALL
 from webhook.policy.ask.evaluate import validate
@@ -111,7 +111,7 @@ class Sender:
                 namespace=self._namespace,
             )
         )
-        done = mutate(request, policies, self._authorizer, rewrite, completed)
+        done = mutate_request(request, policies, self._authorizer, rewrite, completed)
         return Change(request.with_object(done.object), done, obj, policies)
 
     def validate(self, change: Change) -> Verdict:
@@ -131,7 +131,7 @@ class Sender:
         return self._sets[minor]
 
 
-def judge(
+def evaluate(
     obj: JSONObject | None,
     old: JSONObject | None = None,
     *,

@@ -33,7 +33,7 @@ _TERMS: Final = (*_REQUIRED, "nodeSelectorTerms")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RewriteOptions:
     """Which pre-scheduled pods are rewritten, and how.
 
     Args:
@@ -60,7 +60,7 @@ class Rewrite(NamedTuple):
     annotations: Mapping[str, str]
 
 
-def rewrite(obj: object, options: Options, *, user: object) -> Rewrite | Problem | None:
+def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | Problem | None:
     """Move the ``spec.nodeName`` of a pod that is being created to where the scheduler heeds it.
 
     A mirror pod that anybody but its node creates loses its ``nodeName`` like any other. The API server then refuses
@@ -81,7 +81,7 @@ def rewrite(obj: object, options: Options, *, user: object) -> Rewrite | Problem
         return None
 
 
-def mutate(obj: object, options: Options) -> Rewrite | Problem | None:
+def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem | None:
     """Do as :func:`rewrite` does to the manifest of a pod, or to the pod template of a workload.
 
     Args:
@@ -118,7 +118,7 @@ class _MisshapenError(Exception):
     """The API server refuses this object, for a value that the rewrite would have to build on."""
 
 
-def _rewrite(obj: object, options: Options, at: tuple[str, ...]) -> Rewrite | Problem | None:
+def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewrite | Problem | None:
     pod = _as(obj, dict)
     for step in at:
         pod = _get(pod, step, dict)

@@ -43,7 +43,7 @@ def judged(
     )
 
 
-def rewritten(request: Mapping[str, Any], obj: Any, options: prescheduled.Options) -> Rewrite | Problem | None:
+def rewritten(request: Mapping[str, Any], obj: Any, options: prescheduled.RewriteOptions) -> Rewrite | Problem | None:
     """Say how a new pod that is pre-scheduled has to change, or why it must be refused; None for all others.
 
     Args:
@@ -89,11 +89,11 @@ class Asking(NamedTuple):
             request: The request of an AdmissionReview.
             rewrite: Says how the object has to change after policies have changed it.
         """
-        from webhook.engine.mutation import mutate  # noqa: PLC0415 - as above
+        from webhook.engine.mutation import mutate_request  # noqa: PLC0415 - as above
         from webhook.policy.ask.authorizer import DENY_ALL  # noqa: PLC0415
         from webhook.policy.ask.request import request_of_review  # noqa: PLC0415
         from webhook.policy.change.difference import difference  # noqa: PLC0415
 
         review = request_of_review(request)
-        done = mutate(review, self.policies, self.authorizer or DENY_ALL, rewrite, deadline=self.deadline)
+        done = mutate_request(review, self.policies, self.authorizer or DENY_ALL, rewrite, deadline=self.deadline)
         return done, difference(review.object, done.object) if done.verdict.allowed else []

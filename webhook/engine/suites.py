@@ -30,7 +30,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST, find, release_of, target
-from webhook.engine.offline import judge
+from webhook.engine.offline import evaluate
 from webhook.policy.ask.authorizer import DENY_ALL, AuthorizerError, authorizer_of
 from webhook.policy.ask.policyset import Finding, Given
 from webhook.policy.ask.request import OPERATIONS
@@ -234,7 +234,7 @@ def _judge(
         raise SuiteError(where / "user", "must be a map with username and groups")
     for each, path in ((obj, from_obj), (old, from_old)):
         _expect_decodable(each, path, policies.release)
-    verdict = judge(
+    verdict = evaluate(
         obj,
         old,
         policies=policies,

@@ -12,7 +12,7 @@ from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
 from webhook.policy.manifest.objects import metadata_of, text_of
 from webhook.policy.manifest.programs import compile_policy
-from webhook.policy.manifest.versions import is_policy, judge, serving
+from webhook.policy.manifest.versions import is_policy, serving, validate_policy
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.schema.decoding import nearest_name
 
@@ -51,7 +51,7 @@ def load(
                 kind = kind_of(text_of(each.object, "apiVersion"), text_of(each.object, "kind"))
                 objects.setdefault(kind, []).append(each.object)
             continue
-        problems = judge(each.object, release if by_cluster else serving(each.object, release))
+        problems = validate_policy(each.object, release if by_cluster else serving(each.object, release))
         findings += [Finding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
             refused.add(_stood_for(each.object))

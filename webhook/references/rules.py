@@ -12,8 +12,8 @@ from webhook.problem import WARNING, Path, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from webhook.deviceselectors.fleet import Fleet
     from webhook.inventory import Inventory
-    from webhook.matching.fleet import Fleet
 
 JSONObject = dict[str, Any]
 
@@ -46,7 +46,7 @@ class Context:
         slices = [without_nulls(each) for each in self.inventory.all("ResourceSlice")]
         if not slices:
             return None
-        from webhook.matching.fleet import Fleet  # noqa: PLC0415 - only with slices at hand
+        from webhook.deviceselectors.fleet import Fleet  # noqa: PLC0415 - only with slices at hand
 
         try:
             return Fleet(slices, self.release, self.gates)

@@ -10,9 +10,9 @@ from webhook import formats
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Literal
+from webhook.deviceselectors.parts import Parts, parts_of
+from webhook.deviceselectors.reads import constants, depends_on_device, reads
 from webhook.inventory.reading import items, mapping, text
-from webhook.matching.parts import Parts, parts_of
-from webhook.matching.reads import constants, depends_on_device, reads
 from webhook.references.claims import CLAIMS, devices_path, requests_of
 from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, instead, listed, nearest, rule
@@ -20,8 +20,8 @@ from webhook.references.rules import finding, instead, listed, nearest, rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from webhook.matching.fleet import Fleet
-    from webhook.matching.parts import Read
+    from webhook.deviceselectors.fleet import Fleet
+    from webhook.deviceselectors.parts import Read
     from webhook.problem import Problem
     from webhook.references.rules import Context, JSONObject
 
@@ -228,7 +228,7 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
     Drivers rename attributes from release to release. Without a guard the read is a run-time error, which ends the
     scheduling of the pod for all nodes. `draguard match` shows what devices have.
     """
-    from webhook.matching.fleet import published  # noqa: PLC0415 - only with slices at hand
+    from webhook.deviceselectors.fleet import published  # noqa: PLC0415 - only with slices at hand
 
     fleet = context.fleet
     if fleet is None:
@@ -264,7 +264,7 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     types. The scheduler then gives the pod up, though another device or node would do; whether it comes to that device
     depends on what is free. Ask first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
     """
-    from webhook.matching.fleet import ERROR, guarded  # noqa: PLC0415 - only with slices at hand
+    from webhook.deviceselectors.fleet import ERROR, guarded  # noqa: PLC0415 - only with slices at hand
 
     fleet = context.fleet
     if fleet is None:
@@ -316,7 +316,7 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
 def _nothing(
     fleet: Fleet, around: Sequence[JSONObject], own: Sequence[JSONObject], path: tuple[str | int, ...], who: str
 ) -> Iterator[Problem]:
-    from webhook.matching.fleet import ERROR, TRUE  # noqa: PLC0415 - only with slices at hand
+    from webhook.deviceselectors.fleet import ERROR, TRUE  # noqa: PLC0415 - only with slices at hand
 
     choices = [(fleet.choose(around, own, each), each) for each in fleet.contents]
     if any(choice.outcome in {TRUE, ERROR} for choice, _ in choices):
@@ -350,7 +350,7 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
     All devices of a claim must be usable from one node. Devices in use count here, so this is so however empty the
     cluster is.
     """
-    from webhook.matching.fleet import ERROR, TRUE  # noqa: PLC0415 - only with slices at hand
+    from webhook.deviceselectors.fleet import ERROR, TRUE  # noqa: PLC0415 - only with slices at hand
 
     fleet = context.fleet
     if fleet is None:
@@ -403,7 +403,7 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
     fleet = context.fleet
     if fleet is None:
         return
-    from webhook.matching.fleet import published  # noqa: PLC0415
+    from webhook.deviceselectors.fleet import published  # noqa: PLC0415
 
     path = devices_path(claim)
     for index, constraint in enumerate(items(claim, *path, "constraints")):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Key, Path, Problem, duplicate, invalid, required, too_many
 from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, refuses, under, wrong_type
-from webhook.schema.fields import EMPTY, NOTHING, Compiled, Field, most
+from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Field, most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ class Array(Field):
         facts = super().limits() + most(self.max_items, "items")
         return facts + ([f"unique {self.unique or 'items'}"] if self.unique is not None else [])
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make the closures for one target."""
         item = self.item.stated(target).compile(target, owner, package)
 
@@ -88,9 +88,9 @@ class Array(Field):
             return [item.view(each, (place, index)) for index, each in enumerate(value or ())]
 
         change = self._frozen(canonical) or self._changer(item)
-        return Compiled(self._walk(item, target, owner, package), change, canonical, view, struct=item.struct)
+        return CompiledField(self._walk(item, target, owner, package), change, canonical, view, struct=item.struct)
 
-    def _walk(self, item: Compiled, target: Target, owner: str, package: str) -> Walk:
+    def _walk(self, item: CompiledField, target: Target, owner: str, package: str) -> Walk:
         go_type, release, enough = self.type_name(package), target.release, target.enough
         passes, walk_item, decode_item = item.passes, item.walk, decoding(self.item, target, owner, package)
         absent, empty = self._without_items() if target.validates else (NOTHING, NOTHING)
@@ -147,7 +147,7 @@ class Array(Field):
 
         return repeated
 
-    def _changer(self, item: Compiled) -> Change | None:
+    def _changer(self, item: CompiledField) -> Change | None:
         """Validate what an update validates only if it has changed; items are matched by their key."""
         change_item, unique = item.change, self.unique
         if not unique or change_item is None or item.struct is None or not item.struct.rechecks:
@@ -221,7 +221,7 @@ class Map(Field):
         """Say what is declared about the map."""
         return super().limits() + most(self.max_items, "items")
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make the closures for one target."""
         item = self.item.stated(target).compile(target, owner, package)
 
@@ -234,9 +234,9 @@ class Map(Field):
             return {name: item.view(each, (place, Key(name))) for name, each in (value or {}).items()}
 
         walk = self._walk(item, target, owner, package)
-        return Compiled(walk, self._frozen(canonical), canonical, view, struct=item.struct)
+        return CompiledField(walk, self._frozen(canonical), canonical, view, struct=item.struct)
 
-    def _walk(self, item: Compiled, target: Target, owner: str, package: str) -> Walk:
+    def _walk(self, item: CompiledField, target: Target, owner: str, package: str) -> Walk:
         go_type, release, enough = self.type_name(package), target.release, target.enough
         passes, walk_item, decode_item = item.passes, item.walk, decoding(self.item, target, owner, package)
         limit = target.pick(self.max_items) if target.validates else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from webhook.schema.decoding import Finding
-    from webhook.schema.fields import Change, Compiled, Spelled, StructFields, Walk
+    from webhook.schema.fields import Change, CompiledField, Spelled, StructFields, Walk
     from webhook.schema.target import Target
     from webhook.schema.view import View
 
@@ -38,7 +38,7 @@ class CompiledStruct:
             name: field.stated(target) for name, field in type_.fields.items() if target.has(field.since, field.until)
         }
         self.stated = known
-        self.fields: dict[str, Compiled] = {
+        self.fields: dict[str, CompiledField] = {
             name: field.compile(target, owner, package) for name, field in known.items()
         }
         self.inline = frozenset(name for name, field in known.items() if field.inline)
@@ -47,7 +47,9 @@ class CompiledStruct:
             for name, field in known.items()
             if isinstance(default := target.pick(getattr(field, "default", None)), Default)
         }
-        self.wire: dict[str, Compiled] = {name: field for name, field in self.fields.items() if not known[name].inline}
+        self.wire: dict[str, CompiledField] = {
+            name: field for name, field in self.fields.items() if not known[name].inline
+        }
         self.gated = {
             name: off
             for name, field in known.items()
@@ -273,7 +275,7 @@ class CompiledStruct:
 
         return change
 
-    def _field_changer(self, name: str, field: Compiled) -> Change | None:
+    def _field_changer(self, name: str, field: CompiledField) -> Change | None:
         """Make the comparison of a field, with its check if an update does not always validate it."""
         when, walk = self._recheck(name), field.walk
         if not when:
@@ -290,7 +292,7 @@ class CompiledStruct:
 
         return change
 
-    def _compile(self, name: str, target: Target) -> Compiled:
+    def _compile(self, name: str, target: Target) -> CompiledField:
         """Compile a field for another target than the struct's."""
         return self.stated[name].compile(target, *self._names)
 

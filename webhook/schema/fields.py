@@ -67,7 +67,7 @@ class Default(NamedTuple):
         return f"{self.value} if {' and '.join(when)}"
 
 
-class Compiled(NamedTuple):
+class CompiledField(NamedTuple):
     """What a field does with a value, for one target.
 
     Args:
@@ -95,9 +95,9 @@ class StructFields(Protocol):
     type: Any
     """The struct's class."""
     target: Target
-    fields: dict[str, Compiled]
+    fields: dict[str, CompiledField]
     """By the names in the class."""
-    wire: dict[str, Compiled]
+    wire: dict[str, CompiledField]
     """By the names on the wire: what is inlined stands here itself."""
     stated: dict[str, Field]
     """The declarations, as the target has them."""
@@ -169,7 +169,7 @@ class Field:
         """Name the field's Go type as error texts do, such as ``[]v1alpha2.ResourceHandle``."""
         raise NotImplementedError
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make the closures for one target.
 
         Args:

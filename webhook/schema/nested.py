@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from webhook.problem import Path, Problem, invalid, required
 from webhook.schema.compiled import compile_struct
 from webhook.schema.decoding import wrong_type
-from webhook.schema.fields import IMMUTABLE, NOTHING, Compiled, Default, Field
+from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ class Nested(Field):
         """Name the Go struct with its package."""
         return f"{self.type.package or package}.{self.type.go_name or self.type.__name__}"
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make the closures for one target."""
         struct, go_type = compile_struct(self.type, target), self.type_name(package)
         pointer, changed = self.pointer, struct.change
@@ -85,7 +85,7 @@ class Nested(Field):
             return struct.view(value, place)
 
         compared = change if self.immutable or changed else None
-        return Compiled(struct.walking(walk_no_struct), compared, canonical, view, struct=struct)
+        return CompiledField(struct.walking(walk_no_struct), compared, canonical, view, struct=struct)
 
 
 class Inlined(Nested):
@@ -105,7 +105,7 @@ class Inlined(Nested):
         super().__init__(type_, doc, pointer=True, **common)
         self.present = present
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make closures that take the whole struct around it."""
         compiled, release, present = super().compile(target, owner, package), target.release, self.present
         struct, decoded = compile_struct(self.type, target), compile_struct(self.type, target.decoding)

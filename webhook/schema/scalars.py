@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook.problem import Path, Problem, invalid, not_supported, null, required, too_long, too_many_characters
 from webhook.schema.decoding import Misfit, unparsable, wrong_type
-from webhook.schema.fields import EMPTY, NOTHING, Compiled, Default, Field, most, name_of
+from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Default, Field, most, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ class Scalar(Field):
         """Name the Go type, with its package if it is not one of Go's own."""
         return f"{package}.{self.go}" if self.go[:1].isupper() else self.go
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make the closures for one target."""
         go_type = self.type_name(package)
         absent = None if self.pointer else self.zero
@@ -69,7 +69,7 @@ class Scalar(Field):
                 return absent if default is None else default
             return value
 
-        return Compiled(
+        return CompiledField(
             walk=self._walk(self.decoder(owner, go_type), check),
             change=self._frozen(canonical, shown),
             canonical=canonical,
@@ -204,7 +204,7 @@ class Text(Scalar):
 
         return check
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make the closures for one target."""
         compiled, tests = super().compile(target, owner, package), list(self._tests(target))
         if len(tests) != 1 or not target.validates:
@@ -361,7 +361,7 @@ class Parsed(Scalar):
         super().__init__(doc, **common)
         self.parse, self.rule = parse, rule
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make the closures for one target."""
         parse = self.parse
 
@@ -405,10 +405,10 @@ class Anything(Field):
         del package
         return "runtime.RawExtension"
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make closures that find nothing."""
         del target, owner, package
-        return Compiled(
+        return CompiledField(
             walk=lambda _: NOTHING,
             change=self._frozen(lambda value: value),
             canonical=lambda value: value,

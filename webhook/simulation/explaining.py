@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.devices import Content
 from webhook.allocation.selecting import Values
+from webhook.deviceselectors.parts import parts_of
 from webhook.inventory.reading import at, items, text
-from webhook.matching.parts import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

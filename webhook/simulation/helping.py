@@ -7,12 +7,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
+from webhook.deviceselectors.fleet import guarded
+from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.reads import reads
 from webhook.inventory.claims import allocation_of
 from webhook.inventory.places import BLOCKING
 from webhook.inventory.reading import items, mapping, text
-from webhook.matching.fleet import guarded
-from webhook.matching.parts import parts_of
-from webhook.matching.reads import reads
 from webhook.simulation.cluster import Cluster, Settings
 from webhook.simulation.explaining import requests
 from webhook.simulation.standing import Round, Standing

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
     from webhook.schema import Target, View
     from webhook.schema.decoding import Finding
-    from webhook.schema.fields import Compiled
+    from webhook.schema.fields import CompiledField
 
 
 _SHORT = 20
@@ -43,7 +43,7 @@ class ResourceList(Map):
         """Name the Go type."""
         return f"{package}.ResourceList"
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make the closures for one target; quantities of the common forms are only looked at."""
         compiled = super().compile(target, owner, package)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
     from webhook.schema import Target
-    from webhook.schema.fields import Check, Compiled
+    from webhook.schema.fields import Check, CompiledField
 
 RAW_MAX_BYTES = {32: 10 * 1024}
 """The most bytes of a driver's own JSON, from Kubernetes 1.32 on."""
@@ -30,7 +30,7 @@ class RawObject(Anything):
         **common: As for :class:`Field`.
     """
 
-    def compile(self, target: Target, owner: str, package: str) -> Compiled:
+    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make the closures for one target."""
         compiled = super().compile(target, owner, package)
         walk = self._checker(target) if target.validates else compiled.walk

@@ -124,7 +124,7 @@ class Library:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class EnvironmentOptions:
     """Where environments of cel-go differ.
 
     Args:

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from webhook.cel.checker.declarations import Library, Options, Signature, StructType
+from webhook.cel.checker.declarations import EnvironmentOptions, Library, Signature, StructType
 from webhook.cel.checker.inference import type_parameters
 from webhook.cel.types import base as types
 
@@ -56,9 +56,9 @@ class Scope:
         libraries: Sequence[Library] = (),
         *,
         variables: Mapping[str, Type] | None = None,
-        options: Options | None = None,
+        options: EnvironmentOptions | None = None,
     ) -> None:
-        self.options = options or Options()
+        self.options = options or EnvironmentOptions()
         self.functions: Mapping[str, tuple[Overload, ...]] = {}
         self.namespaced: frozenset[str] = frozenset()
         """The last parts of the names of functions with dots."""
@@ -114,14 +114,14 @@ class Scope:
         self,
         *libraries: Library,
         variables: Mapping[str, Type] | None = None,
-        **options: Any,  # fields of Options
+        **options: Any,  # fields of EnvironmentOptions
     ) -> Self:
         """An environment with more libraries, variables or other options.
 
         Args:
             *libraries: Added after those that are there.
             variables: Added, or given another type.
-            **options: Fields of `Options` to change.
+            **options: Fields of `EnvironmentOptions` to change.
         """
         extended = copy.copy(self)
         if options:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from webhook.cel import ext
-from webhook.cel.checker.declarations import Library, Options, StructType
+from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
 from webhook.cel.kubernetes import authorizer as authorizing
@@ -111,7 +111,7 @@ def environment(release: int, *, stored: bool = False) -> Environment:
         libraries.append(costs.COSTS)
     return Environment(
         libraries,
-        options=Options(
+        options=EnvironmentOptions(
             homogeneous_literals=release < _VALIDATED_SINCE,
             cross_type_numeric=usable >= _CROSS_TYPE_SINCE,
             presence_test_cost=0,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import operators
+from webhook.cel.runtime.equality import contains_in_time
 from webhook.cel.runtime.frame import (
     BUDGET,
     BYTES,
@@ -25,7 +26,6 @@ from webhook.cel.runtime.frame import (
     too_many_bytes,
     try_to_evaluate,
 )
-from webhook.cel.runtime.watched import contains_in_time
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, python_type, type_of
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from webhook.cel.cost.calls import STRING_FACTOR, traversal
 from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime.equality import equal_in_time
 from webhook.cel.runtime.frame import FAILED, try_to_evaluate
 from webhook.cel.runtime.operators import equal, no_such_overload
-from webhook.cel.runtime.watched import equal_in_time
 from webhook.cel.types.values import Value, size_of
 
 if TYPE_CHECKING:

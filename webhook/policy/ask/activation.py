@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from webhook.cel import Meter
     from webhook.cel.types.base import Type
-    from webhook.policy.ask.match import Matched
+    from webhook.policy.ask.matcher import Matched
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind, Resource
     from webhook.policy.manifest.objects import JSONObject

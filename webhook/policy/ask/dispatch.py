@@ -12,7 +12,7 @@ from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.ask.activation import namespace_value, request_value
 from webhook.policy.ask.convert import convert
-from webhook.policy.ask.match import match
+from webhook.policy.ask.matcher import match
 from webhook.policy.ask.params import ConfigurationError, collect_params
 from webhook.problem import quoted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.index import Hook
-    from webhook.policy.ask.match import Matched
+    from webhook.policy.ask.matcher import Matched
     from webhook.policy.ask.params import Fault
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.policy.ask.match import is_exempt, match
+from webhook.policy.ask.matcher import is_exempt, match
 from webhook.policy.ask.params import ConfigurationError, Fault, check_param_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.policy.ask.clusterobjects import ClusterObjects
-    from webhook.policy.ask.match import Matched
+    from webhook.policy.ask.matcher import Matched
     from webhook.policy.ask.request import Request
     from webhook.policy.ask.verdict import Decision
     from webhook.policy.manifest.kinds import Kind, Resource

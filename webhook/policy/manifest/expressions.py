@@ -47,7 +47,7 @@ class Scope(NamedTuple):
     variables: tuple[tuple[str, Type], ...] | None = None
 
 
-class Compiled(NamedTuple):
+class CompiledExpression(NamedTuple):
     """An expression that can be evaluated."""
 
     program: Program
@@ -87,10 +87,10 @@ _MOST_KEPT: Final = 32 << 20
 _ENTRY: Final = 1000
 _BYTES_PER_UNIT: Final = 32
 """How many bytes a program takes for each unit of work that it took to compile, as was measured."""
-_kept: Final[Cache[Compiled | Failure]] = Cache(_MOST_KEPT)
+_kept: Final[Cache[CompiledExpression | Failure]] = Cache(_MOST_KEPT)
 
 
-def compile_expression(text: str, scope: Scope, *wanted: Type) -> Compiled | Failure:
+def compile_expression(text: str, scope: Scope, *wanted: Type) -> CompiledExpression | Failure:
     """Compile an expression, unless that was done of late.
 
     Args:
@@ -113,7 +113,7 @@ def compile_expression(text: str, scope: Scope, *wanted: Type) -> Compiled | Fai
     return found
 
 
-def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> Compiled | Failure:
+def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> CompiledExpression | Failure:
     environment = environment_of(scope)
     try:
         checked = environment.check(text)
@@ -122,7 +122,7 @@ def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> Compiled | Fa
 
             text = _wrong_type(checked.type, wanted, scope.release)
             return Failure(text, hint=hint_of_type(checked.type, wanted))
-        return Compiled(environment.program(checked), checked, environment)
+        return CompiledExpression(environment.program(checked), checked, environment)
     except CompileError as error:
         from webhook.policy.manifest.hints import hint_of  # noqa: PLC0415 - as above
 
@@ -159,42 +159,42 @@ class Compiler:
         self._plain = Scope(release, params)
         self._scope = Scope(release, params, patches=patches, variables=() if composed else None)
 
-    def _compile(self, text: str, scope: Scope, *wanted: Type) -> Compiled | Failure:
+    def _compile(self, text: str, scope: Scope, *wanted: Type) -> CompiledExpression | Failure:
         with limited(self._budget):
             return compile_expression(text, scope, *wanted)
 
-    def condition(self, text: str) -> Compiled | Failure:
+    def condition(self, text: str) -> CompiledExpression | Failure:
         """Compile a match condition."""
         return self._compile(text, self._plain, types.BOOL)
 
-    def variable(self, name: str, text: str) -> Compiled | Failure:
+    def variable(self, name: str, text: str) -> CompiledExpression | Failure:
         """Compile a variable; those that follow may use it."""
         # The API server lets no variable make objects or patches.
         scope = self._scope._replace(variables=self._scope.variables or ())
         compiled = self._compile(text, scope._replace(patches=False))
-        type_ = variable_type(compiled.type if isinstance(compiled, Compiled) else None)
+        type_ = variable_type(compiled.type if isinstance(compiled, CompiledExpression) else None)
         declared = dict(scope.variables or ()) | {name: type_}
         self._scope = scope._replace(variables=tuple(declared.items()))
         return compiled
 
-    def validation(self, text: str) -> Compiled | Failure:
+    def validation(self, text: str) -> CompiledExpression | Failure:
         """Compile what is asked of objects."""
         return self._compile(text, self._scope, types.BOOL)
 
-    def message(self, text: str) -> Compiled | Failure:
+    def message(self, text: str) -> CompiledExpression | Failure:
         """Compile what makes a message; it cannot ask what the user may do."""
         return self._compile(text, self._scope._replace(authorizer=False), types.STRING)
 
-    def annotation(self, text: str) -> Compiled | Failure:
+    def annotation(self, text: str) -> CompiledExpression | Failure:
         """Compile the value of an audit annotation."""
         return self._compile(text, self._scope, types.STRING, types.NULL)
 
-    def mutation(self, patch_type: str, text: str) -> Compiled | Failure:
+    def mutation(self, patch_type: str, text: str) -> CompiledExpression | Failure:
         """Compile a change: an ApplyConfiguration or a JSONPatch."""
         return self._compile(text, self._scope, PATCH_RESULTS[patch_type])
 
 
-def complaints(result: Compiled | Failure, path: Path, text: str) -> Iterator[Problem]:
+def complaints(result: CompiledExpression | Failure, path: Path, text: str) -> Iterator[Problem]:
     """Say what the API server says of an expression that cannot be evaluated.
 
     Args:

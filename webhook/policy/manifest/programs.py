@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.policy.manifest.expressions import Compiled, Compiler
+from webhook.policy.manifest.expressions import CompiledExpression, Compiler
 from webhook.policy.manifest.model import MUTATING
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class NamedExpression(NamedTuple):
     """An expression as it is written, and compiled."""
 
     text: str
-    compiled: Compiled | Failure
+    compiled: CompiledExpression | Failure
 
 
 class Programs(NamedTuple):
@@ -43,7 +43,7 @@ def _names(expressions: Iterable[NamedExpression | None]) -> frozenset[str]:
     return frozenset(
         name
         for each in expressions
-        if each and isinstance(each.compiled, Compiled)
+        if each and isinstance(each.compiled, CompiledExpression)
         for name in each.compiled.program.variables
     )
 

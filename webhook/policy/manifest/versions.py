@@ -68,7 +68,7 @@ def serving(obj: Mapping[str, Any], release: int) -> int:
     return min(max(release, releases[0]), releases[1]) if releases else release
 
 
-def judge(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:
+def validate_policy(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:
     """Say what the API server says of a policy or binding that is created.
 
     Args:
@@ -88,14 +88,14 @@ def judge(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:
 
 
 def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Problem]:
-    """Say what the decoder refuses, and of the first fields that there are not, what they were meant to be."""
+    """List what the decoder refuses, with suggestions for the first unknown fields."""
     from webhook.api.judgement import SOUGHT  # noqa: PLC0415 - most policies can be decoded
-    from webhook.schema.meant import meant  # noqa: PLC0415 - as above
+    from webhook.schema.suggest import suggestion  # noqa: PLC0415 - as above
 
     problems = [misfit.problem() for misfit in misfits]
     unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
     for index in unknown[:SOUGHT]:
-        problems[index] = replace(problems[index], hint=meant(struct, problems[index].path))
+        problems[index] = replace(problems[index], hint=suggestion(struct, problems[index].path))
     return problems
 
 

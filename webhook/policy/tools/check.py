@@ -11,7 +11,7 @@ from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.ask.policyset import Finding, Given
 from webhook.policy.load import load
-from webhook.policy.manifest.expressions import Compiled
+from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import Resource
 from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.tools.typecheck import type_warnings
@@ -186,7 +186,7 @@ def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:
 
 def _constant(compiled: object) -> object:
     """Return the value of an expression that uses no variables, else None."""
-    if not isinstance(compiled, Compiled) or compiled.program.variables:
+    if not isinstance(compiled, CompiledExpression) or compiled.program.variables:
         return None
     try:
         return compiled.program.evaluate({}, meter=Meter(CALL_LIMIT))
@@ -220,6 +220,6 @@ def _costs(policy: Policy, programs: Programs) -> Iterator[Cost]:
         *zip((each.path for each in policy.mutations), programs.mutations, strict=True),
     ]
     for path, expression in pairs:
-        if isinstance(expression.compiled, Compiled):
+        if isinstance(expression.compiled, CompiledExpression):
             estimate = estimate_cost(expression.compiled.checked, expression.compiled.environment)
             yield Cost(policy.name, path, estimate.low, estimate.high, policy.kind)

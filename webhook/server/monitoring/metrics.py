@@ -21,7 +21,7 @@ from webhook.api.versions import NEWEST, VERSIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.admission import Options, Record
+    from webhook.admission import Record, ReviewOptions
     from webhook.server.process.reloading import Reloaded
     from webhook.server.tls.certificate import Certificate
 
@@ -50,7 +50,7 @@ class Metrics:
     def __init__(
         self,
         certificate: Certificate,
-        answering: Reloaded[Options],
+        answering: Reloaded[ReviewOptions],
         kubernetes: str | None = None,
     ) -> None:
         self._certificate = certificate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from webhook.admission import Options, Record
+    from webhook.admission import Record, ReviewOptions
     from webhook.server.monitoring.logs import DecisionLog
     from webhook.server.process.reloading import Reloaded
     from webhook.server.tls.certificate import Certificate
@@ -59,7 +59,7 @@ class Metered(Monitoring):
         self,
         log: DecisionLog,
         certificate: Certificate,
-        answering: Reloaded[Options],
+        answering: Reloaded[ReviewOptions],
         kubernetes: str | None = None,
     ) -> None:
         super().__init__(log)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from webhook.server.bounded import BoundedLog
 from webhook.server.errors import ServerError
-from webhook.server.followed import Followed
+from webhook.server.filewatch import FileWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ class Certificate:
         self.failed_handshakes = 0
         """How many TLS handshakes have failed, those of clients without a certificate of an authority included."""
         self._told = BoundedLog(_log)
-        self._pair = Followed("certificate", source or (), _MEND, (certificate, key))
+        self._pair = FileWatch("certificate", source or (), _MEND, (certificate, key))
         self._followed = (self._pair, clients.authorities) if clients else (self._pair,)
         self.context = _Latest(ssl.PROTOCOL_TLS_SERVER)
         self.context.settings = self._settings()
@@ -67,7 +67,7 @@ class Certificate:
             ServerError: A file cannot be read or used, or the two do not belong together.
         """
         source = certificate, key
-        pair = Followed("certificate", source, _MEND).content
+        pair = FileWatch("certificate", source, _MEND).content
         return cls(pair[0], pair[1], source, clients=clients)
 
     @property
@@ -102,7 +102,7 @@ class Certificate:
                 self.renewals += 1
                 _log.info("serving with the new %s of %s", followed.what, followed.paths[0])
 
-    def _renew(self, followed: Followed, content: tuple[bytes, ...]) -> str:
+    def _renew(self, followed: FileWatch, content: tuple[bytes, ...]) -> str:
         """Begin handshakes with other content from now on, unless there is a fault in it, which is returned."""
         old, followed.content = followed.content, content
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.server.bounded import BoundedLog
 from webhook.server.errors import ServerError
-from webhook.server.followed import Followed
+from webhook.server.filewatch import FileWatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ class Clients:
     """
 
     def __init__(self, authorities: Path, names: Iterable[str] = ()) -> None:
-        self.authorities = Followed("authorities of clients", [authorities], _MEND)
+        self.authorities = FileWatch("authorities of clients", [authorities], _MEND)
         self.refused = 0
         """How many connections were refused for their names."""
         self._names = frozenset(names)

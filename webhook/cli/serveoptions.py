@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
-    from webhook.admission import Options
+    from webhook.admission import ReviewOptions
 
 _STANDARD_INPUT = "-"
 
 
-def followed(arguments: Namespace) -> Reloaded[Options]:
+def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
     """Read the options, which follow what ``--policies``, ``--authorizer`` and ``--kubernetes-version-file`` name.
 
     Standard input can be read but once: policies that come from there stay as they are.
@@ -39,7 +39,7 @@ def followed(arguments: Namespace) -> Reloaded[Options]:
 
             yield from (path for path in find(named) if isinstance(path, str))
 
-    def anew() -> Options:
+    def anew() -> ReviewOptions:
         lines: list[str] = []
         try:
             return options(arguments, lines.append)
@@ -55,7 +55,7 @@ def followed(arguments: Namespace) -> Reloaded[Options]:
     return Reloaded(what, files, anew, lambda: options(arguments))
 
 
-def faults(answering: Reloaded[Options]) -> Iterator[str]:
+def faults(answering: Reloaded[ReviewOptions]) -> Iterator[str]:
     """Say why policies are not those of their files, for readiness."""
     if answering.fault:
         yield f"the policies in the files cannot be used: {answering.fault.splitlines()[0]}"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
 from webhook.allocation.selecting import Fault, Selectors, Values
+from webhook.deviceselectors.parts import parts_of
 from webhook.inventory.reading import items, mapping, text
-from webhook.matching.parts import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def managed(arguments: Namespace) -> Iterator[Manager | None]:
+def managing(arguments: Namespace) -> Iterator[Manager | None]:
     """Read ``--manage-…``, wait for a certificate, and let another replica lead when the block ends.
 
     ``--manage-directory`` holds ``tls.crt`` and ``tls.key`` from then on. The caller calls ``follow()``, which starts a
@@ -64,11 +64,11 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
     Raises:
         UsageError: An option is missing or malformed.
     """
-    from webhook.cluster import ClusterError, Manager, Options  # noqa: PLC0415 - as above
+    from webhook.cluster import ClusterError, Manager, ManagerOptions  # noqa: PLC0415 - as above
 
     try:
         return Manager(
-            Options(
+            ManagerOptions(
                 namespace=arguments.manage_namespace or _own_namespace(arguments),
                 secret=arguments.manage_secret,
                 lease=arguments.manage_lease,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, Literal, Select
-from webhook.matching.parts import AND, NOT, OR, Read, read_of
+from webhook.deviceselectors.parts import AND, NOT, OR, Read, read_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

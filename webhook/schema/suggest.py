@@ -1,4 +1,4 @@
-"""Guesses what was meant by a field that there is not: one of another release, of another place, or a misspelt one."""
+"""Suggestions for a field that does not exist: it is of another release, sits in another place, or is misspelt."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class _Place(NamedTuple):
     path: str
 
 
-def meant(root: StructFields, path: Path) -> str:
-    """Say what was probably meant by a field that there is not; nothing if nothing is near.
+def suggestion(root: StructFields, path: Path) -> str:
+    """Suggest a field in the place of an unknown one; empty if none is near.
 
     Args:
         root: The type of the whole object.

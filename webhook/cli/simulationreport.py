@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.matching.fleet import shortened
+from webhook.deviceselectors.fleet import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _LARGEST_FILE = 1 << 20
 
 
-class Followed:
+class FileWatch:
     """The content of some files that is in use, and what is found in them later.
 
     What is compared is their content: a mounted Secret changes by a symbolic link above them.
