@@ -10,17 +10,22 @@ import pytest
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.reviews import recorded
 from webhook.engine.offline import evaluate
-from webhook.engine.registry import before_validation
+from webhook.engine.registry import before_mutation, before_validation
 from webhook.policy.ask.request import request_of
 from webhook.policy.change.defaults import completed
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
-CREATED = [
-    each.review["request"]
-    for each in recorded()
-    if each.endpoint == "validate" and each.review["request"]["operation"] == "CREATE"
-]
+
+def created(endpoint: str) -> list[dict[str, Any]]:
+    requests = [each.review["request"] for each in recorded() if each.endpoint == endpoint]
+    return [each for each in requests if each["operation"] == "CREATE" and not each.get("subResource")]
+
+
+def named(request: dict[str, Any]) -> str:
+    return f"{request['kind']['kind']}-{request['uid'][:8]}"
+
+
 OF_SERVER = {"uid", "creationTimestamp", "generation", "managedFields", "resourceVersion"}
 
 
@@ -30,14 +35,24 @@ def submitted(obj: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
 
 
-@pytest.mark.parametrize("request_", CREATED, ids=lambda each: f"{each['kind']['kind']}-{each['uid'][:8]}")
+@pytest.mark.parametrize("request_", created("mutate"), ids=named)
+def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: dict[str, Any]) -> None:
+    theirs = request_["object"]
+    kinds = Kinds(30 if theirs["apiVersion"].endswith("v1alpha2") else 36)
+    ours = before_mutation(completed(request_of(submitted(theirs), kinds=kinds)), kinds).object
+    assert ours is not None
+    # A creationTimestamp is null there, if at all, which no policy can tell from one that is not there.
+    assert ours["metadata"].keys() == theirs["metadata"].keys() - {"creationTimestamp"}
+    assert ours.get("status") == theirs.get("status")
+
+
+@pytest.mark.parametrize("request_", created("validate"), ids=named)
 def test_a_new_object_has_what_the_server_sets(request_: dict[str, Any]) -> None:
     theirs = request_["object"]
-    if request_.get("subResource"):
-        return
     release = 30 if theirs["apiVersion"].endswith("v1alpha2") or not theirs["metadata"].get("generation") else 36
     kinds = Kinds(release)
-    ours = before_validation(completed(request_of(submitted(theirs), kinds=kinds)), kinds).object
+    sent = before_mutation(completed(request_of(submitted(theirs), kinds=kinds)), kinds)
+    ours = before_validation(sent, kinds).object
     assert ours is not None
     assert ours["metadata"].keys() == theirs["metadata"].keys()
     assert ours["metadata"].get("generation") == theirs["metadata"].get("generation")
@@ -123,6 +138,52 @@ def test_mutating_policies_see_what_was_sent_and_nothing_of_the_rest_is_shown() 
     done = evaluate(CLAIM, policies=load(mutating("m", label, matchConstraints={"resourceRules": [rule]})))
     assert done.allowed, done.message
     assert done.object == CLAIM | {"metadata": CLAIM["metadata"] | {"labels": {"new": "true"}}}
+
+
+def changed(expression: str, obj: dict[str, Any] = CLAIM, old: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return what a JSON Patch makes of an object."""
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    made = mutating("m", expression, matchConstraints={"resourceRules": [rule]})
+    done = evaluate(obj, old, policies=load(made))
+    assert done.allowed, done.message
+    after: dict[str, Any] = done.object
+    return after
+
+
+TEST = "JSONPatch{op: 'test', path: '%s', value: %s}, JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}"
+LABELLED = CLAIM | {"metadata": CLAIM["metadata"] | {"labels": {"a": "b"}}}
+
+
+def test_mutating_policies_see_who_manages_fields_and_an_empty_status() -> None:
+    assert changed(f"[{TEST % ('/metadata/managedFields/0/operation', repr('Update'))}]") == LABELLED
+    assert changed(f"[{TEST % ('/status', '{}')}]") == LABELLED
+    assert changed(f"[{TEST % ('/status', repr('other'))}]") == CLAIM
+
+
+def test_mutating_policies_see_of_an_update_what_is_stored() -> None:
+    stored = CLAIM | {
+        "metadata": CLAIM["metadata"] | {"uid": "u-1"},
+        "status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]},
+    }
+    assert changed(f"[{TEST % ('/metadata/uid', repr('u-1'))}]", old=stored) == LABELLED
+    assert changed(f"[{TEST % ('/status', '{}')}]", old=stored) == CLAIM
+
+
+@pytest.mark.parametrize("path", ["/metadata/managedFields/0/manager", "/metadata/managedFields/0/subresource"])
+def test_who_manages_fields_is_never_shown(path: str) -> None:
+    change = "[JSONPatch{op: 'add', path: '%s', value: 'me'}]" % path  # noqa: UP031 - braces are CEL's
+    assert changed(change) == CLAIM
+    stated = CLAIM | {"metadata": CLAIM["metadata"] | {"managedFields": [{"manager": "m", "operation": "Apply"}]}}
+    assert changed(change, stated) == stated
+
+
+def test_a_default_that_a_policy_takes_away_stays_away() -> None:
+    gone = "[JSONPatch{op: 'remove', path: '/spec/tolerations'}]"
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    everywhere = {"resourceRules": [rule]}
+    asks = policy(validations=[{"expression": "!has(object.spec.tolerations)"}], matchConstraints=everywhere)
+    made = mutating("m", gone, matchConstraints=everywhere)
+    assert evaluate(POD, policies=load([*made, asks, binding()])).allowed
 
 
 def test_what_no_crd_defines_counts_its_generations() -> None:

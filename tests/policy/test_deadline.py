@@ -10,11 +10,12 @@ import pytest
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from webhook.budget import DeadlineExceededError
 from webhook.engine import mutation
+from webhook.engine.offline import evaluate
 from webhook.engine.prescheduled import Rewrite
 from webhook.policy.ask.authorizer import DENY_ALL
 from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.request import request_of
-from webhook.policy.change.mutate import admit, mutate
+from webhook.policy.change.mutate import mutate
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
@@ -150,7 +151,7 @@ def test_the_cost_of_mutations_is_told_and_added_to_that_of_validations() -> Non
     policies, request = load(manifests), about(POD)
     changed, judged = mutate(request, policies), validate(request, policies)
     assert changed.cost > judged.cost > 0
-    assert admit(request, policies).cost == changed.cost + judged.cost
+    assert evaluate(POD, policies=policies).cost == changed.cost + judged.cost
 
 
 def test_the_cost_of_policies_that_are_asked_again_is_added() -> None:

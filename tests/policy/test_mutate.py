@@ -9,8 +9,9 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
 from tests.policy.examples import spec as with_spec
+from webhook.engine.offline import evaluate
 from webhook.policy.ask.request import request_of
-from webhook.policy.change.mutate import admit, mutate
+from webhook.policy.change.mutate import mutate
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
@@ -312,17 +313,17 @@ def test_an_object_is_changed_in_the_version_of_the_policy_and_stays_in_its_own(
 def test_validating_policies_see_what_mutating_ones_made() -> None:
     seen = policy(validations=[{"expression": "object.metadata.labels.ok == 'yes'"}])
     policies = load([*mutating("m", label("ok", "'yes'")), seen, binding()])
-    verdict = admit(request_of(POD, kinds=Kinds()), policies)
+    verdict = evaluate(POD, policies=policies)
     assert verdict.allowed
     assert [decision.policy.name for decision in verdict.decisions] == ["m", "p"]
-    assert not admit(request_of(POD, kinds=Kinds()), load([seen, binding()])).allowed
+    assert not evaluate(POD, policies=load([seen, binding()])).allowed
 
 
 def test_validating_policies_are_not_asked_after_a_refusal() -> None:
     policies = load(
         [*mutating("m", label("x", "object.nope")), policy(validations=[{"expression": "false"}]), binding()]
     )
-    verdict = admit(request_of(POD, kinds=Kinds()), policies)
+    verdict = evaluate(POD, policies=policies)
     assert verdict.code == 403
     assert [decision.policy.name for decision in verdict.decisions] == ["m"]
 

@@ -14,8 +14,9 @@ from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, PO
 from webhook.engine.offline import evaluate
 from webhook.engine.suites import SuiteError, run_suite
 from webhook.policy.ask.authorizer import AuthorizerError, authorizer_of
+from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.request import request_of, request_of_review
-from webhook.policy.change.mutate import admit
+from webhook.policy.change.mutate import mutate
 from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.load import load
 from webhook.policy.tools.check import check_policies
@@ -75,7 +76,8 @@ def test_objects_of_any_shape_are_judged(manifests: tuple[Any, ...], obj: Any) -
     loaded = load(manifests)
     for new, old in ((obj, None), (obj, POD), (POD, obj), (None, obj)):
         evaluate(new, old, policies=loaded)
-        admit(request_of(new, old, kinds=loaded.kinds), loaded)
+        mutate(request_of(new, old, kinds=loaded.kinds), loaded)
+        validate(request_of(new, old, kinds=loaded.kinds), loaded)
     assert obj == before
 
 
@@ -105,7 +107,9 @@ REVIEW = {
 @fuzz
 @given(mutilated(REVIEW))
 def test_reviews_of_any_shape_are_judged(review: dict[str, Any]) -> None:
-    admit(request_of_review(review), load([POLICY, BINDING, MUTATING, MUTATING_BINDING]))
+    policies = load([POLICY, BINDING, MUTATING, MUTATING_BINDING])
+    mutate(request_of_review(review), policies)
+    validate(request_of_review(review), policies)
 
 
 SUITE = {

@@ -46,7 +46,6 @@ def mutate_request(
     policies: PolicySet,
     authorizer: Authorizer,
     rewrite: Callable[[JSONObject | None], Rewrite | Problem | None],
-    complete: Callable[[Request], Request] = lambda request: request,
     *,
     deadline: float | None = None,
 ) -> Mutation:
@@ -57,7 +56,6 @@ def mutate_request(
         policies: The policies.
         authorizer: Who knows what the user may do.
         rewrite: Says how an object has to change for the scheduler.
-        complete: Sets the defaults that an API server would have set.
         deadline: When policies must have answered, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
@@ -72,5 +70,5 @@ def mutate_request(
             return None
         return obj if obj is None or change is None else apply_patch(obj, change.patch)
 
-    verdict = policy.mutate(complete(request), policies, authorizer, rewritten, deadline=deadline)
+    verdict = policy.mutate(request, policies, authorizer, rewritten, deadline=deadline)
     return Mutation(verdict, change)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.engine.mutation import mutate_request
-from webhook.engine.registry import before_validation
+from webhook.engine.registry import before_mutation, before_validation
 from webhook.policy.ask.authorizer import DENY_ALL
 from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.request import as_stated, in_namespace, request_of
-from webhook.policy.change.defaults import completed
-from webhook.policy.change.mutate import admit
+from webhook.policy.change.defaults import completed, defaulted, without_defaults
 from webhook.policy.load import load
 from webhook.policy.manifest.objects import text_of
 
@@ -33,21 +32,40 @@ class Change(NamedTuple):
     """What mutating policies made of a manifest.
 
     Args:
-        request: The request, with the object as it is afterwards.
+        request: The request, with the object as the API server has it afterwards.
         mutation: What was done to it.
-        submitted: The object as it was submitted.
+        manifest: The object as it is afterwards, without what only the API server has set.
         policies: The policies that were asked.
     """
 
     request: Request
     mutation: Mutation
-    submitted: JSONObject
+    manifest: Any
     policies: PolicySet
 
-    @property
-    def manifest(self) -> Any:
-        """The object as it is afterwards, in the namespace that it states itself."""
-        return as_stated(self.mutation.object, self.submitted)
+
+def _unchanged(_obj: JSONObject | None) -> None:
+    return None
+
+
+def _changed(
+    request: Request,
+    policies: PolicySet,
+    authorizer: Authorizer,
+    rewrite: Callable[[Any], Rewrite | Problem | None] = _unchanged,
+) -> Change:
+    sent = before_mutation(completed(in_namespace(request), policies.release), policies.kinds)
+    with limited(Budget(DOCUMENT, is_offline=True)):
+        done = mutate_request(sent, policies, authorizer, rewrite)
+    shown = without_defaults(done.object, sent.object, request.object)
+    return Change(sent.with_object(done.object), done, as_stated(shown, request.object), policies)
+
+
+def _validated(change: Change, authorizer: Authorizer) -> Verdict:
+    policies = change.policies
+    request = before_validation(defaulted(change.request, policies.release), policies.kinds)
+    with limited(Budget(DOCUMENT, is_offline=True)):
+        return validate(request, policies, authorizer)
 
 
 class Sender:
@@ -84,7 +102,7 @@ class Sender:
         obj: Any,
         old: Any = None,
         subresource: str = "",
-        rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _: None,
+        rewrite: Callable[[Any], Rewrite | Problem | None] = _unchanged,
         *,
         kubernetes: str | None = None,
     ) -> Change | None:
@@ -101,24 +119,19 @@ class Sender:
         if not isinstance(obj, dict) or not text_of(obj, "kind"):
             return None
         policies = self._at(release_of(kubernetes) if kubernetes else self._release(obj))
-        request = in_namespace(
-            request_of(
-                obj,
-                old if isinstance(old, dict) else None,
-                kinds=policies.kinds,
-                subresource=subresource,
-                user=self._user,
-                namespace=self._namespace,
-            )
+        request = request_of(
+            obj,
+            old if isinstance(old, dict) else None,
+            kinds=policies.kinds,
+            subresource=subresource,
+            user=self._user,
+            namespace=self._namespace,
         )
-        done = mutate_request(request, policies, self._authorizer, rewrite, completed)
-        return Change(request.with_object(done.object), done, obj, policies)
+        return _changed(request, policies, self._authorizer, rewrite)
 
     def validate(self, change: Change) -> Verdict:
         """Ask the validating policies about an object that mutating policies have let pass."""
-        policies = change.policies
-        request = before_validation(completed(change.request, policies.release), policies.kinds)
-        return validate(request, policies, self._authorizer)
+        return _validated(change, self._authorizer)
 
     def _release(self, obj: Mapping[str, Any]) -> int:
         minor, known = self._set.release, find(obj.get("apiVersion"), obj.get("kind"))
@@ -145,8 +158,9 @@ def evaluate(
 ) -> Verdict:
     """Ask policies about the request that a manifest stands for, as the API server would; never raises.
 
-    The namespace and the API server's defaults are set before policies look at the object. The verdict's ``object`` is
-    the object as mutating policies changed it, without those.
+    It goes the way of every manifest, but for the API server's own rules: a case of a policy may state of its object
+    only what the policy looks at. The verdict's ``object`` is the object as mutating policies changed it, without what
+    only the API server has set.
 
     Args:
         obj: The object; None to delete ``old``.
@@ -169,11 +183,8 @@ def evaluate(
         dry_run=dry_run,
         namespace=namespace,
     )
-    with limited(Budget(DOCUMENT, is_offline=True)):
-        verdict = admit(
-            completed(in_namespace(request), policies.release),
-            policies,
-            authorizer,
-            lambda later: before_validation(later, policies.kinds),
-        )
-    return verdict._replace(object=as_stated(verdict.object, request.object))
+    change = _changed(request, policies, authorizer)
+    verdict = change.mutation.verdict
+    if verdict.allowed:
+        verdict = _validated(change, authorizer).after(verdict)
+    return verdict._replace(object=change.manifest)

@@ -1,7 +1,9 @@
-"""What the API server sets in an object between mutating and validating admission, where nobody sent it.
+"""What the API server sets in an object before mutating and before validating admission, where the client did not.
 
-Follows apiserver ``pkg/registry/rest/create.go`` (BeforeCreate), ``meta.go`` (FillObjectMetaSystemFields) and
-``update.go`` (BeforeUpdate), and the kinds' strategies. Who sends manifests sees none of it; policies do.
+Before mutating admission it notes who manages which fields, and writes an empty status out (apiserver
+``pkg/endpoints/handlers/create.go``); all else comes after it: ``pkg/registry/rest/create.go`` (BeforeCreate),
+``meta.go`` (FillObjectMetaSystemFields) and ``update.go`` (BeforeUpdate), and the kinds' strategies. Clients see
+none of it in their manifests; policies do.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.core.meta import generated_name
 from webhook.api.core.templates import template_of
 from webhook.api.shapes import type_of
-from webhook.policy.ask.request import CREATE, DELETE, UPDATE
+from webhook.policy.ask.request import CREATE, UPDATE
 from webhook.policy.manifest.objects import metadata_of, text_of
 from webhook.schema import STATUS
 
@@ -31,23 +33,46 @@ _DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", 
 _QUALIFYING: Final = ("cpu", "memory")
 
 
-def before_validation(request: Request, kinds: Kinds) -> Request:
-    """Return a request as validating policies see it, after mutating ones have seen it as it is.
+def before_mutation(request: Request, kinds: Kinds) -> Request:
+    """Return a request as mutating policies see it; an update keeps what it does not state, as with `kubectl apply`.
 
     Args:
         request: A request made of manifests.
         kinds: The kinds that there are, and the release.
     """
-    old = request.old_object and _stored(request.old_object, request, kinds)
-    if request.operation == DELETE or not request.object or not metadata_of(request.object):
-        return request._replace(old_object=old)
+    obj, old = request.object, request.old_object
+    if old:
+        old = _with_status(_stored(old, request, kinds), old.get(STATUS) or _first_status(old))
+    if obj and metadata_of(obj):
+        if request.operation == UPDATE and old:
+            stated = {name: obj[name] for name in ("spec", STATUS) if obj.get(name)}
+            obj = _kept(obj, old, request.subresource) | stated
+        elif request.operation == CREATE:
+            obj = obj | {"metadata": {**metadata_of(obj), "managedFields": _managers(obj, _now())}}
+        obj = _with_status(obj, obj.get(STATUS) or {})
+    return request._replace(object=obj, old_object=old)
+
+
+def before_validation(request: Request, kinds: Kinds) -> Request:
+    """Return a request as validating policies see it, after mutating ones have.
+
+    Args:
+        request: A request made of manifests, as mutating policies have left it.
+        kinds: The kinds that there are, and the release.
+    """
+    if not request.object or not metadata_of(request.object):
+        return request
     if request.operation == CREATE and not request.subresource:
         obj = _stored(request.object, request, kinds)
         obj = _with_status(obj, _first_status(obj))
         return request._replace(object=obj, name=text_of(metadata_of(obj), "name"))
-    if request.operation == UPDATE and old:
-        return request._replace(object=_kept(request.object, old, request.subresource), old_object=old)
+    if request.operation == UPDATE and request.old_object:
+        return request._replace(object=_kept(request.object, request.old_object, request.subresource))
     return request
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _stored(obj: JSONObject, request: Request, kinds: Kinds) -> JSONObject:
@@ -57,12 +82,12 @@ def _stored(obj: JSONObject, request: Request, kinds: Kinds) -> JSONObject:
         return obj
     prefix = text_of(metadata, "generateName")
     name = text_of(metadata, "name") or (generated_name(prefix) if prefix else "")
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = _now()
     set_: JSONObject = {
         "name": name,
         "uid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{request.resource}/{request.namespace}/{name}")),
         "creationTimestamp": now,
-        "managedFields": [_managed(obj, now)],
+        "managedFields": _managers(obj, now),
     }
     if _counts_generations(obj, request, kinds):
         set_["generation"] = 1
@@ -73,18 +98,22 @@ def _stored(obj: JSONObject, request: Request, kinds: Kinds) -> JSONObject:
     return {**obj, "metadata": set_ | {name: value for name, value in metadata.items() if value != ""}}
 
 
-def _managed(obj: Mapping[str, Any], now: str) -> JSONObject:
-    """Say that kubectl has set all fields."""
+def _managers(obj: Mapping[str, Any], now: str) -> list[JSONObject]:
+    """Say that kubectl has set all fields, unless the object says who has."""
+    if stated := metadata_of(obj).get("managedFields"):
+        return stated  # type: ignore[no-any-return]
     fields = {name: value for name, value in obj.items() if name not in {"apiVersion", "kind", STATUS}}
     metadata = {name: value for name, value in metadata_of(obj).items() if name in {"labels", "annotations"}}
-    return {
-        "manager": "kubectl-create",
-        "operation": "Update",
-        "apiVersion": obj.get("apiVersion"),
-        "time": now,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": _names({name: value for name, value in (fields | {"metadata": metadata}).items() if value}),
-    }
+    return [
+        {
+            "manager": "kubectl-create",
+            "operation": "Update",
+            "apiVersion": obj.get("apiVersion"),
+            "time": now,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": _names({name: value for name, value in (fields | {"metadata": metadata}).items() if value}),
+        }
+    ]
 
 
 def _names(value: Any) -> JSONObject:

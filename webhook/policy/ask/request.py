@@ -40,7 +40,6 @@ class Request(NamedTuple):
         user: Who asks: ``username``, ``uid``, ``groups``, ``extra``.
         dry_run: Whether nothing is to be stored.
         options: The CreateOptions, UpdateOptions or DeleteOptions.
-        submitted: The object as it was before the API server's defaults were set in ``object``; None if there are none.
     """
 
     operation: str
@@ -54,7 +53,6 @@ class Request(NamedTuple):
     user: Mapping[str, Any] = DEFAULT_USER
     dry_run: bool = False
     options: Mapping[str, Any] | None = None
-    submitted: JSONObject | None = None
 
     @property
     def is_namespace(self) -> bool:
@@ -70,8 +68,8 @@ class Request(NamedTuple):
         return text_of(metadata, "name") or text_of(metadata, "generateName") or "Unknown"
 
     def with_object(self, obj: JSONObject | None) -> Request:
-        """Return the same request with another object, which has no defaults of its own."""
-        return self._replace(object=obj, submitted=None)
+        """Return the same request with another object."""
+        return self._replace(object=obj)
 
 
 def in_namespace(request: Request) -> Request:
@@ -95,17 +93,18 @@ def _in_namespace(obj: JSONObject | None, namespace: str) -> JSONObject | None:
 
 
 def as_stated(obj: JSONObject | None, submitted: JSONObject | None) -> JSONObject | None:
-    """Return an object without a namespace that it has only of its request.
+    """Return an object without a namespace that it has only of its request, and with the managers that it states.
 
     Args:
         obj: What became of the object.
         submitted: The object as it was submitted.
     """
-    stated = {name: value for name, value in metadata_of(submitted).items() if name == "namespace"}
-    if obj is None or not metadata_of(submitted) or stated.get("namespace"):
+    before = metadata_of(submitted)
+    if obj is None or not before:
         return obj
-    metadata = {name: value for name, value in metadata_of(obj).items() if name != "namespace"}
-    return {**obj, "metadata": metadata | stated}
+    of_server = {"managedFields"} if before.get("namespace") else {"managedFields", "namespace"}
+    metadata = {name: value for name, value in metadata_of(obj).items() if name not in of_server}
+    return {**obj, "metadata": metadata | {name: before[name] for name in before if name in of_server}}
 
 
 def request_of(

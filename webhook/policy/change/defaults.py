@@ -47,8 +47,19 @@ def completed(request: Request, release: int = NEWEST) -> Request:
     return request._replace(
         object=None if obj is None else with_defaults(obj, created=request.operation == CREATE, release=release),
         old_object=None if old is None else with_defaults(old, created=True, release=release),
-        submitted=obj,
     )
+
+
+def defaulted(request: Request, release: int = NEWEST) -> Request:
+    """Return a request whose object has the defaults of its type again, after policies have changed it.
+
+    Args:
+        request: A completed request.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    if request.subresource or request.object is None:
+        return request
+    return request.with_object(with_defaults(request.object, created=False, release=release))
 
 
 def _admitted(spec: JSONObject) -> JSONObject:

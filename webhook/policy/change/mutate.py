@@ -18,12 +18,10 @@ from webhook.policy.ask.authorizer import DENY_ALL
 from webhook.policy.ask.conditions import evaluate_conditions
 from webhook.policy.ask.convert import convert
 from webhook.policy.ask.dispatch import Session
-from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.params import ConfigurationError
 from webhook.policy.ask.request import DELETE
 from webhook.policy.ask.verdict import INVALID, Decision, Verdict
 from webhook.policy.change.decoding import DecodingError, expect_decodable
-from webhook.policy.change.defaults import without_defaults
 from webhook.policy.change.merge import MergeError, apply
 from webhook.policy.change.native import MismatchError, check_names, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
@@ -60,27 +58,6 @@ class MutationError(Exception):
     """A mutation cannot be made; the failure policy decides what that means."""
 
 
-def admit(
-    request: Request,
-    policies: PolicySet,
-    authorizer: Authorizer = DENY_ALL,
-    between: Callable[[Request], Request] = lambda request: request,
-) -> Verdict:
-    """Ask all policies about a request, the mutating ones first; never raises.
-
-    Args:
-        request: The request.
-        policies: The policies.
-        authorizer: Who knows what the user may do.
-        between: What the API server makes of the request before it asks validating policies.
-    """
-    changed = _mutate(Session(request, policies, authorizer))
-    if not changed.allowed:
-        return _as_submitted(changed, request)
-    verdict = validate(between(request.with_object(changed.object)), policies, authorizer)
-    return _as_submitted(verdict.after(changed)._replace(object=changed.object), request)
-
-
 def mutate(
     request: Request,
     policies: PolicySet,
@@ -104,18 +81,8 @@ def mutate(
     Raises:
         DeadlineExceededError: They have not.
     """
-    return _as_submitted(_mutate(Session(request, policies, authorizer, deadline), webhooks), request)
-
-
-def _as_submitted(verdict: Verdict, request: Request) -> Verdict:
-    """Show the changed object without defaults that nobody has submitted."""
-    if request.submitted is None:
-        return verdict
-    return verdict._replace(object=without_defaults(verdict.object, request.object, request.submitted))
-
-
-def _mutate(session: Session, webhooks: Webhooks = _unchanged) -> Verdict:
-    """Ask everybody once, and once more if something has changed (apiserver ``pkg/admission/reinvocation.go``)."""
+    # Everybody is asked once, and once more if something has changed (apiserver pkg/admission/reinvocation.go).
+    session = Session(request, policies, authorizer, deadline)
     mutator = _Mutator(session)
     try:
         if session.request.operation != DELETE:
