@@ -157,7 +157,7 @@ class TestFindings:
         }
 
     def test_one_unreadable_document_does_not_hide_the_others(self, write: Callable[..., Path]) -> None:
-        folder = write(a=f"a: [\n---\n{CLAIM.replace('gpu', 'G')}---\nb: 1\nb: 2\n", b="\x00")
+        folder = write(a=f"a: [\n---\n{CLAIM.replace('gpu', 'G')}---\nb: 1\nb: 2\n", b="apiVersion: \x00")
         found = report(folder)["findings"]
         assert [(each["rule"], each["line"]) for each in found] == [
             ("unreadable", 2),
@@ -281,6 +281,8 @@ class TestSummary:
                 {"apiVersion": "", "kind": "", "documents": 3},
                 {"apiVersion": "v1", "kind": "ConfigMap", "documents": 2},
             ],
+            "withoutClaims": 0,
+            "notRead": [],
         }
 
     def test_quiet_shows_findings_only(self, write: Callable[..., Path]) -> None:

@@ -40,6 +40,8 @@ def test_the_documentations_example_is_fine_once_mended() -> None:
         "warnings": 0,
         "notes": 0,
         "skipped": [{"apiVersion": "cats.resource.example.com/v1", "kind": "ClaimParameters", "documents": 1}],
+        "withoutClaims": 0,
+        "notRead": [],
     }
 
 

@@ -216,6 +216,8 @@ class TestJson:
                 "warnings": 0,
                 "notes": 0,
                 "skipped": [{"apiVersion": "v1", "kind": "ConfigMap", "documents": 2}],
+                "withoutClaims": 0,
+                "notRead": [],
             },
         }
 

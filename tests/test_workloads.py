@@ -36,6 +36,11 @@ def job(*, made_from: str = "one-gpu", used: Any = (), image: str = "trainer:1",
     return result
 
 
+def of_apps(made: Any, kind: str) -> Any:
+    """Make another workload of a job."""
+    return {**made, "apiVersion": "apps/v1", "kind": kind, "spec": {"template": made["spec"]["template"]}}
+
+
 @pytest.mark.parametrize(
     "new", [job(made_from="two-gpus"), job(used=None), job(used=[{"name": "gpu", "request": "large"}])]
 )
@@ -63,12 +68,12 @@ def test_nothing_else_of_a_job_is_compared() -> None:
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"])
 def test_the_claims_of_other_workloads_can_change(kind: str) -> None:
-    old, new = ({**each, "apiVersion": "apps/v1", "kind": kind} for each in (job(), job(made_from="two-gpus")))
+    old, new = (of_apps(each, kind) for each in (job(), job(made_from="two-gpus")))
 
     assert validate(new, old) == []
 
 
 def test_an_update_is_validated_like_a_new_one() -> None:
-    old, new = ({**each, "apiVersion": "apps/v1", "kind": "Deployment"} for each in (job(), job(used=[{}])))
+    old, new = (of_apps(each, "Deployment") for each in (job(), job(used=[{}])))
 
     assert [problem.field for problem in validate(new, old)] == ["spec.template.spec.containers[0].resources.claims[0]"]

@@ -4,7 +4,8 @@ The JSON object has ``files``, the names of the inputs; ``findings``, each with 
 ``line``, ``column``, ``level``, ``rule``, ``reason``, ``field``, ``message``, ``hint``, ``apiVersion``, ``kind``,
 ``namespace``, ``name``, ``kubernetes`` (the release that was asked) and ``policy``; and ``summary``: ``files``,
 ``documents``, ``judged``, ``errors``, ``warnings``, ``notes``, ``skipped`` (a list of ``apiVersion``, ``kind``,
-``documents``). ``policy`` is null, or says whose finding it is: ``kind``, ``name``, ``binding``, ``params``, ``field``
+``documents``), ``withoutClaims`` (pods and workloads that were not judged), ``notRead`` (a list of ``reason``,
+``count``). ``policy`` is null, or says whose finding it is: ``kind``, ``name``, ``binding``, ``params``, ``field``
 (of the expression), ``file``, ``line``, ``column``. What is not known is an empty text, or 0. Keys may be added, none
 is taken away.
 """
@@ -16,10 +17,11 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.documents.selection import BROKEN_LINK, HELM, IGNORED, NO_OBJECT, PATCH, TEMPLATE, VENDORED
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from webhook.documents import Document, Unreadable
 
@@ -136,6 +138,10 @@ class Report:
         self.files: dict[str, None] = {}
         self.documents = 0
         self.skipped: Counter[tuple[str, str]] = Counter()
+        self.without_claims = 0
+        """How many pods and workloads were not judged, as they have no claims."""
+        self.left_out: Mapping[str, int] = {}
+        """What of directories was not read, by reason; see :mod:`webhook.documents.selection`."""
         self.findings: list[Finding] = []
 
     @property
@@ -163,11 +169,13 @@ def as_json(report: Report) -> str:
     summary = {
         "files": len(report.files),
         "documents": report.documents,
-        "judged": report.documents - sum(report.skipped.values()),
+        "judged": report.documents - sum(report.skipped.values()) - report.without_claims,
         "errors": report.errors,
         "warnings": report.warnings,
         "notes": report.notes,
         "skipped": skipped,
+        "withoutClaims": report.without_claims,
+        "notRead": [{"reason": reason, "count": count} for reason, count in report.left_out.items()],
     }
     findings = [json_of(finding) for finding in report.findings]
     # ASCII: a file name or a text may hold what is no Unicode character.
@@ -248,7 +256,24 @@ def summary(report: Report) -> str:
         names = [f"{documents} {kind}" for kind, documents in kinds[:MAX_KINDS]]
         names += ["…"] if len(kinds) > MAX_KINDS else []
         text += f"; {sum(report.skipped.values())} skipped (kinds not judged: {', '.join(names)})"
+    if report.without_claims:
+        text += f"; {report.without_claims} not judged (pods and workloads without claims; --all-pods judges them)"
+    if report.left_out:
+        reasons = (_LEFT_OUT[reason][count > 1].format(count) for reason, count in report.left_out.items())
+        text += f"\nnot read: {', '.join(reasons)}"
     return text
+
+
+_LEFT_OUT = {
+    HELM: ("{} Helm template (render it with helm template)", "{} Helm templates (render them with helm template)"),
+    TEMPLATE: ("{} template that is not YAML yet", "{} templates that are not YAML yet"),
+    PATCH: ("{} patch of a kustomization", "{} patches of kustomizations"),
+    IGNORED: ("{} path that git ignores", "{} paths that git ignores"),
+    VENDORED: ("{} vendored directory", "{} vendored directories"),
+    BROKEN_LINK: ("{} symbolic link that leads nowhere", "{} symbolic links that lead nowhere"),
+    NO_OBJECT: ("{} file that is not YAML and has no apiVersion", "{} files that are not YAML and have no apiVersion"),
+}
+"""How a reason for which something was not read is told: of one, and of several."""
 
 
 def _by_number(report: Report) -> list[tuple[tuple[str, str], int]]:

@@ -97,6 +97,7 @@ def judge(
         gates_on,
         _admin_namespace(namespace_labels, release),
         declarative=_is_declared(kind.type, release, feature_gates),
+        thorough=True,
     )
     struct = compile_struct(kind.type, known)
     token = enter(Budget(DOCUMENT, is_offline=True))

@@ -300,12 +300,21 @@ def target(
     *,
     enough: int = sys.maxsize,
     declarative: bool = False,
+    thorough: bool = False,
 ) -> Target:
     """Return what an object of a version is compiled for."""
-    key = api_version, release, operation, gates, admin_namespace, enough, declarative
+    key = api_version, release, operation, gates, admin_namespace, enough, declarative, thorough
     if (known := _targets.get(key)) is None:
         name, replaced = api_version.rpartition("/")[2], VERSIONS[api_version].replaced
         known = _targets[key] = Target(
-            name, release, operation, gates, admin_namespace, replaced, enough=enough, declarative=declarative
+            name,
+            release,
+            operation,
+            gates,
+            admin_namespace,
+            replaced,
+            enough=enough,
+            declarative=declarative,
+            thorough=thorough,
         )
     return known

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.api.core.claimed import is_pod_without_claims
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
@@ -15,7 +16,7 @@ from webhook.cli.output import exit_code, show_text
 from webhook.cli.progress import with_progress
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.surroundings import References, read_cluster
-from webhook.documents import Document, Unreadable, read
+from webhook.documents import Document, Selection, Unreadable, read
 from webhook.engine.manifests import not_compared, review
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.report import Finding, Identity, Report, as_json, found, identity, summary, unread
@@ -43,13 +44,16 @@ def run(arguments: Namespace) -> int:
 
     report = Report()
     old = _OldState(arguments.old, report)
-    documents: Iterable[Document | Unreadable] = read(arguments.paths)
+    selection = Selection()
+    documents: Iterable[Document | Unreadable] = read(arguments.paths, selection=selection)
     if sys.stderr.isatty() and not arguments.quiet:
         documents = with_progress(documents, sys.stderr)
     sender = _sender(arguments, stated, namespaces, report)
     references = References(read_cluster(arguments.cluster, report), gates)
     judging = _Judge(old, arguments.subresource, sender, gates, namespaces=namespaces, references=references)
+    judging.all_pods = arguments.all_pods
     _judge_all(documents, judging, stated, report)
+    report.left_out = selection.left_out
     left_out = references.report(report)
     if arguments.output == "json":
         print(as_json(report))
@@ -125,6 +129,9 @@ class _InOrder:
         data, judging = document.data, self._judging
         judging.namespaces.note(data)
         served = find(data.get("apiVersion"), data.get("kind")) if isinstance(data, dict) else None
+        if judging.passes(document):
+            self._report.without_claims += 1
+            return
         if served is None:
             findings = judging.unknown(document, self._stated)
             if judging.waits:
@@ -200,8 +207,22 @@ class _Judge:
         self._gates = gates
         self.namespaces = namespaces
         self._references = references
+        self.all_pods = False
+        """Whether the rules are asked about pods without claims, too."""
         self.waits = False
         """Whether what was judged last depends on a Namespace that may yet come."""
+
+    def passes(self, document: Document) -> bool:
+        """Tell whether nothing is asked about an object: a pod without claims, and there are no policies."""
+        return self._sender is None and not self._rules(document.data, self._old.of(document.data)[0])
+
+    def _rules(self, obj: Any, before: Any) -> bool:
+        """Tell whether the API server's rules are asked about an object."""
+        return (
+            self.all_pods
+            or not is_pod_without_claims(obj)
+            or (before is not None and not is_pod_without_claims(before))
+        )
 
     def know_namespaces(self) -> None:
         """Take the Namespaces among the manifests into account: all of them have been read."""
@@ -239,6 +260,7 @@ class _Judge:
             feature_gates=self._gates,
             namespace_labels=self.namespaces.labels_around(identity(document.data).namespace),
             sender=self._sender,
+            rules=self._rules(document.data, before),
         )
         return outcome, problems + outcome.problems
 

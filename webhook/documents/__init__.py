@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from webhook.documents.dump import dump
 from webhook.documents.files import find, read
+from webhook.documents.selection import Selection
 from webhook.documents.source import Position, Unreadable
 from webhook.documents.stream import Document, parse
 
-__all__ = ["Document", "Position", "Unreadable", "dump", "find", "parse", "read"]
+__all__ = ["Document", "Position", "Selection", "Unreadable", "dump", "find", "parse", "read"]

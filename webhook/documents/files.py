@@ -9,15 +9,14 @@ import stat
 import sys
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
+from webhook.documents.ignored import Ignored
 from webhook.documents.limits import MAX_BYTES
+from webhook.documents.selection import BROKEN_LINK, NO_OBJECT, SUFFIXES, Selection, mentions_objects
 from webhook.documents.source import Unreadable
 from webhook.documents.stream import Document, parse, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-SUFFIXES: Final = (".json", ".yaml", ".yml")
-"""What marks a manifest in a directory (cli-runtime ``FileExtensions``)."""
 
 _STDIN: Final = "-"
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
@@ -25,7 +24,9 @@ _OUTSIDE: Final = "a symbolic link that leads out of the directories that are re
 _OUTSIDE_HINT: Final = "name the file that it leads to, or the directory which that is in"
 
 
-def read(paths: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[Document | Unreadable]:
+def read(
+    paths: Iterable[str], stdin: BinaryIO | None = None, selection: Selection | None = None
+) -> Iterator[Document | Unreadable]:
     """Read every document of the manifests that are named.
 
     A file that is named is read whatever it is, a pipe to its end. What is found in a directory or by a glob may come
@@ -36,15 +37,16 @@ def read(paths: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[Docume
             directories and files that are not ``.yaml``, ``.yml`` or ``.json``; globs, with ``**`` for any number of
             directories; ``-`` for standard input. What is named twice is read once.
         stdin: What ``-`` stands for; the process's standard input if not given.
+        selection: What of directories is left out; nothing if not given.
 
     Yields:
         The documents, and in the place of what cannot be read, why.
     """
-    for found in _find(paths):
+    for found in _find(paths, selection):
         if isinstance(found, Unreadable):
             yield found
         else:
-            yield from _read(found, stdin)
+            yield from _read(found, stdin, None if found.is_named else selection)
 
 
 def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
@@ -102,15 +104,18 @@ class _Found(NamedTuple):
     is_named: bool
 
 
-def _find(paths: Iterable[str]) -> Iterator[_Found | Unreadable]:
+def _find(paths: Iterable[str], selection: Selection | None = None) -> Iterator[_Found | Unreadable]:
     named = list(paths)
     trees = Trees(named)
     seen: set[str] = set()
     for path in named:
-        for found in _expand(path):
+        for found in _expand(path, selection):
             real, result = found.source if isinstance(found, Unreadable) else found.path, found
             if isinstance(found, _Found) and real != _STDIN:
                 real, result = _checked(found, trees)
+                if selection and isinstance(result, Unreadable) and _is_broken(found):
+                    selection.left_out[BROKEN_LINK] += 1
+                    continue
             if real not in seen:
                 seen.add(real)
                 yield result
@@ -126,7 +131,12 @@ def _checked(found: _Found, trees: Trees) -> tuple[str, _Found | Unreadable]:
     return (real, found) if real else (path, Unreadable(_shown(path), 0, 0, _OUTSIDE, _OUTSIDE_HINT))
 
 
-def _read(found: _Found, stdin: BinaryIO | None) -> Iterator[Document | Unreadable]:
+def _is_broken(found: _Found) -> bool:
+    """Tell whether a link in a directory leads nowhere."""
+    return not found.is_named and os.path.islink(found.path) and not os.path.exists(found.path)  # noqa: PTH110, PTH114
+
+
+def _read(found: _Found, stdin: BinaryIO | None, selection: Selection | None) -> Iterator[Document | Unreadable]:
     path = found.path
     try:
         if path == _STDIN:
@@ -135,13 +145,17 @@ def _read(found: _Found, stdin: BinaryIO | None) -> Iterator[Document | Unreadab
             opener = _open_named if found.is_named else _open_regular
             with open(path, "rb", opener=opener) as file:
                 if os.fstat(file.fileno()).st_size > MAX_BYTES:
-                    yield too_large(_shown(path))
+                    if selection and not mentions_objects(file.read(MAX_BYTES)):
+                        selection.left_out[NO_OBJECT] += 1
+                    else:
+                        yield too_large(_shown(path))
                     return
                 data = file.read(MAX_BYTES + 1)
     except OSError as error:
         yield _unreadable(path, error)
         return
-    yield from parse(data, _shown(path))
+    documents = parse(data, _shown(path))
+    yield from selection.readable(data, documents) if selection else documents
 
 
 def _open_named(path: str, flags: int) -> int:
@@ -164,16 +178,17 @@ def _open_regular(path: str, flags: int) -> int:
     raise OSError(0, "is a directory" if stat.S_ISDIR(status.st_mode) else "no regular file")
 
 
-def _expand(path: str) -> Iterator[_Found | Unreadable]:
+def _expand(path: str, selection: Selection | None) -> Iterator[_Found | Unreadable]:
     """Find the files that an argument stands for."""
     if path == _STDIN:
         yield _Found(path, is_named=True)
     elif os.path.isdir(path):  # noqa: PTH112 - the name is shown as given
-        yield from _or_else(_walk(path), path, f"no manifest in this directory: none ends in {', '.join(SUFFIXES)}")
+        complaint = f"no manifest in this directory: none ends in {', '.join(SUFFIXES)}"
+        yield from _or_else(_walk(path, selection), path, complaint, selection)
     elif os.path.lexists(path):
         yield _Found(path, is_named=True)
     elif glob.has_magic(path):
-        yield from _or_else(_glob(path), path, "no manifest matches")
+        yield from _or_else(_glob(path, selection), path, "no manifest matches", selection)
     else:
         yield Unreadable(_shown(path), 0, 0, "no such file or directory")
 
@@ -187,19 +202,27 @@ def _top(path: str) -> str:
     return "/".join(steps[:first]) or ("/" if path.startswith("/") else ".")
 
 
-def _or_else(found: Iterator[str | Unreadable], path: str, complaint: str) -> Iterator[_Found | Unreadable]:
+def _or_else(
+    found: Iterator[str | Unreadable], path: str, complaint: str, selection: Selection | None
+) -> Iterator[_Found | Unreadable]:
     """Complain if nothing is found: a misspelt directory must not pass for a valid one."""
-    nothing = True
+    nothing, left_out = True, selection.left_out.total() if selection else 0
     for file in found:
         nothing = False
         yield file if isinstance(file, Unreadable) else _Found(file, is_named=False)
-    if nothing:
+    if nothing and (selection is None or selection.left_out.total() == left_out):
         yield Unreadable(_shown(path), 0, 0, complaint)
 
 
-def _walk(directory: str) -> Iterator[str | Unreadable]:
+def _walk(directory: str, selection: Selection | None = None) -> Iterator[str | Unreadable]:
     """Find the manifests in and below a directory; it follows no links to directories."""
+    found = _below(directory, selection)
+    return selection.without_patches(directory, found) if selection else found
+
+
+def _below(directory: str, selection: Selection | None) -> Iterator[str | Unreadable]:
     pending = [(directory, True)]
+    ignored = Ignored(directory) if selection else None
     while pending:
         path, is_directory = pending.pop()
         if not is_directory:
@@ -207,11 +230,14 @@ def _walk(directory: str) -> Iterator[str | Unreadable]:
             continue
         try:
             with os.scandir(path) as entries:
-                inside = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries if _is_wanted(entry)]
+                every = list(entries)
+            inside = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in every if _is_wanted(entry)]
         except OSError as error:
             yield _unreadable(path, error)
-        else:
-            pending.extend(sorted(inside, reverse=True))
+            continue
+        if selection and ignored:
+            inside = selection.entries(path, {entry.name for entry in every}, inside, ignored)
+        pending.extend(sorted(inside, reverse=True))
 
 
 def _is_wanted(entry: os.DirEntry[str]) -> bool:
@@ -220,7 +246,7 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
     return entry.name.endswith(SUFFIXES) and (entry.is_symlink() or entry.is_file())
 
 
-def _glob(pattern: str) -> Iterator[str | Unreadable]:
+def _glob(pattern: str, selection: Selection | None) -> Iterator[str | Unreadable]:
     """Find what a pattern matches; one that ends in ``*`` names no suffix, so it finds manifests only."""
     top = _top(pattern)
     steps = [step for step in pattern[len(top) if pattern.startswith(top) else 0 :].split("/") if step]
@@ -231,7 +257,7 @@ def _glob(pattern: str) -> Iterator[str | Unreadable]:
             if path.endswith(SUFFIXES) or not pattern.endswith("*"):
                 yield path
         elif trees.real(path):
-            yield from _walk(path)
+            yield from _walk(path, selection)
 
 
 def _matching(directory: str, steps: Sequence[str]) -> Iterator[str]:

@@ -55,6 +55,7 @@ def review(
     feature_gates: Mapping[str, bool] | None = None,
     namespace_labels: Mapping[str, str] | None = None,
     sender: Sender | None = None,
+    rules: bool = True,
 ) -> Outcome:
     """Say what would become of a manifest.
 
@@ -66,6 +67,7 @@ def review(
         feature_gates: Gates that differ from the release's defaults, by name.
         namespace_labels: The labels of the object's namespace; None if nobody knows.
         sender: Sends it to policies; None if there are none.
+        rules: Whether the API server's own rules are asked, beside policies.
     """
     if not isinstance(obj, dict):
         return Outcome(obj, [])
@@ -77,7 +79,7 @@ def review(
     change = sender.change(obj, old, subresource, kubernetes=kubernetes if known else None) if sender else None
     allowed = change is not None and change.mutation.verdict.allowed
     sent = change.manifest if change and allowed else obj
-    if known:
+    if known and rules:
         problems = judge(
             sent,
             old,
@@ -86,7 +88,7 @@ def review(
             feature_gates=feature_gates,
             namespace_labels=namespace_labels,
         )
-    if known and old is None:
+    if known and rules and old is None:
         problems += never_runs(sent)
     if sender is None or change is None or not allowed or any(each.reason in _NOT_DECODED for each in problems):
         return Outcome(sent, problems, change)

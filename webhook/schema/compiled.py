@@ -61,6 +61,7 @@ class CompiledStruct:
                 self.wire |= inner.wire
                 self.gated |= inner.gated
         self._walk_fields()
+        self._opaque: dict[str, Walk] = {}
         self._several = self._rules_of_several()
         self.walk = self.walking(_no_struct)
         self.change = self._changer()
@@ -154,6 +155,7 @@ class CompiledStruct:
         Args:
             otherwise: What is found in a value that is no struct.
         """
+        decode = self._decode_opaque if self.target.thorough else None
         walks, inlined, opaque, find_several = self._walks, self._inlined, self.type.opaque, self._several
         most_unknown = self.target.enough if self.target.strict else 0
         absent: Sequence[Found] | None = None
@@ -165,8 +167,11 @@ class CompiledStruct:
             found: list[Found] = []
             for name, each in value.items():
                 if (known := walks.get(name)) is None:
-                    if name not in opaque and len(found) < most_unknown:
-                        found.append((name, [unknown_field(name, (*walks, *opaque))]))
+                    if name not in opaque:
+                        if len(found) < most_unknown:
+                            found.append((name, [unknown_field(name, (*walks, *opaque))]))
+                    elif decode is not None and (findings := decode(name, each)):
+                        found.append((name, under(findings, name)))
                     continue
                 passes, walk_field = known
                 if type(each) is not passes and (findings := walk_field(each)):
@@ -183,6 +188,12 @@ class CompiledStruct:
             return NOTHING if find_several is None else find_several(value, None)
 
         return walk
+
+    def _decode_opaque(self, name: str, value: Any) -> Sequence[Finding]:
+        """Decode a field that is not judged; what it holds is compiled when the first one is met."""
+        if (walk := self._opaque.get(name)) is None:
+            walk = self._opaque[name] = self.type.opaque[name].compile(self.target.decoding, *self._names).walk
+        return walk(value)
 
     def _concluded(self, value: dict[str, Any], found: Sequence[Found]) -> Sequence[Finding]:
         """Put what was found in fields in order: misfits as submitted, problems as declared, what rules find last."""

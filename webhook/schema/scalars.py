@@ -406,10 +406,10 @@ class Anything(Field):
         return "runtime.RawExtension"
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make closures that find nothing."""
-        del target, owner, package
+        """Make closures that find nothing but what the decoder refuses, if the shape is known."""
+        shape = self.shape if target.thorough else None
         return CompiledField(
-            walk=lambda _: NOTHING,
+            walk=shape.compile(target.decoding, owner, package).walk if shape else lambda _: NOTHING,
             change=self._frozen(lambda value: value),
             canonical=lambda value: value,
             view=lambda value, _: value,

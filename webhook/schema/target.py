@@ -37,6 +37,7 @@ class Target:
         enough: How many findings about one list, map or rule are enough: no more are looked for.
         validates: Whether values are validated, not only decoded.
         strict: Whether a field that a type does not have is found; if not, it is ignored.
+        thorough: Whether what is not validated is decoded, too: a server has done that before it asks webhooks.
     """
 
     version: str
@@ -50,6 +51,7 @@ class Target:
     enough: int = sys.maxsize
     validates: bool = True
     strict: bool = True
+    thorough: bool = False
     compiled: dict[type, Any] = field(default_factory=dict, repr=False)
     """The types compiled so far."""
 

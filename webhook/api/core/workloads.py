@@ -1,4 +1,4 @@
-"""The kinds that make pods: what their pod templates claim. Nothing else of them is judged.
+"""The kinds that make pods: what their pod templates claim. All else is decoded, and not judged.
 
 Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodTemplateSpec) and, for what may not change,
 ``pkg/apis/batch/validation/validation.go`` (ValidateJobSpecUpdate).
@@ -34,16 +34,6 @@ if TYPE_CHECKING:
     from webhook.schema import View
 
 
-class Others(dict[str, Field]):
-    """The fields of a struct of which only those declared elsewhere are judged: those that are known, and any other."""
-
-    __slots__ = ()
-
-    def __contains__(self, _: object) -> bool:
-        """Take every field for one that may be there."""
-        return True
-
-
 REPLICAS = Int(go="int32", pointer=True, default=1)
 HISTORY = Int(go="int32", pointer=True, default=10)
 READY = Int(go="int32")
@@ -70,13 +60,11 @@ def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
 class Workload(Object):
     """What makes pods."""
 
-    opaque: ClassVar = Others(status=Anything())
+    opaque: ClassVar = {"status": Anything()}
 
 
 class Templated(V1Struct):
     """What a controller is asked for, among it the template of its pods."""
-
-    opaque: ClassVar = Others()
 
     template = Nested(PodTemplateSpec, "What the pods look like.")
 
@@ -84,15 +72,13 @@ class Templated(V1Struct):
 class PodTemplate(Object):
     """A template for pods, for other programs to use."""
 
-    opaque: ClassVar = Others()
-
     template = Nested(PodTemplateSpec, "What the pods look like.")
 
 
 class ReplicationControllerSpec(Templated):
     """Pods, and how many."""
 
-    opaque: ClassVar = Others(replicas=REPLICAS, minReadySeconds=READY, selector=Map(Text(), is_atomic=True))
+    opaque: ClassVar = dict[str, Field](replicas=REPLICAS, minReadySeconds=READY, selector=Map(Text(), is_atomic=True))
 
     template = Nested(PodTemplateSpec, "What the pods look like.", pointer=True, required=True)
 
@@ -106,7 +92,7 @@ class ReplicationController(Workload):
 class ReplicaSetSpec(Templated):
     """Pods, and how many."""
 
-    opaque: ClassVar = Others(replicas=REPLICAS, minReadySeconds=READY, selector=SELECTOR)
+    opaque: ClassVar = dict[str, Field](replicas=REPLICAS, minReadySeconds=READY, selector=SELECTOR)
 
 
 class ReplicaSet(Workload):
@@ -118,7 +104,7 @@ class ReplicaSet(Workload):
 class DeploymentSpec(Templated):
     """Pods, how many, and how to replace them."""
 
-    opaque: ClassVar = Others(
+    opaque: ClassVar = dict[str, Field](
         replicas=REPLICAS,
         selector=SELECTOR,
         strategy=Nested("webhook.api.core.unjudged:DeploymentStrategy"),
@@ -138,7 +124,7 @@ class Deployment(Workload):
 class StatefulSetSpec(Templated):
     """Pods, how many, and their volumes."""
 
-    opaque: ClassVar = Others(
+    opaque: ClassVar = dict[str, Field](
         replicas=REPLICAS,
         selector=SELECTOR,
         volumeClaimTemplates=Array(Nested("webhook.api.core.others:PersistentVolumeClaim")),
@@ -163,7 +149,7 @@ class StatefulSet(Workload):
 class DaemonSetSpec(Templated):
     """Pods, one for each node."""
 
-    opaque: ClassVar = Others(
+    opaque: ClassVar = dict[str, Field](
         selector=SELECTOR,
         updateStrategy=Nested("webhook.api.core.unjudged:DaemonSetUpdateStrategy"),
         minReadySeconds=READY,
@@ -180,7 +166,7 @@ class DaemonSet(Workload):
 class JobSpec(Templated):
     """Pods that run to their end."""
 
-    opaque: ClassVar = Others(
+    opaque: ClassVar = dict[str, Field](
         completions=Int(go="int32", pointer=True, default=Default(1, {"parallelism": ("",)})),
         parallelism=Int(go="int32", pointer=True, default=1),
         activeDeadlineSeconds=SECONDS,
@@ -209,7 +195,7 @@ class Job(Workload):
 class JobTemplateSpec(V1Struct):
     """What the jobs look like."""
 
-    opaque: ClassVar = Others(metadata=Nested(ObjectMeta))
+    opaque: ClassVar = dict[str, Field](metadata=Nested(ObjectMeta))
 
     spec = Nested(JobSpec, "Pods that run to their end.")
 
@@ -217,7 +203,7 @@ class JobTemplateSpec(V1Struct):
 class CronJobSpec(V1Struct):
     """Jobs, and when to start them."""
 
-    opaque: ClassVar = Others(
+    opaque: ClassVar = dict[str, Field](
         schedule=Text(written=True),
         timeZone=Text(pointer=True),
         startingDeadlineSeconds=SECONDS,

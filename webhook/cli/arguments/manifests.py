@@ -23,9 +23,14 @@ examples:
   draguard validate --policies policies/ --as jane --as-group dev manifests/
   draguard validate --output json manifests/ | jq '.findings[].rule'
 
-Files named *.yaml, *.yml and *.json are read in directories. Objects of kinds that are not judged
-are counted in the summary, and otherwise skipped; `draguard explain` lists the kinds that are. A
-kind or version of resource.k8s.io that no release serves is an error.
+Files named *.yaml, *.yml and *.json are read in directories. Left out there, and counted in the
+summary: the templates of Helm charts and other templates that are not YAML yet, patches that a
+kustomization names, vendor and node_modules, what git ignores, and files that are not YAML and have
+no apiVersion. A path that is named is always read.
+
+Pods and workloads that neither use resource claims nor name their node are counted, and not judged
+without --all-pods. So are objects of other kinds; `draguard explain` lists the kinds that are
+judged. A kind or version of resource.k8s.io that no release serves is an error.
 
 An object is looked up in the --old state by API group, kind, namespace and name. A namespace that
 is missing on one side matches any. An object without an old state is judged as a new one; one that
@@ -33,9 +38,10 @@ is only in the old state is left out.
 
 JSON output is one object: files (names); findings (each with file, document, line, column, level,
 rule, reason, field, message, hint, apiVersion, kind, namespace, name, kubernetes, policy); summary
-(files, documents, judged, errors, warnings, notes, and skipped: a list of apiVersion, kind,
-documents). policy is null, or names the policy's kind, name, binding, params, field, file, line and
-column. More keys may come, none will go.
+(files, documents, judged, errors, warnings, notes, skipped: a list of apiVersion, kind, documents;
+withoutClaims: pods and workloads; notRead: a list of reason, count). policy is null, or names the
+policy's kind, name, binding, params, field, file, line and column. More keys may come, none will
+go.
 
 Claims with admin access are for namespaces with a label. A namespace is known from a Namespace
 object among the manifests or --policies, wherever it stands, or from --namespace-labels, which
@@ -114,6 +120,11 @@ def validate(parser: argparse.ArgumentParser) -> None:
         choices=["status"],
         default="",
         help="judge updates of the status; needs --old",
+    )
+    parser.add_argument(
+        "--all-pods",
+        action="store_true",
+        help="judge pods and workloads without resource claims, too",
     )
     parser.add_argument("--strict", action="store_true", help=STRICT)
     report(parser, "text", "json")

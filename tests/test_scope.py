@@ -1,0 +1,260 @@
+"""What `draguard validate` leaves alone: what is not about claims, and what is no manifest of the user's own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import Done, draguard
+from webhook import validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: claim, namespace: default}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly: {deviceClassName: gpu.example.com}
+"""
+WRONG = CLAIM.replace("name: claim", "name: A")
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: pod}\nspec:\n  containers: [{name: UPPER, image: image}]\n"
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      containers:
+      - name: UPPER
+        image: image
+"""
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def report(*arguments: str | Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(draguard("validate", "--output", "json", *arguments).out)
+    return found
+
+
+def left_out(*arguments: str | Path) -> dict[str, int]:
+    done = report(*arguments)
+    assert done["findings"] == []
+    return {each["reason"]: each["count"] for each in done["summary"]["notRead"]}
+
+
+class TestPods:
+    @pytest.mark.parametrize("text", [POD, DEPLOYMENT, POD + "  volumes: [{name: v, persistentVolumeClaim: {}}]\n"])
+    def test_those_without_claims_are_counted_and_not_judged(self, tmp_path: Path, text: str) -> None:
+        folder = write(tmp_path, {"a.yaml": text})
+        done = draguard("validate", folder)
+        assert done == Done(
+            0,
+            "1 document in 1 file: no problems; "
+            "1 not judged (pods and workloads without claims; --all-pods judges them)\n",
+            "",
+        )
+        summary = report(folder)["summary"]
+        assert (summary["withoutClaims"], summary["judged"]) == (1, 0)
+
+    def test_they_are_judged_if_that_is_wanted(self, tmp_path: Path) -> None:
+        folder = write(tmp_path, {"a.yaml": POD, "b.yaml": DEPLOYMENT})
+        assert [each["rule"] for each in report("--all-pods", folder)["findings"]] == ["dns-label", "dns-label"]
+
+    @pytest.mark.parametrize(
+        "field",
+        ["  resourceClaims: [{name: gpu}]\n", "  resourceclaim: [{}]\n", "  claims: [1]\n", "  nodeName: node-1\n"],
+    )
+    def test_those_with_claims_are_judged_and_so_is_what_was_meant_to_be_one(self, tmp_path: Path, field: str) -> None:
+        assert report(write(tmp_path, {"a.yaml": POD + field}))["summary"]["errors"] > 0
+
+    def test_what_had_claims_is_judged(self, tmp_path: Path) -> None:
+        old = POD + "  resourceClaims: [{name: gpu, resourceClaimName: claim}]\n"
+        write(tmp_path, {"old/a.yaml": old, "new/a.yaml": POD})
+        found = report("--old", tmp_path / "old", tmp_path / "new")["findings"]
+        assert "pod-update" in {each["rule"] for each in found}
+
+    def test_policies_are_asked_about_all(self, tmp_path: Path) -> None:
+        policy = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: never}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  validations: [{expression: "false"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: never}
+spec: {policyName: never, validationActions: [Deny]}
+"""
+        write(tmp_path, {"policies/p.yaml": policy, "a/a.yaml": POD})
+        done = report("--policies", tmp_path / "policies", tmp_path / "a")
+        assert [each["policy"]["name"] for each in done["findings"]] == ["never"]
+        assert done["summary"]["withoutClaims"] == 0
+
+
+class TestStrictDecoding:
+    """A pod with claims is decoded as a whole, as an API server does it."""
+
+    @pytest.mark.parametrize(
+        ("where", "value", "message"),
+        [
+            (
+                ("env",),
+                [{"name": "A", "value": 1}],
+                (
+                    "json: cannot unmarshal number into Go struct field "
+                    "EnvVar.spec.template.spec.containers.env.value of type string"
+                ),
+            ),
+            (
+                ("volumes",),
+                [{"name": "v", "emptydir": {}}],
+                'strict decoding error: unknown field "spec.template.spec.volumes[0].emptydir"',
+            ),
+            (("replica",), 2, 'strict decoding error: unknown field "spec.replica"'),
+            (("strategy",), {"typ": "Recreate"}, 'strict decoding error: unknown field "spec.strategy.typ"'),
+            (
+                ("replicas",),
+                "2",
+                "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
+            ),
+        ],
+    )
+    def test_all_of_a_workload_is_decoded(self, where: tuple[str, ...], value: Any, message: str) -> None:
+        container: dict[str, Any] = {"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}
+        pod: dict[str, Any] = {
+            "containers": [container],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim"}],
+        }
+        spec: dict[str, Any] = {"template": {"spec": pod}}
+        holder = {"env": container, "volumes": pod}.get(where[0], spec)
+        holder[where[0]] = value
+        obj = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+        assert [problem.message for problem in validate(obj)] == [message]
+
+
+class TestDirectories:
+    def test_templates_of_charts_are_counted(self, tmp_path: Path) -> None:
+        chart = {
+            "chart/Chart.yaml": "apiVersion: v2\nname: c\nversion: 0.1.0\n",
+            "chart/templates/a.yaml": "apiVersion: v1\n{{ if .x }}\n",
+            "chart/templates/sub/b.yaml": WRONG,
+            "chart/templates/_helpers.tpl": "{{ define }}",
+        }
+        assert left_out(write(tmp_path, chart)) == {"helm-template": 2}
+        assert "not read: 2 Helm templates (render them with helm template)\n" in draguard("validate", tmp_path).out
+
+    def test_templates_that_are_named_are_read(self, tmp_path: Path) -> None:
+        write(tmp_path, {"chart/Chart.yaml": "name: c\n", "chart/templates/a.yaml": WRONG})
+        for named in (tmp_path / "chart/templates", tmp_path / "chart/templates/a.yaml"):
+            assert [each["rule"] for each in report(named)["findings"]] == ["object-name"]
+
+    def test_a_directory_called_templates_is_read_if_there_is_no_chart(self, tmp_path: Path) -> None:
+        assert report(write(tmp_path, {"templates/a.yaml": WRONG}))["summary"]["errors"] == 1
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            "patches: [{path: patch.yaml}]",
+            "patchesStrategicMerge: [patch.yaml, 'kind: Pod\n  a']",
+            "patchesJson6902: [{path: ./patch.yaml, target: {kind: Pod}}]",
+            "patches: [{path: ../overlay/patch.yaml}, {patch: 'a: b'}, 3]",
+        ],
+    )
+    @pytest.mark.parametrize("file", ["kustomization.yaml", "kustomization.yml", "Kustomization"])
+    def test_patches_of_kustomizations_are_left_out(self, tmp_path: Path, names: str, file: str) -> None:
+        folder = write(tmp_path, {f"overlay/{file}": f"{names}\n", "overlay/patch.yaml": WRONG, "base/a.yaml": CLAIM})
+        assert left_out(folder) == {"kustomize-patch": 1}
+        assert report(folder / "overlay/patch.yaml")["summary"]["errors"] == 1
+
+    @pytest.mark.parametrize("names", ["patches: 3", "resources: [patch.yaml]", "patches: [", "[]"])
+    def test_what_a_kustomization_takes_for_something_else_is_read(self, tmp_path: Path, names: str) -> None:
+        folder = write(tmp_path, {"kustomization.yaml": f"{names}\n", "patch.yaml": WRONG})
+        assert [each["rule"] for each in report(folder)["findings"]] == ["object-name"]
+
+    @pytest.mark.parametrize("name", ["vendor", "node_modules"])
+    def test_what_is_vendored_is_left_out_unless_it_is_named(self, tmp_path: Path, name: str) -> None:
+        folder = write(tmp_path, {f"{name}/a.yaml": WRONG, "a.yaml": CLAIM})
+        assert left_out(folder) == {"vendored": 1}
+        assert report(folder / name)["summary"]["errors"] == 1
+
+    @pytest.mark.parametrize(
+        "text", ["a: [", '// see "a": b\n{"a": 1}', "\x00", "a: b\n---\n{{ x }}: [\n", "key: {{ x }}\n"]
+    )
+    def test_what_is_no_yaml_and_has_no_api_version_is_left_out(self, tmp_path: Path, text: str) -> None:
+        folder = write(tmp_path, {"a.json": text})
+        assert left_out(folder) == {"no-api-version": 1}
+        assert report(folder / "a.json")["summary"]["errors"] > 0
+
+    def test_what_may_be_an_object_is_an_error(self, tmp_path: Path) -> None:
+        assert report(write(tmp_path, {"a.yaml": "apiVersion: ["}))["summary"]["errors"] == 1
+
+    @pytest.mark.parametrize("line", ["{{ if .x }}", "{{- range $i }}", "name: {{ .name }}", "- {{ toYaml .x }}"])
+    def test_templates_that_are_not_yaml_yet_are_left_out(self, tmp_path: Path, line: str) -> None:
+        text = WRONG + f"{line}\n"
+        assert left_out(write(tmp_path, {"a.yaml": text})) == {"template": 1}
+
+    def test_a_template_in_a_text_is_none(self, tmp_path: Path) -> None:
+        text = WRONG.replace("metadata: {", "metadata:\n  annotations:\n    a: |\n      {{ x }}\n  ").replace(
+            "}\nspec", "\nspec"
+        )
+        text = text.replace("name: A, namespace", "name: A\n  namespace")
+        assert [each["rule"] for each in report(write(tmp_path, {"a.yaml": text}))["findings"]] == ["object-name"]
+
+    def test_links_that_lead_nowhere_are_left_out(self, tmp_path: Path) -> None:
+        write(tmp_path, {"a.yaml": CLAIM})
+        (tmp_path / "b.yaml").symlink_to("gone.yaml")
+        assert left_out(tmp_path) == {"broken-link": 1}
+        assert draguard("validate", tmp_path / "b.yaml").code == 2
+
+    def test_a_directory_of_which_nothing_is_left_is_no_mistake(self, tmp_path: Path) -> None:
+        assert draguard("validate", write(tmp_path, {"vendor/a.yaml": WRONG})).code == 0
+        assert draguard("validate", tmp_path / "vendor" / "..", "--strict").code == 0
+
+
+class TestGit:
+    @pytest.fixture
+    def repository(self, tmp_path: Path) -> Path:
+        subprocess.run(["git", "init", "-q", tmp_path], check=True)  # noqa: S607
+        return tmp_path
+
+    def test_what_it_ignores_is_left_out_unless_it_is_named(self, repository: Path) -> None:
+        write(repository, {".gitignore": "out/\n/b.yaml\n", "out/a.yaml": WRONG, "b.yaml": WRONG, "a.yaml": CLAIM})
+        assert left_out(repository) == {"ignored-by-git": 2}
+        assert report(repository / "out")["summary"]["errors"] == 1
+        assert report(repository / "b.yaml")["summary"]["errors"] == 1
+
+    def test_a_directory_below_is_left_out_by_what_is_above_it(self, repository: Path) -> None:
+        write(repository, {".gitignore": "*.tmp.yaml\n", "deep/a.tmp.yaml": WRONG, "deep/a.yaml": CLAIM})
+        assert left_out(repository / "deep") == {"ignored-by-git": 1}
+
+    def test_what_is_tracked_is_read(self, repository: Path) -> None:
+        write(repository, {".gitignore": "*.yaml\n", "a.yaml": WRONG})
+        subprocess.run(["git", "-C", repository, "add", "-f", "a.yaml"], check=True)  # noqa: S607
+        assert report(repository)["summary"]["errors"] == 1
+
+    def test_without_git_all_is_read(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write(repository, {".gitignore": "b.yaml\n", "b.yaml": WRONG, "a.yaml": CLAIM})
+        monkeypatch.setenv("PATH", str(repository))
+        assert report(repository)["summary"]["errors"] == 1
+
+    def test_a_broken_repository_hides_nothing(self, tmp_path: Path) -> None:
+        write(tmp_path, {".git": "gitdir: nowhere\n", ".gitignore": "a.yaml\n", "a.yaml": WRONG})
+        assert report(tmp_path)["summary"]["errors"] == 1

@@ -1,0 +1,44 @@
+"""Which pods and workloads are about Dynamic Resource Allocation."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from webhook.api.core.templates import TEMPLATES
+
+_APART: Final = frozenset({"metadata", "annotations", "labels", "volumes", "volumeClaimTemplates", "status"})
+"""Fields whose contents are names that people choose, or claims of volumes."""
+
+
+def is_pod_without_claims(obj: Any) -> bool:
+    """Tell whether an object is a pod, or makes pods, and neither claims resources nor names its node.
+
+    A field that looks as if it were about claims counts, so that a misspelt one is found.
+
+    Args:
+        obj: Any JSON value.
+    """
+    if not isinstance(obj, dict):
+        return False
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(version, str) or not isinstance(kind, str) or kind not in TEMPLATES.get(version, ()):
+        return False
+    return not _claims(obj)
+
+
+def _claims(value: Any) -> bool:
+    """Look for a field about claims, or the name of a node; never deeper than a pod spec can be."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, list):
+            pending += each
+        elif isinstance(each, dict):
+            for name, inner in each.items():
+                if name in _APART:
+                    continue
+                if inner and ("claim" in name.lower() or name == "nodeName"):
+                    return True
+                if isinstance(inner, dict | list):
+                    pending.append(inner)
+    return False

@@ -1,0 +1,154 @@
+"""What of a directory is not a manifest of the user's own: Helm templates, patches, vendored and ignored files.
+
+A path that is named on the command line is always read; this is about what is found below it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from webhook.documents.limits import MAX_BYTES
+from webhook.documents.source import Unreadable
+from webhook.documents.stream import Document, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
+
+    from webhook.documents.ignored import Ignored
+
+_T = TypeVar("_T")
+
+SUFFIXES: Final = (".json", ".yaml", ".yml")
+"""What marks a manifest in a directory (cli-runtime ``FileExtensions``)."""
+
+HELM: Final = "helm-template"
+TEMPLATE: Final = "template"
+PATCH: Final = "kustomize-patch"
+IGNORED: Final = "ignored-by-git"
+VENDORED: Final = "vendored"
+NO_OBJECT: Final = "no-api-version"
+BROKEN_LINK: Final = "broken-link"
+
+_VENDORED: Final = frozenset({"node_modules", "vendor"})
+_KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
+"""File names that kustomize knows (api/konfig ``RecognizedKustomizationFileNames``)."""
+_PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
+_MARK: Final = "apiVersion"
+_MARKS: Final = tuple(_MARK.encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
+_PLACEHOLDER: Final = re.compile(rb"^[ \t]*(?:- +)*(?:[\w./-]+:[ \t]+)?\{\{[^{}\n]*\}\}", re.MULTILINE)
+"""A line whose value starts with ``{{ … }}``: never valid in a Kubernetes manifest, as no key can be a map."""
+
+Entry = tuple[str, bool]
+"""The path of an entry of a directory, and whether it is a directory itself."""
+
+
+class Selection:
+    """Leaves out what is not a manifest, and counts it by reason."""
+
+    def __init__(self) -> None:
+        self.left_out: Counter[str] = Counter()
+        self._kustomizations: list[str] = []
+
+    def entries(
+        self, directory: str, names: AbstractSet[str], entries: Iterable[Entry], ignored: Ignored
+    ) -> list[Entry]:
+        """Return what of a directory is looked at.
+
+        Args:
+            directory: The directory.
+            names: The names of all that it holds.
+            entries: What may be a manifest or hold some.
+            ignored: What git ignores.
+        """
+        self._kustomizations += [f"{directory}/{name}" for name in names & _KUSTOMIZATIONS]
+        is_chart = "Chart.yaml" in names
+        kept = []
+        for path, is_directory in entries:
+            name = path.rpartition("/")[2]
+            if ignored.has(path, is_directory=is_directory):
+                self.left_out[IGNORED] += 1
+            elif is_directory and name in _VENDORED:
+                self.left_out[VENDORED] += 1
+            elif is_directory and is_chart and name == "templates":
+                self.left_out[HELM] += _templates(path)
+            else:
+                kept.append((path, is_directory))
+        return kept
+
+    def without_patches(self, top: str, found: Iterable[_T]) -> Iterator[_T]:
+        """Go through what was found below a directory, without the patches that a kustomization names.
+
+        Args:
+            top: The directory.
+            found: The names of files, or what stands in the place of what cannot be found.
+        """
+        files = list(found)  # a patch may come before the kustomization that names it
+        patches = {patch for file in self._kustomizations for patch in _patches(file)}
+        real, prefix = os.path.realpath(top), len(top.rstrip("/")) + 1
+        for file in files:
+            if patches and isinstance(file, str) and os.path.normpath(f"{real}/{file[prefix:]}") in patches:
+                self.left_out[PATCH] += 1
+            else:
+                yield file
+
+    def readable(self, data: bytes, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+        """Go through the documents of a file; one that cannot be read is left out if it is no manifest, or none yet.
+
+        Args:
+            data: The file.
+            documents: What it holds.
+        """
+        if not mentions_objects(data):
+            unreadable = False
+            for document in documents:
+                if isinstance(document, Document):
+                    yield document
+                elif not unreadable:
+                    unreadable = True
+                    self.left_out[NO_OBJECT] += 1
+            return
+        if _PLACEHOLDER.search(data):
+            documents = list(documents)
+            if any(isinstance(document, Unreadable) for document in documents):
+                self.left_out[TEMPLATE] += 1
+                return
+        yield from documents
+
+
+def mentions_objects(data: bytes) -> bool:
+    """Tell whether a file may hold a Kubernetes object, which has an ``apiVersion``."""
+    return any(mark in data for mark in _MARKS)
+
+
+def _templates(directory: str) -> int:
+    """Count the templates of a chart."""
+    return sum(name.endswith(SUFFIXES) for _, _, names in os.walk(directory) for name in names)
+
+
+def _patches(file: str) -> Iterator[str]:
+    """Return the real paths of the patches that a kustomization names."""
+    try:
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as opened:
+            data = opened.read(MAX_BYTES)
+    except OSError:  # who reads it as a manifest says so
+        return
+    if b"patches" not in data:
+        return
+    base = os.path.realpath(file.rpartition("/")[0])
+    for document in parse(data, file):
+        if isinstance(document, Document) and isinstance(document.data, dict):
+            for path in _named(document.data):
+                yield os.path.normpath(f"{base}/{path}")
+
+
+def _named(kustomization: dict[str, Any]) -> Iterator[str]:
+    for field in _PATCHES:
+        listed = kustomization.get(field)
+        for patch in listed if isinstance(listed, list) else ():
+            path = patch.get("path") if isinstance(patch, dict) else patch
+            if isinstance(path, str) and "\n" not in path:  # a patch may be written in its place
+                yield path
