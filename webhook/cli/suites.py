@@ -13,7 +13,8 @@ from webhook.cli.policyoptions import is_suite, placed, release
 from webhook.cli.release import kubernetes
 from webhook.cli.testreport import SuiteRun, TestReport
 from webhook.documents import Document, Unreadable, read
-from webhook.documents.files import SUFFIXES, Trees
+from webhook.documents.files import Trees
+from webhook.documents.selection import SUFFIXES
 from webhook.engine.suites import SuiteError, run_suite
 from webhook.policy.ask.policyset import Given
 from webhook.policy.manifest.versions import is_policy
