@@ -98,12 +98,13 @@ class Measured:
         return "; ".join(wrong)
 
 
-def measure(name: str, directory: Path) -> Measured:
+def measure(name: str, directory: Path, share: float = 1.0) -> Measured:
     """Run an attack by its name.
 
     Args:
-        name: It.
+        name: The name of the attack.
         directory: Where to put certificates and logs; empty.
+        share: The share of the attack's time for which it goes on.
     """
     attack = attacks()[name]
     certificate(directory)
@@ -122,7 +123,7 @@ def measure(name: str, directory: Path) -> Measured:
             _until_end(lambda: _weigh(server.process.pid, measured)),
             _until_end(lambda: _slice(target, measured) if attack.slices else time.sleep(0.05)),
         ):
-            measured.faults += _attacked(name, target, directory, attack.seconds)
+            measured.faults += _attacked(name, target, directory, share * attack.seconds)
         if "Traceback" in server.log:
             measured.faults.append(server.log[server.log.index("Traceback") :][:2000])
     return measured
@@ -151,6 +152,8 @@ def _until_end(work: Callable[[], None]) -> Iterator[None]:
     def run() -> None:
         while not ended.is_set():
             work()
+        if connection := getattr(_kept, "connection", None):
+            connection.close()
 
     thread = threading.Thread(target=run)
     thread.start()

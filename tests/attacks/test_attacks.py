@@ -12,11 +12,14 @@ from tests.attacks.measuring import measure, row
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.process, pytest.mark.slow]
+
+SHARE = 0.4
+"""`python -m tests.attacks` goes on for longer."""
 
 
 @pytest.mark.parametrize("name", attacks())
 def test_an_attack_fails(name: str, tmp_path: Path) -> None:
-    measured = measure(name, tmp_path)
+    measured = measure(name, tmp_path, SHARE)
     verdict = measured.verdict(attacks()[name])
     assert not verdict, row(name, measured, verdict)
