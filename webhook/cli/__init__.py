@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-OK = 0
-FOUND = 1
 USAGE = 2
 INTERNAL = 3
 INTERRUPTED = 130

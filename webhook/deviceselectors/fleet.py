@@ -13,7 +13,7 @@ from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
 from webhook.allocation.selecting import Fault, Selectors, Values
 from webhook.deviceselectors.parts import parts_of
-from webhook.inventory.reading import items, mapping, text
+from webhook.inventory.reading import mapping, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -168,11 +168,6 @@ def published(contents: Iterable[Content], holder: str) -> dict[tuple[str, str],
             key = (domain, rest) if given else (content.driver, name)
             found.setdefault(key, set()).update(value if isinstance(value, dict) else ())
     return found
-
-
-def selectors_of(obj: JSONObject | None, *path: str) -> list[JSONObject]:
-    """Return the selectors of a class or a request."""
-    return items(obj, *path, "selectors")
 
 
 class Row(NamedTuple):

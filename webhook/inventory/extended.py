@@ -36,10 +36,6 @@ class ExtendedResources:
             if name := text(each, "spec", "extendedResourceName"):
                 self._classes[name] = name_of(each)
 
-    def class_of(self, resource: str) -> str | None:
-        """Return the name of the class that provides a resource, None if there is none."""
-        return self._classes.get(resource)
-
     def has(self, resource: str) -> bool:
         """Tell whether a class provides a resource."""
         return resource in self._classes

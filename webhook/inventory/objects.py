@@ -70,7 +70,6 @@ class Inventory:
 
     def __init__(self, objects: Iterable[JSONObject] = ()) -> None:
         self._kinds: dict[str, dict[tuple[str, str], JSONObject]] = {}
-        self._mentioned: set[str] = set()
         for obj in objects:
             self.add(obj)
 
@@ -149,13 +148,9 @@ class Inventory:
         """Forget an object; return it, None if there was none."""
         return self._kinds.get(kind, {}).pop((namespace, name), None)
 
-    def mention(self, kind: str) -> None:
-        """Note that all objects of a kind were asked for, though there may be none."""
-        self._mentioned.add(kind)
-
     def knows(self, kind: str) -> bool:
         """Tell whether anything is known of a kind, so that what is missing is missing in the cluster, too."""
-        return kind in self._mentioned or bool(self._kinds.get(kind))
+        return bool(self._kinds.get(kind))
 
     def all(self, kind: str) -> list[JSONObject]:
         """Return the objects of a kind, in the order in which they came."""

@@ -112,11 +112,6 @@ class Cluster:
         self.nodes[node].add(demand)
         self.log.append(node)
 
-    def unbind(self, demand: Demand, node: int) -> None:
-        """Take a pod from a node."""
-        self.nodes[node].remove(demand)
-        self.log.append(node)
-
     # -- claims
 
     def claim(self, name: str, namespace: str) -> JSONObject | None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from webhook.inventory.reading import JSONObject
 
-Results = "Iterable[JSONObject]"
-
 
 class NodeAllocatable:
     """What devices take of their nodes.

@@ -81,19 +81,11 @@ class NodeState:
         self._is_unschedulable = at(node, "spec", "unschedulable") is True
 
     def add(self, demand: Demand) -> None:
-        """Take a pod up."""
-        self._count(demand, 1)
-        self.ports |= demand.ports
-
-    def remove(self, demand: Demand) -> None:
-        """Let go of a pod."""
-        self._count(demand, -1)
-        self.ports -= demand.ports
-
-    def _count(self, demand: Demand, sign: int) -> None:
-        self.pods += sign
+        """Count a pod as running on the node."""
+        self.pods += 1
         for name, value in demand.requests.items():
-            self.used[name] = self.used.get(name, 0) + sign * value
+            self.used[name] = self.used.get(name, 0) + value
+        self.ports |= demand.ports
 
     def refusal(self, demand: Demand, release: int, is_delegated: Callable[[str], bool]) -> Refusal | None:
         """Say why the node does not take a pod, its devices aside; None if it does.

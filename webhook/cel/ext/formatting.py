@@ -51,9 +51,6 @@ class _FormatError(Exception):
         self.node = node
 
 
-Clause = "Callable[[str, int | None, int], str]"
-
-
 def _interpolate(text: str, count: int, clause: Callable[[str, int | None, int], str]) -> tuple[str, int]:
     """Replaces every clause by what the function makes of its letter, precision and argument's index."""
     pieces = []

@@ -28,7 +28,7 @@ class Version(NamedTuple):
 
     Args:
         numbers: Major, minor and patch.
-        is_release: Whether there is no pre-release.
+        is_release: Whether there is no pre-release; a release comes after its pre-releases.
         pre_release: The parts of the pre-release, in a form that compares.
     """
 

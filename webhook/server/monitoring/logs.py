@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from webhook.admission.record import Decided, Found
 
 Format = Literal["auto", "json", "text"]
-FORMATS: Final[tuple[Format, ...]] = ("auto", "json", "text")
 SHARE: Final = 0.01
 """Of the plainly allowed reviews, how many are logged: some to see what is asked, while metrics count all of them."""
 
