@@ -463,6 +463,17 @@ class TestMutate:
         assert "kubernetes.io/hostname: node-2" in done.out
         assert "warning prescheduled" in done.err
 
+    def test_namespaces_among_the_manifests_count(self, write: Callable[..., Path]) -> None:
+        label = "Object{metadata: Object.metadata{labels: {'tier': namespaceObject.metadata.labels.tier}}}"
+        rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
+        production = {"resourceRules": rules, "namespaceSelector": {"matchLabels": {"tier": "prod"}}}
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod", "labels": {"tier": "prod"}}}
+        pod = {**NODELESS, "metadata": {"name": "p", "namespace": "prod"}}
+        folder = write(p=mutating("m", label, matchConstraints=production), alone=[pod], known=[pod, namespace])
+        for name, labels in (("alone", {}), ("known", {"labels": {"tier": "prod"}})):
+            done = draguard("mutate", "--policies", folder / "p.yaml", folder / f"{name}.yaml")
+            assert dump([{**pod, "metadata": {**pod["metadata"], **labels}}]) in done.out, name
+
     @pytest.mark.parametrize(
         "mutation",
         [

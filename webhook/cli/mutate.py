@@ -14,23 +14,27 @@ from webhook.report import Finding, as_text, found, identity, unread
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webhook.engine.offline import Sender
 
 
 def run(arguments: Namespace) -> int:
     """Print the manifests or the patches, unless something is wrong with any of them."""
-    change = _changer(arguments)
+    options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
+    sender = _sender(arguments)
+    documents = list(read(arguments.paths))
+    if sender:
+        sender.know(_namespaces(documents))
     objects: list[Any] = []
     patches: list[str] = []
     warnings: list[Finding] = []
     faults: list[Finding] = []
-    for document in read(arguments.paths):
+    for document in documents:
         if isinstance(document, Unreadable):
             faults.append(unread(document))
             continue
-        changed = change(document)
+        changed = _mutated(document, sender, options) if sender else _rewritten(document, options)
         faults += changed.faults
         warnings += changed.warnings
         objects.append(changed.object)
@@ -56,20 +60,29 @@ class _Changed(NamedTuple):
     warnings: Sequence[Finding] = ()
 
 
-def _changer(arguments: Namespace) -> Callable[[Document], _Changed]:
-    """Return what changes documents.
+def _sender(arguments: Namespace) -> Sender | None:
+    """Load the policies, if there are any.
 
     Raises:
-        UsageError: Something is wrong with the policies.
+        UsageError: Something is wrong with them.
     """
     stated = kubernetes(arguments)
-    options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
     if not arguments.policies:
-        return lambda document: _rewritten(document, options)
+        return None
     from webhook.cli.policyoptions import sender, sound_policies  # noqa: PLC0415 - only who has policies pays for them
 
-    asking = sender(sound_policies(arguments, stated), arguments)
-    return lambda document: _mutated(document, asking, options)
+    return sender(sound_policies(arguments, stated), arguments)
+
+
+def _namespaces(documents: Iterable[Document | Unreadable]) -> list[dict[str, Any]]:
+    """Return the Namespaces among the manifests, wherever they stand."""
+    from webhook.cli.namespaces import Namespaces  # noqa: PLC0415 - as above
+
+    namespaces = Namespaces()
+    for document in documents:
+        if isinstance(document, Document):
+            namespaces.note(document.data)
+    return namespaces.found
 
 
 def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Changed:

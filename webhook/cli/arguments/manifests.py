@@ -62,7 +62,8 @@ examples:
 Pods, and pod templates of workloads, that name their node (spec.nodeName) and use resource claims
 bypass the scheduler and can never run. Their node becomes a constraint that the scheduler obeys, as
 the webhook does at admission. With --policies, mutating policies change the objects first; those
-with reinvocationPolicy IfNeeded see them again afterwards.
+with reinvocationPolicy IfNeeded see them again afterwards. Namespaces among the manifests count for
+policies, wherever they stand.
 
 All objects are printed as YAML documents, changed or not; comments and layout are lost. If any
 input cannot be read, or a pod contradicts itself, nothing is printed on standard output and the
