@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST
-from webhook.policy.ask.index import Hook
+from webhook.policy.ask.plan import Hook
 from webhook.policy.ask.policyset import Finding, Given, PolicySet
-from webhook.policy.ask.verdict import Decision
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
 from webhook.policy.manifest.objects import metadata_of, text_of
@@ -95,11 +94,7 @@ def load(
 
 def _hook(policy: Policy, bindings: tuple[Binding, ...], release: int) -> Hook:
     programs = compile_policy(policy, release)
-    paths = [validation.path / "expression" for validation in policy.validations]
-    passed = {
-        binding: tuple(Decision(policy, binding, denied=False, path=path) for path in paths) for binding in bindings
-    }
-    return Hook(policy, programs, bindings, programs.uses, passed)
+    return Hook(policy, programs, bindings, programs.uses)
 
 
 def _stood_for(obj: JSONObject) -> tuple[str, str]:

@@ -39,6 +39,9 @@ class Outcome(NamedTuple):
     error: str = ""
 
 
+TRUE: Final = Outcome(value=True)
+"""What nearly all conditions and validations come to."""
+
 _UNKNOWN: Final = object()
 
 
@@ -134,7 +137,8 @@ class Evaluation:
             return Outcome(error=f"compilation error: {compiled.text}")
         meter = self._meter
         try:
-            outcome = Outcome(compiled.program.evaluate(self._bindings, meter=meter))
+            value = compiled.program.evaluate(self._bindings, meter=meter)
+            outcome = TRUE if value is True else Outcome(value)
         except (EvaluationError, CostLimitExceededError) as error:
             outcome = Outcome(error=f"expression '{expression.text}' resulted in error: {error}")
         if meter.cost > self._limit:

@@ -31,6 +31,11 @@ class Audit:
         self._failures: list[JSONObject] = []
         self._values: dict[str, list[str]] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was noted."""
+        return not self._failures and not self._values
+
     def failure(self, index: int, decision: Decision) -> None:
         """Note that an object fails an expression of a policy, the ``index``-th of its sort."""
         binding = decision.binding

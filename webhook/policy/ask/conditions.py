@@ -43,9 +43,11 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
     if not programs.conditions:
         return HOLD
     # Conditions see no namespace, and the resource as it was requested.
-    seen = {**bindings, "namespaceObject": None}
-    if "request" in seen:
-        seen["request"] = seen["request"] | {"resource": resource_value(request.resource)}
+    seen = bindings
+    if "request" in bindings or bindings["namespaceObject"] is not None:
+        seen = {**bindings, "namespaceObject": None}
+        if "request" in seen:
+            seen["request"] = seen["request"] | {"resource": resource_value(request.resource)}
     evaluation = Evaluation(seen, None, MATCH_CONDITIONS_LIMIT, meter)
     errors: list[str] = []
     refused = False

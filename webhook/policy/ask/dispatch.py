@@ -6,38 +6,24 @@ Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` a
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.ask.activation import namespace_value, request_value
 from webhook.policy.ask.convert import convert
-from webhook.policy.ask.matcher import match
-from webhook.policy.ask.params import ConfigurationError, collect_params
+from webhook.policy.ask.plan import Invocation
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.index import Hook
     from webhook.policy.ask.matcher import Matched
-    from webhook.policy.ask.params import Fault
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind
-    from webhook.policy.manifest.model import Binding
     from webhook.policy.manifest.objects import JSONObject
-
-
-class Invocation(NamedTuple):
-    """A policy that is asked with a binding and parameters, or the reason why it cannot be."""
-
-    hook: Hook
-    binding: Binding | None
-    matched: Matched | None = None
-    params: JSONObject | None = None
-    fault: Fault | None = None
 
 
 class Session:
@@ -92,25 +78,11 @@ class Session:
 
     def invocations(self, kind: str) -> Iterator[Invocation]:
         """List the policies of a kind that are asked, in their order."""
-        policies, request = self.policies, self.request
-        for hook, always, fault in policies.indexes[kind].find(request):
-            matched = always or match(hook.policy.match, request, policies.kinds, self.namespace_labels)
-            if matched is None:
-                continue
-            if fault:
-                yield Invocation(hook, None, fault=fault)
-                continue
-            for binding in hook.bindings:
-                if binding.match and not match(binding.match, request, policies.kinds, self.namespace_labels):
-                    continue
-                if binding.param_ref is None:
-                    yield Invocation(hook, binding, matched)
-                    continue
-                try:
-                    for params in collect_params(hook.policy, binding, request.namespace, policies):
-                        yield Invocation(hook, binding, matched, params)
-                except ConfigurationError as error:
-                    yield Invocation(hook, binding, fault=error.fault)
+        for step in self.policies.plans[kind].find(self.request):
+            if isinstance(step, Invocation):
+                yield step
+            else:
+                yield from step.invocations(self.request, self.policies, self.namespace_labels)
 
     def object(self, kind: Kind) -> JSONObject | None:
         """Return the object as it was sent, in another version.
@@ -140,7 +112,7 @@ class Session:
         """
         matched, uses = invocation.matched, invocation.hook.uses
         assert matched is not None  # noqa: S101 - it has matched
-        bindings = {"object": obj, "params": invocation.params}
+        bindings: dict[str, Any] = {"object": obj, "params": invocation.params, "namespaceObject": None}
         if "request" in uses:
             bindings["request"] = self._request(matched)
         if "namespaceObject" in uses:

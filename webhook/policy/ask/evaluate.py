@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
-from webhook.policy.ask.activation import Evaluation, OutOfBudgetError
+from webhook.policy.ask.activation import TRUE, Evaluation, OutOfBudgetError
 from webhook.policy.ask.audit import VALIDATION_FAILURE, Audit
 from webhook.policy.ask.authorizer import DENY_ALL
 from webhook.policy.ask.conditions import evaluate_conditions
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from webhook.cel import Meter
     from webhook.policy.ask.activation import Outcome
     from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.dispatch import Invocation
     from webhook.policy.ask.params import Fault
+    from webhook.policy.ask.plan import Invocation
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
-    from webhook.policy.manifest.model import Binding, Policy, Validation
+    from webhook.policy.manifest.model import Validation
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024
 """A longer result of a messageExpression is not used."""
@@ -40,6 +40,9 @@ class _Result(NamedTuple):
     annotations: Sequence[tuple[str, str]] = ()
     errors: Sequence[Decision] = ()
     """Errors of audit annotations, which refuse the request whatever the binding's actions are."""
+
+
+_NOTHING: Final = _Result()
 
 
 def validate(
@@ -63,15 +66,11 @@ def validate(
     warnings: list[str] = []
     for invocation in session.invocations(VALIDATING):
         policy, binding = invocation.hook.policy, invocation.binding
-        if invocation.fault:
-            result = (
-                _Result() if policy.fails_open else _Result(errors=[_unconfigured(policy, binding, invocation.fault)])
-            )
-        else:
-            result = _ask(session, invocation)
+        result = _unconfigured(invocation, invocation.fault) if invocation.fault else _ask(session, invocation)
+        decisions += result.decisions
+        decisions += result.errors
         for index, decision in enumerate((*result.decisions, *result.errors)):
-            decisions.append(decision)
-            for action in decision.actions:
+            for action in decision.actions if decision.denied else ():
                 if action == DENY:
                     refusals.append(decision)
                 elif action == WARN:
@@ -84,15 +83,29 @@ def validate(
     return _verdict(session, decisions, refusals, warnings, audit)
 
 
-def _unconfigured(policy: Policy, binding: Binding | None, fault: Fault) -> Decision:
+def _unconfigured(invocation: Invocation, fault: Fault) -> _Result:
+    policy, binding = invocation.hook.policy, invocation.binding
+    if policy.fails_open:
+        return _NOTHING
     what = "binding" if binding else "policy"
     message = f"failed to configure {what}: {fault.text}"
-    return Decision(policy, binding, denied=True, is_error=True, message=message, refuses=True, missing=fault.missing)
+    decision = Decision(
+        policy, binding, denied=True, is_error=True, message=message, refuses=True, missing=fault.missing
+    )
+    return _Result(errors=[decision])
 
 
 def _verdict(
     session: Session, decisions: list[Decision], refusals: list[Decision], warnings: list[str], audit: Audit
 ) -> Verdict:
+    if not refusals and not warnings and audit.is_empty:
+        return Verdict(
+            allowed=True,
+            decisions=tuple(decisions),
+            object=session.request.object,
+            notes=tuple(session.notes),
+            cost=session.meter.cost,
+        )
     common: dict[str, Any] = {
         "cost": session.meter.cost,
         "warnings": tuple(dict.fromkeys(warnings)),
@@ -124,9 +137,9 @@ def _ask(session: Session, invocation: Invocation) -> _Result:
     met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy that cannot tell whether it is meant does not apply.
-        return _Result() if policy.fails_open else _Result([_failed(invocation, met.error)])
+        return _NOTHING if policy.fails_open else _Result([_failed(invocation, met.error)])
     if not met.holds:
-        return _Result()
+        return _NOTHING
     try:
         decisions = _validations(invocation, bindings, session.meter)
         if not policy.annotations:
@@ -155,22 +168,17 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
     policy, programs = invocation.hook.policy, invocation.hook.programs
     evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, meter)
     outcomes = [evaluation.evaluate(each) for each in programs.validations]
-    passed = all(outcome.value is True for outcome in outcomes)
-    messages: Sequence[Outcome | None]
-    if passed and evaluation.is_certain(len(programs.messages)):
-        if invocation.params is None and invocation.binding is not None:
-            return invocation.hook.passed[invocation.binding]
-        messages = [None] * len(outcomes)
-    else:
-        without_authorizer = {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
-        speaker = Evaluation(without_authorizer, programs.variables, evaluation.budget, meter)
-        try:
-            messages = [speaker.evaluate(each) if each else None for each in programs.messages]
-        except OutOfBudgetError as error:
-            return [
-                _failed(invocation, outcome.error or f"failed messageExpression: {error}", validation)
-                for outcome, validation in zip(outcomes, policy.validations, strict=True)
-            ]
+    if outcomes.count(TRUE) == len(outcomes) and evaluation.is_certain(len(programs.messages)):
+        return invocation.passed
+    without_authorizer = {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
+    speaker = Evaluation(without_authorizer, programs.variables, evaluation.budget, meter)
+    try:
+        messages = [speaker.evaluate(each) if each else None for each in programs.messages]
+    except OutOfBudgetError as error:
+        return [
+            _failed(invocation, outcome.error or f"failed messageExpression: {error}", validation)
+            for outcome, validation in zip(outcomes, policy.validations, strict=True)
+        ]
     return [
         _decision(invocation, validation, outcome, message)
         for validation, outcome, message in zip(policy.validations, outcomes, messages, strict=True)

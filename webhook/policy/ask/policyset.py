@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.policy.ask.clusterobjects import ClusterObjects
-from webhook.policy.ask.index import Hook, Index
+from webhook.policy.ask.plan import Hook, Plans
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import MUTATING, VALIDATING
 from webhook.policy.manifest.objects import text_of
@@ -45,7 +45,7 @@ class PolicySet(ClusterObjects):
         policies: All policies, those without a binding too.
         findings: What is wrong with policies and bindings; those with an error are not in the set.
         origins: Where policies and bindings were given.
-        indexes: Finds the policies that may be about a request, by the kind of policy.
+        plans: Which policies are asked about a request, by the kind of policy.
     """
 
     release: int
@@ -54,12 +54,12 @@ class PolicySet(ClusterObjects):
     policies: tuple[Policy, ...]
     findings: tuple[Finding, ...]
     origins: Mapping[object, Given] = field(default_factory=dict)
-    indexes: Mapping[str, Index] = field(init=False)
+    plans: Mapping[str, Plans] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the indexes."""
-        indexes = {VALIDATING: Index(self.validating, self), MUTATING: Index(self.mutating, self)}
-        object.__setattr__(self, "indexes", indexes)
+        """Make room for the plans."""
+        plans = {VALIDATING: Plans(self.validating, self), MUTATING: Plans(self.mutating, self)}
+        object.__setattr__(self, "plans", plans)
 
     @property
     def errors(self) -> list[Finding]:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.dispatch import Invocation
     from webhook.policy.ask.params import Fault
+    from webhook.policy.ask.plan import Invocation
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.model import Mutation, Policy

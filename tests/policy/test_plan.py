@@ -1,4 +1,4 @@
-"""Policies that may be about a request are found once for each place; what is found is the same each time."""
+"""Which policies are asked is planned once for each place; what they say is the same each time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.policy.examples import POD, PODS, binding, policy
 from webhook.policy.ask.evaluate import validate
+from webhook.policy.ask.plan import Candidate, Invocation
 from webhook.policy.ask.request import Request
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Resource
@@ -73,7 +74,7 @@ def test_a_set_that_has_seen_other_requests_answers_as_a_new_one_does() -> None:
 
 def test_places_that_somebody_makes_up_do_not_fill_the_memory() -> None:
     policies = load([policy(validations=[{"expression": "true"}]), binding()])
-    places = policies.indexes["ValidatingAdmissionPolicy"]
+    places = policies.plans["ValidatingAdmissionPolicy"]
     request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", object=POD)
     found = places.find(request)
     assert places.find(request) is found
@@ -85,7 +86,7 @@ def test_places_that_somebody_makes_up_do_not_fill_the_memory() -> None:
 
 def test_long_places_are_not_kept() -> None:
     policies = load([policy(validations=[{"expression": "true"}]), binding()])
-    places = policies.indexes["ValidatingAdmissionPolicy"]
+    places = policies.plans["ValidatingAdmissionPolicy"]
     request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", object=POD)
     size = 2**18
     tracemalloc.start()
@@ -97,3 +98,40 @@ def test_long_places_are_not_kept() -> None:
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 2 * size
+
+
+def test_where_the_place_tells_all_a_plan_has_what_is_asked() -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "kube-system"}}
+    ref = {"name": "settings", "parameterNotFoundAction": "Deny"}
+    params: dict[str, Any] = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
+    validations = [{"expression": "params.metadata.name == 'settings' && object.metadata.name == 'p'"}]
+    policies = load(
+        [
+            *(policy(name, validations=validations, **params) for name in ("fixed", "beside")),
+            binding("fixed", paramRef=ref | {"namespace": "kube-system"}),
+            binding("beside", paramRef=ref),
+            settings,
+        ]
+    )
+    request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", namespace="a", object=POD)
+    fixed, beside = policies.plans["ValidatingAdmissionPolicy"].find(request)
+    assert isinstance(fixed, Invocation)
+    assert (fixed.params, [each.denied for each in fixed.passed]) == (settings, [False])
+    assert isinstance(beside, Candidate)
+    found = validate(request, policies).decisions
+    assert [(each.policy.name, each.denied, each.params) for each in found] == [
+        ("fixed", False, settings),
+        ("beside", True, None),
+    ]
+    there = request._replace(namespace="kube-system")
+    assert [each.params for each in validate(there, policies).decisions] == [settings, settings]
+
+
+def test_conditions_see_no_namespace_whether_other_expressions_look_at_it_or_not() -> None:
+    conditions = [{"name": "a", "expression": "namespaceObject == null"}]
+    validations = [{"expression": "false"}], [{"expression": "namespaceObject == null"}]
+    for each in validations:
+        policies = load([policy(matchConditions=conditions, validations=each), binding()])
+        request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), namespace="a", object=POD)
+        assert [found.is_error for found in validate(request, policies).decisions] == [False]
+        assert not validate(request, policies).allowed

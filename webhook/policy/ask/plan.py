@@ -1,0 +1,178 @@
+"""Which policies are asked about a request: planned once for every place, that is a resource with an operation on it.
+
+Where the place alone tells, a plan has what is asked: policies with their bindings and parameters. Where names, labels
+or namespaces matter, too, it has the policies that may be about the request, and the request is looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.policy.ask.matcher import is_exempt, match
+from webhook.policy.ask.params import ConfigurationError, Fault, check_param_kind, collect_params
+from webhook.policy.ask.verdict import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.policy.ask.clusterobjects import ClusterObjects
+    from webhook.policy.ask.matcher import Matched, NamespaceLabels
+    from webhook.policy.ask.request import Request
+    from webhook.policy.manifest.kinds import Kind, Resource
+    from webhook.policy.manifest.model import Binding, Policy
+    from webhook.policy.manifest.objects import JSONObject
+    from webhook.policy.manifest.programs import Programs
+
+    Place = tuple[Resource, Kind, str, str, bool]
+    Plan = tuple["Invocation | Candidate", ...]
+
+_MAX_PLACES: Final = 1000
+"""More than a cluster has; whoever makes places up shall not fill the memory."""
+_MAX_PLACE: Final = 1000
+"""Characters of a place, more than there are in a cluster, where a name has 253 at most and most have 63."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hook:
+    """A policy that has bindings.
+
+    Args:
+        policy: The policy.
+        programs: Its compiled expressions.
+        bindings: What puts it to work.
+        uses: The names of what its expressions use, such as ``namespaceObject``.
+    """
+
+    policy: Policy
+    programs: Programs
+    bindings: tuple[Binding, ...]
+    uses: frozenset[str]
+
+    def passed(self, binding: Binding, params: JSONObject | None) -> tuple[Decision, ...]:
+        """Return what the policy says if all its validations hold."""
+        paths = (validation.path / "expression" for validation in self.policy.validations)
+        return tuple(Decision(self.policy, binding, denied=False, path=path, params=params) for path in paths)
+
+
+class Invocation(NamedTuple):
+    """A policy that is asked with a binding and parameters, or the reason why it cannot be.
+
+    Args:
+        hook: The policy.
+        binding: The binding; None if the policy itself is at fault.
+        matched: The version in which the policy sees the object.
+        params: The parameters.
+        passed: What the policy says if all its validations hold.
+        fault: Why it cannot be asked.
+    """
+
+    hook: Hook
+    binding: Binding | None
+    matched: Matched | None = None
+    params: JSONObject | None = None
+    passed: tuple[Decision, ...] = ()
+    fault: Fault | None = None
+
+
+class Candidate(NamedTuple):
+    """A policy that may be about a request: names, labels or namespaces tell.
+
+    Args:
+        hook: The policy.
+        matched: The version in which it sees the object; None if it takes a look at the request to tell.
+    """
+
+    hook: Hook
+    matched: Matched | None
+
+    def invocations(self, request: Request, objects: ClusterObjects, labels: NamespaceLabels) -> Iterator[Invocation]:
+        """List how it is asked about a request.
+
+        Args:
+            request: The request.
+            objects: The objects that policies look at.
+            labels: Gives the labels of a namespace by its name.
+        """
+        hook = self.hook
+        matched = self.matched or match(hook.policy.match, request, objects.kinds, labels)
+        if matched is None:
+            return
+        if fault := _fault(hook.policy, objects):
+            yield Invocation(hook, None, fault=fault)
+            return
+        for binding in hook.bindings:
+            if binding.match and not match(binding.match, request, objects.kinds, labels):
+                continue
+            try:
+                for params in collect_params(hook.policy, binding, request.namespace, objects):
+                    yield Invocation(hook, binding, matched, params, hook.passed(binding, params))
+            except ConfigurationError as error:
+                yield Invocation(hook, binding, fault=error.fault)
+
+
+class Plans:
+    """Plans which policies are asked.
+
+    Args:
+        hooks: The policies, in their order.
+        objects: The objects that they look at.
+    """
+
+    def __init__(self, hooks: tuple[Hook, ...], objects: ClusterObjects) -> None:
+        self._hooks = hooks
+        self._objects = objects
+        self._known: dict[Place, Plan] = {}
+
+    def find(self, request: Request) -> Plan:
+        """Return what is asked of a request, in the policies' order."""
+        place = request.resource, request.kind, request.operation, request.subresource, not request.namespace
+        found = self._known.get(place)
+        if found is None:
+            found = tuple(self._planned(request))
+            if _length(request) <= _MAX_PLACE:
+                if len(self._known) >= _MAX_PLACES:
+                    self._known.clear()
+                self._known[place] = found
+        return found
+
+    def _planned(self, request: Request) -> Iterator[Invocation | Candidate]:
+        if is_exempt(request):
+            return
+        objects = self._objects
+        pair = request.resource.group, request.resource.resource
+        for hook in self._hooks:
+            criteria = hook.policy.match
+            if criteria.named is not None and pair not in criteria.named:
+                continue
+            if not criteria.is_about_places:
+                yield Candidate(hook, None)
+                continue
+            matched = match(criteria, request, objects.kinds, objects.namespace_labels)
+            if matched is None:
+                continue
+            candidate = Candidate(hook, matched)
+            if all(_is_about_places(hook.policy, binding, objects) for binding in hook.bindings):
+                yield from candidate.invocations(request, objects, objects.namespace_labels)
+            else:
+                yield candidate
+
+
+def _is_about_places(policy: Policy, binding: Binding, objects: ClusterObjects) -> bool:
+    """Tell whether a binding picks the same, with the same parameters, of all requests in one place."""
+    if binding.match and not binding.match.is_about_places:
+        return False
+    kind, ref = policy.param_kind, binding.param_ref
+    return kind is None or ref is None or bool(ref.namespace) or not objects.is_namespaced(kind)
+
+
+def _fault(policy: Policy, objects: ClusterObjects) -> Fault | None:
+    try:
+        check_param_kind(policy, objects)
+    except ConfigurationError as error:
+        return error.fault
+    return None
+
+
+def _length(request: Request) -> int:
+    return sum(map(len, (*request.resource, *request.kind, request.operation, request.subresource)))
