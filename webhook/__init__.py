@@ -42,7 +42,8 @@ def validate(
         ValueError: ``kubernetes`` is no version that is known here, ``subresource`` no subresource that is judged, a
             feature gate unknown or locked, or a status is to be judged without ``old``.
     """
-    from webhook.api.judgement import judge, unnamed  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook.api.judgement import no_object  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook.engine.manifests import review  # noqa: PLC0415
 
     if subresource not in {"", "status"}:
         message = f'subresource {subresource!r} is not judged: give "status", or "" for the object itself'
@@ -50,7 +51,9 @@ def validate(
     if subresource and old is None:
         message = f"a {subresource} is judged as an update: give the stored object as old"
         raise ValueError(message)
-    return unnamed(obj) or judge(
+    if problems := no_object(obj):
+        return problems
+    outcome = review(
         obj,
         old,
         kubernetes=kubernetes,
@@ -58,6 +61,7 @@ def validate(
         feature_gates=feature_gates,
         namespace_labels=namespace_labels,
     )
+    return outcome.problems
 
 
 def convert(obj: dict[str, Any], api_version: str) -> dict[str, Any]:

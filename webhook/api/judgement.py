@@ -395,9 +395,13 @@ def _admin_namespace(labels: Mapping[str, str] | None, release: int) -> bool | N
     return labels.get(admin_label(release)) == "true"
 
 
-def unnamed(obj: object) -> list[Problem]:
-    """Say that an object does not tell its API version or its kind, without which it is no Kubernetes object."""
-    missing = [field for field in ("apiVersion", "kind") if isinstance(obj, dict) and not obj.get(field)]
+def no_object(obj: object) -> list[Problem]:
+    """Say why something is no Kubernetes object: it is no JSON object, or has no API version or no kind."""
+    if not isinstance(obj, dict):
+        return [_NO_OBJECT]
+    if obj.get("apiVersion") and obj.get("kind"):
+        return []
+    missing = [field for field in ("apiVersion", "kind") if not obj.get(field)]
     return [refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served") for field in missing]
 
 
@@ -406,7 +410,7 @@ def _misnamed(obj: dict[str, Any], release: int) -> list[Problem]:
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not misnamed(version, kind):
         return []
-    if missing := unnamed(obj):
+    if missing := no_object(obj):
         return missing
     message = f'no matches for kind "{kind}" in version "{version}"'
     if kind in KINDS:

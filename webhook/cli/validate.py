@@ -262,7 +262,7 @@ class _Judge:
             sender=self._sender,
             rules=self._rules(document.data, before),
         )
-        return outcome, problems + outcome.problems
+        return outcome, [*problems, *outcome.problems, *outcome.warnings]
 
     @staticmethod
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.api.core.templates import TEMPLATES
 from webhook.api.judgement import judge
 from webhook.api.versions import find
 from webhook.engine import prescheduled
 from webhook.problem import BAD_REQUEST, WARNING, Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from webhook.engine.offline import Change, Sender
     from webhook.policy.ask.verdict import Decision, Verdict
@@ -29,15 +30,17 @@ class Outcome(NamedTuple):
 
     Args:
         object: The object as mutating policies have changed it, and rules look at it.
-        problems: What the API server's rules find, and what cannot work.
+        problems: What the API server's rules find.
         change: What mutating policies made of it; None if none were asked.
         verdict: What validating policies say; None if none were asked.
+        warnings: What the API server takes and cannot work.
     """
 
     object: Any
     problems: list[Problem]
     change: Change | None = None
     verdict: Verdict | None = None
+    warnings: Sequence[Problem] = ()
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -88,11 +91,10 @@ def review(
             feature_gates=feature_gates,
             namespace_labels=namespace_labels,
         )
-    if known and rules and old is None:
-        problems += never_runs(sent)
+    warnings = never_runs(sent) if known and rules and old is None and obj["apiVersion"] in TEMPLATES else ()
     if sender is None or change is None or not allowed or any(each.reason in _NOT_DECODED for each in problems):
-        return Outcome(sent, problems, change)
-    return Outcome(sent, problems, change, sender.validate(change))
+        return Outcome(sent, problems, change, warnings=warnings)
+    return Outcome(sent, problems, change, sender.validate(change), warnings)
 
 
 def never_runs(obj: Any) -> list[Problem]:
