@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from webhook.admission.enforcement import Mode
     from webhook.admission.record import Call, Endpoint, Record
+    from webhook.engine.asking import Asking
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.verdict import Verdict
@@ -131,12 +132,6 @@ class _Case(NamedTuple):
     deadline: float | None
     record: Record
 
-    @property
-    def asking(self) -> reviews.Asking | None:
-        """The policies that are asked; None if there are none."""
-        options = self.options
-        return None if options.policies is None else reviews.Asking(options.policies, options.authorizer, self.deadline)
-
 
 def _validated(case: _Case) -> Response:
     request, options = case.request, case.options
@@ -144,9 +139,15 @@ def _validated(case: _Case) -> Response:
     refusals, warned, audited = _enforced([*found, *_around(request, options)], case)
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
-    if case.asking is None:
+    if options.policies is None:
         return with_remarks({"allowed": True}, warned, noted(audited))
-    return _answered(case.asking.validate(request), case, warned, noted(audited))
+    return _answered(_asking(case, options.policies).validate(request), case, warned, noted(audited))
+
+
+def _asking(case: _Case, policies: PolicySet) -> Asking:
+    from webhook.engine.asking import Asking  # noqa: PLC0415 - only who has policies pays for their engine
+
+    return Asking(policies, case.options.authorizer, case.deadline)
 
 
 def _around(request: Mapping[str, Any], options: ReviewOptions) -> Sequence[Problem]:
@@ -182,8 +183,8 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], 
 
 
 def _mutated(case: _Case) -> Response:
-    if case.asking is not None:
-        return _mutated_by_policies(case, case.asking)
+    if case.options.policies is not None:
+        return _mutated_by_policies(case, _asking(case, case.options.policies))
     obj = case.request.get("object")
     change = _rewrite(obj, case)
     if change is None:
@@ -193,7 +194,7 @@ def _mutated(case: _Case) -> Response:
     return with_remarks({"allowed": True, **_patched(change.patch)}, change.warnings, change.annotations)
 
 
-def _mutated_by_policies(case: _Case, asking: reviews.Asking) -> Response:
+def _mutated_by_policies(case: _Case, asking: Asking) -> Response:
     done, operations = asking.mutate(case.request, lambda obj: _rewrite(obj, case))
     if isinstance(done.rewrite, Problem):
         return refused([done.rewrite], case.request, done.object)
@@ -218,7 +219,7 @@ def _answered(verdict: Verdict, case: _Case, warned: Sequence[str], audited: Map
     """Answer with what policies say; what they warn of follows other warnings."""
     case.record.cost += verdict.cost
     for decision in verdict.decisions:
-        for action in decision.actions:
+        for action in decision.actions if decision.denied else ():
             case.record.found.append(Found("", decision.policy.name, _MODES[action], decision.is_error))
             case.record.message = case.record.message or decision.message
     response = {"allowed": True} if verdict.allowed else denied(verdict, case.request)

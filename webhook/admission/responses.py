@@ -113,8 +113,10 @@ def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     return {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(operations).encode()).decode()}
 
 
-def with_remarks(response: dict[str, Any], texts: Iterable[str], annotations: Mapping[str, str]) -> dict[str, Any]:
+def with_remarks(response: dict[str, Any], texts: Sequence[str], annotations: Mapping[str, str]) -> dict[str, Any]:
     """Add warnings, as many as the API server takes, and audit annotations."""
+    if not texts and not annotations:
+        return response
     kept = warnings(texts)
     return response | ({"warnings": kept} if kept else {}) | ({"auditAnnotations": annotations} if annotations else {})
 

@@ -75,8 +75,8 @@ def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | 
         The change; or why the pod must be refused, as it could never run; or ``None`` if there is nothing to do.
     """
     try:
-        spec = _get(_as(obj, dict), "spec", dict)
-        return None if _is_own_node(user, _get(spec, "nodeName", str)) else _rewrite(obj, options, ())
+        node = _get(_get(_as(obj, dict), "spec", dict), "nodeName", str)
+        return None if not node or _is_own_node(user, node) else _rewrite(obj, options, ())
     except _MisshapenError:
         return None
 
@@ -161,7 +161,7 @@ def _is_own_node(user: object, node: str) -> bool:
     """
     match user:
         case {"username": str(name), "groups": list(groups)}:
-            return bool(node) and name == f"system:node:{node}" and "system:nodes" in groups
+            return name == f"system:node:{node}" and "system:nodes" in groups
     return False
 
 

@@ -1,0 +1,54 @@
+"""Policies that are asked about the request of an AdmissionReview; only who has policies imports their engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.engine.mutation import mutate_request
+from webhook.policy.ask.authorizer import DENY_ALL
+from webhook.policy.ask.evaluate import validate
+from webhook.policy.ask.request import request_of_review
+from webhook.policy.change.difference import difference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from webhook.engine.mutation import Mutation
+    from webhook.engine.prescheduled import Rewrite
+    from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.ask.verdict import Verdict
+    from webhook.problem import Problem
+
+
+class Asking(NamedTuple):
+    """Policies, and what they are asked with.
+
+    Args:
+        policies: The policies.
+        authorizer: Who knows what users may do; None if nobody does.
+        deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
+    """
+
+    policies: PolicySet
+    authorizer: Authorizer | None = None
+    deadline: float | None = None
+
+    def validate(self, request: Mapping[str, Any]) -> Verdict:
+        """Ask the validating policies about the request of an AdmissionReview."""
+        review = request_of_review(request)
+        return validate(review, self.policies, self.authorizer or DENY_ALL, deadline=self.deadline)
+
+    def mutate(
+        self, request: Mapping[str, Any], rewrite: Callable[[Any], Rewrite | Problem | None]
+    ) -> tuple[Mutation, list[dict[str, object]]]:
+        """Ask the mutating policies; return what became of the object, and the JSON Patch that leads there.
+
+        Args:
+            request: The request of an AdmissionReview.
+            rewrite: Says how the object has to change after policies have changed it.
+        """
+        review = request_of_review(request)
+        done = mutate_request(review, self.policies, self.authorizer or DENY_ALL, rewrite, deadline=self.deadline)
+        is_changed = done.verdict.allowed and done.object is not review.object
+        return done, difference(review.object, done.object) if is_changed else []
