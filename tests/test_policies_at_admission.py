@@ -19,7 +19,7 @@ from tests.test_cli_serve import ask, running
 from webhook.admission import Endpoint, ReviewOptions, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents import dump
-from webhook.policy.ask import evaluate
+from webhook.engine import asking
 from webhook.policy.ask.authorizer import authorizer_of
 from webhook.policy.change.difference import difference
 from webhook.policy.change.patch import apply_patch
@@ -137,7 +137,7 @@ class TestValidating:
         caplog: pytest.LogCaptureFixture,
     ) -> None:
         # No input is known that makes policies raise, so they are made to.
-        monkeypatch.setattr(evaluate, "validate", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr(asking, "validate", lambda *_, **__: 1 / 0)
         options = ReviewOptions(policies=load([saying("true"), binding()]), fail_open=fail_open)
         with caplog.at_level(logging.ERROR):
             assert review(asked(POD), "validate", options)["response"]["allowed"] is fail_open
