@@ -27,6 +27,7 @@ class Declared(NamedTuple):
         members: The fields of which there must be exactly one, if that is what the rule is about.
         mutes: The fields whose own findings are not reported if the rule finds something.
         given: The fields without any of which the rule has nothing to look at; it always has if empty.
+        reads: The fields that the rule looks at, wherever they are below the struct.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Declared(NamedTuple):
     members: frozenset[str] = frozenset()
     mutes: frozenset[str] = frozenset()
     given: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
 
     def applies(self, target: Target) -> bool:
         """Tell whether the target's release and operation have the rule."""
@@ -132,10 +134,28 @@ def transition(
     return _register("transitions", types, Declared("", _unnamed, since, until, frozenset(on)))
 
 
+_READS: dict[Rule, frozenset[str]] = {}
+
+
+def reads(*fields: str) -> Callable[[Rule], Rule]:
+    """Declare the fields that a rule looks at besides those of ``given``, for ``draguard explain``.
+
+    Args:
+        *fields: The names of the fields, those on the way to them included; in any order.
+    """
+
+    def declare(rule: Rule) -> Rule:
+        _READS[rule] = frozenset(fields)
+        return rule
+
+    return declare
+
+
 def _register(kind: str, types: Iterable[type[Struct]], where: Declared) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for each in types:
-            getattr(each, kind).append(where._replace(name=name_of(rule), rule=rule))
+            read = where.given | where.members | _READS.get(rule, frozenset())
+            getattr(each, kind).append(where._replace(name=name_of(rule), rule=rule, reads=read))
         return rule
 
     return register

@@ -26,6 +26,7 @@ from webhook.schema import (
     Text,
     check,
     compile_struct,
+    reads,
     transition,
 )
 
@@ -137,6 +138,7 @@ def _size(annotations: dict[str, str | None]) -> int:
 
 
 @check(Metadata, on=[CREATE])
+@reads("generateName", "name")
 def object_name(meta: View) -> Iterator[Problem]:
     """An object has a name that is a DNS subdomain, or a prefix to make one from."""
     name, prefix = created_name(meta), meta.generateName
@@ -166,6 +168,7 @@ _BASE, _RANDOM = 58, "xxxxx"
 
 
 @check(Metadata, on=[CREATE], given=["resourceVersion"])
+@reads("uid")
 def resource_version_of_new(meta: View) -> Iterator[Problem]:
     """A new object has no resourceVersion; one that has a uid, too, is in a cluster already, and not judged as new.
 
@@ -197,6 +200,7 @@ def negative_generation(meta: View) -> Iterator[Problem]:
 
 
 @check(Metadata, given=["ownerReferences"])
+@reads("apiVersion", "controller", "kind", "name", "uid")
 def owner_references(meta: View) -> Iterator[Problem]:
     """Owners are named in full, are no Events, and one of them at most is the controller."""
     path = meta / "ownerReferences"
@@ -245,6 +249,7 @@ def finalizer_names(meta: View) -> Iterator[Problem]:
 
 
 @transition(Metadata, on=[UPDATE, UPDATE_STATUS])
+@reads("deletionTimestamp", "finalizers")
 def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
     """An object that is being deleted takes no new finalizers."""
     added = [finalizer for finalizer in meta.finalizers if finalizer not in old.finalizers]
@@ -257,6 +262,7 @@ def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
 
 
 @transition(Metadata, on=[UPDATE, UPDATE_STATUS])
+@reads("generation")
 def generation_decremented(meta: View, old: View) -> Iterator[Problem]:
     """A generation never goes down; one that is left out stays."""
     if meta.generation and meta.generation < old.generation:

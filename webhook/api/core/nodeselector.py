@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from webhook import formats
 from webhook.api.core.values import V1Struct
 from webhook.problem import forbidden, invalid, required
-from webhook.schema import Array, Nested, Text, check
+from webhook.schema import Array, Nested, Text, check, reads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +78,7 @@ class NodeSelector(Selector):
 
 
 @check(NodeSelectorRequirement)
+@reads("operator", "values")
 def values_for_operator(requirement: View) -> Iterator[Problem]:
     """In and NotIn need values, Gt and Lt exactly one, Exists and DoesNotExist none."""
     operator, path = requirement.operator, requirement / "values"
@@ -103,6 +104,7 @@ def label_values(requirement: View) -> Iterator[Problem]:
 
 
 @check(NodeFieldRequirement)
+@reads("key", "operator", "values")
 def one_node_name(requirement: View) -> Iterator[Problem]:
     """Only metadata.name can be matched, with In or NotIn and one value."""
     path = requirement / "values"

@@ -12,7 +12,7 @@ from webhook.api.core.container import Container, EphemeralContainer, ResourceLi
 from webhook.api.core.nodeselector import Selector
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
-from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Text, check, exactly_one
+from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Text, check, exactly_one, reads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -117,6 +117,7 @@ class PodSchedulingGroup(V1Struct):
 
 
 @check(PodSchedulingGroup)
+@reads("podGroupName")
 def one_group(group: View) -> Iterator[Problem]:
     """A scheduling group names a PodGroup."""
     if "podGroupName" not in group:
@@ -199,6 +200,7 @@ class PodSpec(V1Struct):
 
 
 @check(PodSpec)
+@reads("containers", "name")
 def container_names(spec: View) -> Iterator[Problem]:
     """No two containers of a pod share a name."""
     seen: set[str] = set()
@@ -212,6 +214,7 @@ def container_names(spec: View) -> Iterator[Problem]:
 
 
 @check(PodSpec, given=["resourceClaims"])
+@reads("name")
 def claim_names(spec: View) -> Iterator[Problem]:
     """Every claim of a pod has a name of its own."""
     seen = set()
@@ -228,6 +231,7 @@ def claim_names(spec: View) -> Iterator[Problem]:
 
 
 @check(PodSpec)
+@reads("claims", "name", "request", "resourceClaims", "resources")
 def container_claims(spec: View) -> Iterator[Problem]:
     """A container uses claims of its pod, and names each claim, or each request of it, once."""
     names = {name for claim in spec.contents("resourceClaims") if (name := claim.get("name"))}
@@ -250,6 +254,7 @@ def container_claims(spec: View) -> Iterator[Problem]:
 
 
 @check(PodSpec, since=32, given=["resources"])
+@reads("claims")
 def claims_of_pod_level(spec: View) -> Iterator[Problem]:
     """Claims are used by containers; a pod as a whole cannot use them."""
     if ((spec.submitted or {}).get("resources") or {}).get("claims"):

@@ -24,6 +24,7 @@ from webhook.schema import (
     Nested,
     Text,
     check,
+    reads,
     transition,
 )
 
@@ -51,6 +52,7 @@ class PodTemplateSpec(V1Struct):
 
 
 @check(PodTemplateSpec)
+@reads("ephemeralContainers", "spec")
 def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
     """Ephemeral containers are added to a pod that runs already."""
     if template.spec.contents("ephemeralContainers"):
@@ -223,6 +225,7 @@ class CronJob(Workload):
 
 
 @transition(Job, on=[UPDATE])
+@reads("claims", "resourceClaims", "resources", "spec", "suspend", "template")
 def claims_of_job(job: View, old: View) -> Iterator[Problem]:
     """The claims of a job's pods cannot be changed; what containers need can, while the job is suspended."""
     new, before = job.spec.template, old.spec.template

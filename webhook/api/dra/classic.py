@@ -24,6 +24,7 @@ from webhook.schema import (
     Struct,
     Text,
     check,
+    reads,
     transition,
 )
 
@@ -148,6 +149,7 @@ class ResourceClaim(Object):
 
 
 @check(DriverAllocationResult)
+@reads("namedResources")
 def no_model_in_result(result: View) -> Iterator[Problem]:
     """An allocation result says by which structured model it was made."""
     if not result.namedResources:
@@ -155,6 +157,7 @@ def no_model_in_result(result: View) -> Iterator[Problem]:
 
 
 @check(ResourceHandle, since=30, given=["structuredData"])
+@reads("data")
 def data_with_structured_data(handle: View) -> Iterator[Problem]:
     """A handle holds a driver's own data or structured data, not both."""
     if handle.data and handle.structuredData:
@@ -162,6 +165,7 @@ def data_with_structured_data(handle: View) -> Iterator[Problem]:
 
 
 @check(ResourceClaimStatus, given=["allocation"])
+@reads("driverName")
 def allocated_by_a_driver(status: View) -> Iterator[Problem]:
     """An allocation names the driver that made it."""
     if status.allocation and not status.driverName:
@@ -169,6 +173,7 @@ def allocated_by_a_driver(status: View) -> Iterator[Problem]:
 
 
 @check(ResourceClaimStatus, given=["reservedFor"])
+@reads("allocation", "shareable")
 def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
     """A claim can be reserved only while it is allocated, and for several pods only if it is shareable."""
     if status.reservedFor and not status.allocation:
@@ -178,6 +183,7 @@ def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
 
 
 @transition(ResourceClaim, on=[UPDATE_STATUS])
+@reads("deallocationRequested", "deletionTimestamp", "metadata", "reservedFor", "status")
 def reserved_while_deallocating(claim: View, old: View) -> Iterator[Problem]:
     """Nobody new may reserve a claim that is going away."""
     status, before = claim.status, old.status.reservedFor
@@ -188,6 +194,7 @@ def reserved_while_deallocating(claim: View, old: View) -> Iterator[Problem]:
 
 
 @transition(ResourceClaimStatus)
+@reads("allocation")
 def allocation_changed(status: View, old: View) -> Iterator[Problem]:
     """An allocation may be removed, not changed."""
     if status.allocation and old.allocation and status.allocation != old.allocation:
@@ -195,6 +202,7 @@ def allocation_changed(status: View, old: View) -> Iterator[Problem]:
 
 
 @transition(ResourceClaimStatus)
+@reads("allocation", "deallocationRequested", "reservedFor")
 def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
     """Deallocation is asked of allocated, unreserved claims, and stays asked until they are deallocated."""
     path = status / "deallocationRequested"

@@ -11,7 +11,7 @@ from webhook.api.dra.names import TAGGED, dns_label
 from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import tolerations
 from webhook.problem import invalid, not_supported, null, required
-from webhook.schema import ANY, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
+from webhook.schema import ANY, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check, reads
 from webhook.schema.derive.conversion import has_any
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class ExactDeviceRequest(Wanted):
 
 
 @check(Wanted)
+@reads("allocationMode", "count")
 def count_for_mode(request: View) -> Iterator[Problem]:
     """A number of devices is wanted, or all of them; with All there is no number."""
     mode, count = request.allocationMode, request.count
@@ -108,6 +109,7 @@ class DeviceRequest(Named):
 
 @check(DeviceRequest, since=33, until=34)
 @check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"))
+@reads("exactly", "firstAvailable")
 def exactly_or_first_available(request: View) -> Iterator[Problem]:
     """A request has alternatives or not."""
     exactly, alternatives = "exactly" in request, request.firstAvailable

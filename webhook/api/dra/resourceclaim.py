@@ -13,7 +13,20 @@ from webhook.api.dra.devicerequest import DeviceRequest
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, fully_qualified_name
 from webhook.api.dra.opaque import DeviceConfiguration
 from webhook.problem import WARNING, Path, Verbatim, forbidden, invalid, required
-from webhook.schema import CREATE, MAIN, NEW, STATUS, UPDATE_STATUS, Array, Nested, Struct, Text, check, transition
+from webhook.schema import (
+    CREATE,
+    MAIN,
+    NEW,
+    STATUS,
+    UPDATE_STATUS,
+    Array,
+    Nested,
+    Struct,
+    Text,
+    check,
+    reads,
+    transition,
+)
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 
 if TYPE_CHECKING:
@@ -132,6 +145,7 @@ class ResourceClaimTemplate(Object):
 
 
 @check(DeviceConstraint)
+@reads("distinctAttribute", "matchAttribute")
 def an_attribute_to_compare(constraint: View) -> Iterator[Problem]:
     """A constraint compares an attribute; upstream takes both, and then looks at `matchAttribute` only."""
     if "matchAttribute" in constraint:
@@ -155,6 +169,7 @@ _NO_SUBREQUEST = f"{_NO_REQUEST} or the name of a request and a subrequest separ
 
 
 @check(DeviceClaim, given=["constraints", "config"])
+@reads("firstAvailable", "name", "requests")
 def requests_that_exist(devices: View) -> Iterator[Problem]:
     """Constraints and configuration refer to requests of the claim, or to one's alternatives: `request/alternative`."""
     if "constraints" not in devices and "config" not in devices:
@@ -166,6 +181,16 @@ def requests_that_exist(devices: View) -> Iterator[Problem]:
 
 
 @check(DeviceClaim, since=37, given=["requests"])
+@reads(
+    "constraints",
+    "derivedAttributes",
+    "distinctAttribute",
+    "exactly",
+    "expression",
+    "firstAvailable",
+    "matchAttribute",
+    "name",
+)
 def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
     """Attributes are derived for constraints, and all together do not cost too much."""
     if has_derived(devices.content):
@@ -174,6 +199,7 @@ def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
 
 
 @transition(ResourceClaim, on=[UPDATE_STATUS])
+@reads("allocation", "config", "devices", "firstAvailable", "name", "request", "requests", "results", "spec", "status")
 def allocated_requests_that_exist(claim: View, old: View) -> Iterator[Problem]:
     """What was allocated was asked for by a request of the claim."""
     allocation, release = claim.status.allocation, claim.release
@@ -219,6 +245,7 @@ def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], relea
 
 
 @transition(ResourceClaim, on=[UPDATE_STATUS])
+@reads("allocation", "deallocationRequested", "deletionTimestamp", "metadata", "reservedFor", "status")
 def reserved_while_going(claim: View, old: View) -> Iterator[Problem]:
     """Nobody new may reserve a claim that is going away."""
     status, before = claim.status, old.status.reservedFor
@@ -240,12 +267,14 @@ def admin_label(release: int) -> str:
 
 
 @check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"])
+@reads("adminAccess", "devices", "exactly", "requests")
 def admin_access(claim: View) -> Iterator[Problem]:
     """Access for administration is only for namespaces that are labelled for it."""
     yield from _admin_requests(claim, claim.spec)
 
 
 @check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"])
+@reads("adminAccess", "devices", "exactly", "requests")
 def admin_access_of_template(template: View) -> Iterator[Problem]:
     """Claims with admin access can be made only in namespaces that are labelled for it."""
     yield from _admin_requests(template, template.spec.spec)
@@ -268,6 +297,7 @@ def _admin_requests(view: View, spec: View) -> Iterator[Problem]:
 
 
 @transition(ResourceClaim, since=ADMIN_SINCE, on=[UPDATE_STATUS])
+@reads("adminAccess", "allocation", "devices", "results", "status")
 def admin_access_allocated(claim: View, old: View) -> Iterator[Problem]:
     """Access for administration is given only in namespaces that are labelled for it."""
     before = old.status.allocation.devices.results

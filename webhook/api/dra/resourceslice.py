@@ -11,7 +11,7 @@ from webhook.api.dra.device import CounterSet, Device, list_attributes
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
 from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operations
 from webhook.problem import WARNING, Key, Problem, Verbatim, invalid, null, quoted, required, too_many
-from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
+from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check, reads
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ _NOT_SHOWN_SINCE = 32
 
 
 @check(ResourceSliceSpec)
+@reads("perDeviceNodeSelection")
 def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
     """A slice says in one way which nodes can use its devices."""
     fields = ["nodeName", "nodeSelector", "allNodes"]
@@ -132,6 +133,7 @@ _ONE_TERM = {31: "must have exactly one selector term", 32: "must have exactly o
 
 
 @check(ResourceSliceSpec, given=["nodeSelector"])
+@reads("nodeSelectorTerms")
 def one_node_selector_term(spec: View) -> Iterator[Problem]:
     """The selector of a slice has one term, so that selectors of several slices can be merged."""
     if spec.nodeSelector and len(spec.nodeSelector.nodeSelectorTerms) != 1:
@@ -142,6 +144,7 @@ def one_node_selector_term(spec: View) -> Iterator[Problem]:
 
 
 @check(ResourceSliceSpec, since=33, given=["devices"])
+@reads("allNodes", "attributes", "bool", "consumesCounters", "nodeName", "perDeviceNodeSelection", "taints")
 def nodes_of_each_device(spec: View) -> Iterator[Problem]:
     """With perDeviceNodeSelection each device says in one way which nodes can use it; without it none does."""
     per_device, devices = spec.perDeviceNodeSelection, spec.contents("devices")
@@ -187,6 +190,7 @@ def _only_size_counts(devices: Sequence[dict[str, Any]], release: int) -> bool:
 
 
 @check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"])
+@reads("attributes", "bool", "consumesCounters", "taints")
 def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
     """A slice has 64 devices at most if one of them has taints, uses counters or has attributes that are lists."""
     devices = spec.contents("devices")
@@ -209,6 +213,7 @@ def _is_advanced(device: dict[str, Any]) -> bool:
 
 
 @check(ResourceSliceSpec, since=35, given=["sharedCounters"])
+@reads("devices")
 def devices_or_counters(spec: View) -> Iterator[Problem]:
     """Counters that devices share are in a slice of their own."""
     if "sharedCounters" in spec and "devices" in spec:
@@ -221,6 +226,7 @@ check(ResourceSliceSpec, since=37, given=["skipNodeOperations"])(skipped_operati
 
 
 @check(ResourceSliceSpec, since=37, given=["partitionTypeAttribute"])
+@reads("attributes", "consumesCounters", "devices", "driver", "string")
 def type_of_each_partition(spec: View) -> Iterator[Problem]:
     """Every device that uses counters has the attribute that tells its type, as a string."""
     path, name = spec / "partitionTypeAttribute", spec.partitionTypeAttribute
@@ -254,6 +260,7 @@ SHARED_COUNTERS_MAX = 32
 
 
 @check(ResourceSliceSpec, since=33, until=34, given=["devices"])
+@reads("consumesCounters", "counterSet", "counters", "name", "sharedCounters")
 def counters_that_are_shared(spec: View) -> Iterator[Problem]:
     """Devices use counters that the slice has."""
     shared = {each.name: set(each.counters) for each in spec.sharedCounters}
@@ -270,6 +277,7 @@ def counters_that_are_shared(spec: View) -> Iterator[Problem]:
 
 
 @check(ResourceSliceSpec, since=33, until=34)
+@reads("consumesCounters", "counters", "devices", "sharedCounters")
 def number_of_counters(spec: View) -> Iterator[Problem]:
     """A slice has 32 counters at most, its devices use 32 each and 1024 together."""
     in_all = 0
@@ -289,6 +297,7 @@ def number_of_counters(spec: View) -> Iterator[Problem]:
 
 
 @check(ResourceSliceSpec, since=35)
+@reads("driver")
 def lower_case_driver(spec: View) -> Iterator[Problem]:
     """A driver's name is written in lower case."""
     if spec.driver != spec.driver.lower():

@@ -8,7 +8,7 @@ from webhook import formats
 from webhook.api.core.values import Time
 from webhook.api.dra.names import TAGGED
 from webhook.problem import Path, invalid, not_supported
-from webhook.schema import CHANGED, Array, Int, Nested, Struct, Text, check
+from webhook.schema import CHANGED, Array, Int, Nested, Struct, Text, check, reads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -102,6 +102,7 @@ def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, *
 
 @check(DeviceToleration, until=_ALLOCATED_SINCE - 1)
 @check(AllocatedToleration, since=_ALLOCATED_SINCE)
+@reads("operator", "value")
 def value_for_operator(toleration: View) -> Iterator[Problem]:
     """A toleration compares values only with Equal."""
     path, value = toleration / "value", toleration.value
