@@ -104,6 +104,7 @@ class Finding(NamedTuple):
         identity: The object.
         kubernetes: The release that was asked, such as ``1.30``.
         origin: Which policy says so; None if it is a rule of the API server.
+        brief: What text shows in the place of the message, where that is long.
     """
 
     problem: Problem
@@ -115,6 +116,7 @@ class Finding(NamedTuple):
     identity: Identity = Identity()
     kubernetes: str = ""
     origin: Origin | None = None
+    brief: str = ""
 
 
 def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding:
@@ -205,19 +207,24 @@ def json_of(finding: Finding) -> dict[str, Any]:
     }
 
 
-def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str]:
+def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0) -> Iterator[str]:
     """Show findings for people, each as some lines and an empty one: place, rule, what is wrong, the line with a caret.
 
     Args:
         findings: What was found.
         color: Whether to colour it by ANSI escape sequences.
+        width: How many columns there are, to which long texts are folded; 0 for no limit.
     """
     paint = _painted if color else _plain
     for finding in findings:
         problem, origin = finding.problem, finding.origin
-        place = paint("place", _place(finding))
-        level = paint(problem.level, problem.level)
-        yield f"{place} {level} {problem.rule}: {_printable(_shortened(str(problem).removeprefix(': ')))}"
+        place, level = _place(finding), problem.level
+        text = f"{problem.field}: {finding.brief or problem.message}".removeprefix(": ")
+        plain, painted = (
+            f"{place} {level} {problem.rule}:",
+            f"{paint('place', place)} {paint(level, level)} {problem.rule}:",
+        )
+        yield painted + folded(_printable(_shortened(text)), width, plain)
         if origin:
             yield f"{paint('help', 'policy:')} {paint('place', _place(origin))} {_printable(_described(origin))}"
         # A policy tells of the object as a whole; what can be shown is the expression.
@@ -229,8 +236,25 @@ def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str
             caret = paint(problem.level, "^" * (_width(marked) or 1))
             yield f"{paint('gutter', '|'.rjust(len(gutter)))} {' ' * _width(before)}{caret}"
         if problem.hint:
-            yield f"{paint('help', 'help:')} {_printable(problem.hint)}"
+            yield paint("help", "help:") + folded(_printable(problem.hint), width, "help:")
         yield ""
+
+
+def folded(text: str, width: int, head: str = "") -> str:
+    """Fold a text to a number of columns; its further lines are indented.
+
+    Args:
+        text: The text, on one line.
+        width: The columns; 0 for no limit.
+        head: What stands before the text, which is not part of the result; a space parts them.
+    """
+    whole = f" {text}" if head else text
+    if not width or len(head) + len(whole) <= width:
+        return whole
+    from textwrap import wrap  # noqa: PLC0415 - only who reads findings on a terminal pays for it
+
+    lines = wrap(f"{head}{whole}", width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)[len(head) :]
 
 
 def _place(where: Finding | Origin) -> str:

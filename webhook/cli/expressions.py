@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import Position
-from webhook.report import found
+from webhook.report import counted, found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,7 @@ _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpres
 """The fields that hold expressions."""
 _LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
 """How cel-go begins an error (``common/error.go``)."""
+_ERROR: Final = re.compile(r"ERROR: <input>:\d+:\d+: ([^\n]*)")
 _BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
 """What is before a value: its key, white space, comments, a tag, an anchor."""
 _TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!""")
@@ -55,7 +56,17 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
             problem=replace(problem, hint="YAML takes a text that begins with ! for a tag: quote it")
         )
     place = position(document, problem.path, _before(value, problem.message))
+    finding = finding._replace(brief=_brief(problem.message))
     return finding._replace(line=place.line, column=place.column, text=document.line(place.line))
+
+
+def _brief(message: str) -> str:
+    """Say the first of a compiler's errors, without the expression, which is shown with a caret; empty if none."""
+    errors = _ERROR.findall(message)
+    if not errors:
+        return ""
+    more = f" (and {counted(len(errors) - 1, 'more error')})" if errors[1:] else ""
+    return f"{errors[0]}{more}"
 
 
 def position(document: Document, path: Path, before: int = 0) -> Position:

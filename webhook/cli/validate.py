@@ -235,6 +235,7 @@ class _Judge:
         outcome, problems = self._review(document, release)
         self._references.note(document, release, taken=not any(problem.level == ERROR for problem in problems))
         findings = [_placed(_hinted(problem, outcome.object), document, release) for problem in problems]
+        findings = [self._brief(finding, outcome.object) for finding in findings]
         findings += self._of_policies(outcome, document)
         self.waits = any(map(_asks_for_namespace, findings))
         return sorted(findings, key=lambda finding: (finding.line, finding.column))
@@ -263,6 +264,14 @@ class _Judge:
             rules=self._rules(document.data, before),
         )
         return outcome, [*problems, *outcome.problems, *outcome.warnings]
+
+    def _brief(self, finding: Finding, obj: Any) -> Finding:
+        """Say of what is immutable what has changed; the API server shows all of it."""
+        if not finding.problem.message.endswith("field is immutable"):
+            return finding
+        from webhook.cli.changes import changed  # noqa: PLC0415 - only who changes what is immutable pays for it
+
+        return finding._replace(brief=changed(finding.problem, self._old.of(obj)[0], obj, finding.kubernetes))
 
     @staticmethod
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:

@@ -6,15 +6,38 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.reading import items, text
-from webhook.references.rules import instead, nearest
+from webhook.references.rules import instead, listed, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from webhook.problem import Problem
 
 _SUPPORTED: Final = re.compile(r'Unsupported value: "([^"]*)": supported values: (.*)')
 _QUANTITY: Final = re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, (?:u?int|double|string)\)'")
+_SYNTAX: Final = (
+    (re.compile(r"token recognition error at: '=[^=]"), "compare with == in place of ="),
+    (re.compile(r"(?:mismatched|extraneous) input 'and'|Syntax error: .*'and'"), "CEL writes `and` as &&"),
+    (re.compile(r"(?:mismatched|extraneous) input 'or'|Syntax error: .*'or'"), "CEL writes `or` as ||"),
+    (re.compile(r"token recognition error at: '&[^&]"), "CEL writes `and` as &&"),
+    (re.compile(r"token recognition error at: '\|[^|]"), "CEL writes `or` as ||"),
+    (re.compile(r"undeclared reference to 'True'"), "CEL writes true in lower case"),
+    (re.compile(r"undeclared reference to 'False'"), "CEL writes false in lower case"),
+    (re.compile(r"token recognition error at: ''?[\"']"), "a text is not closed: a quote is missing at its end"),
+    (re.compile(r"missing '\)' at|expecting '?\)"), "a parenthesis is not closed"),
+    (re.compile(r"extraneous input '\)'|mismatched input '\)' expecting <EOF>"), "there is a ) too many"),
+)
+"""What people write of other languages, by the compiler's words for it."""
+_NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s")
+_SAYS_NOT: Final = "CEL writes `not` as !"
+_OPTIONAL: Final = re.compile(r"applied to '\(optional_type")
+_TWO_TYPES: Final = re.compile(r"for '_(?:[=!]=|[<>]=?)_' applied to '\((\w+), (\w+)\)'")
+_UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
+_UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
+_FIELDS: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
+_NAMES: Final = ("device", "quantity", "isQuantity", "semver", "isSemver", "has", "size", "string", "int", "double")
 _NO_DOMAIN: Final = re.compile(r"applied to '\(map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
-_FIELD: Final = re.compile(r"device\.(attributes|capacity)\.(\w+)")
+_FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|\[["'])(\w+)\b(?!["']?\]?\.)""")
 
 
 def hint_of(problem: Problem, obj: Any) -> str:
@@ -58,7 +81,10 @@ def _request(problem: Problem, obj: Any) -> str:
     for request in items(devices, "requests"):
         name = text(request, "name")
         known += [name, *(f"{name}/{text(each, 'name')}" for each in items(request, "firstAvailable"))]
-    return instead(wanted, known, "requests") if isinstance(wanted, str) else ""
+    if not isinstance(wanted, str):
+        return ""
+    hint = instead(wanted, known, "requests")
+    return f"{hint} requests: {listed(known)}" if hint.startswith("did") and known[1:] else hint
 
 
 def _claim(problem: Problem, obj: Any) -> str:
@@ -70,13 +96,45 @@ def _claim(problem: Problem, obj: Any) -> str:
     return f'did you mean "{near}"?' if near and "Not found" in str(problem.message) else ""
 
 
+def _name(written: str, names: Iterable[str], what: str) -> str:
+    near = nearest(written, names)
+    if near:
+        return f"did you mean {near}?"
+    return f"{what}: {', '.join(names)}" if what else "a selector knows `device` and CEL's functions; quote a text"
+
+
 def _selector(problem: Problem, obj: Any) -> str:
     expression = _at(obj, tuple(problem.path))
     if not isinstance(expression, str):
         return ""
-    if _QUANTITY.search(problem.message):
+    message = problem.message
+    return _syntax(message, expression) or _unknown(message) or _types(message, expression)
+
+
+def _syntax(message: str, expression: str) -> str:
+    if not expression.strip():
+        return "the expression is empty"
+    if _NOT.search(expression):
+        return _SAYS_NOT
+    return next((hint for pattern, hint in _SYNTAX if pattern.search(message)), "")
+
+
+def _unknown(message: str) -> str:
+    if match := _UNDEFINED.search(message):
+        return _name(match[1], _FIELDS, "fields of device")
+    if match := _UNDECLARED.search(message):
+        return f"did you mean device.{match[1]}?" if match[1] in _FIELDS else _name(match[1], _NAMES, "")
+    return ""
+
+
+def _types(message: str, expression: str) -> str:
+    if _QUANTITY.search(message):
         return 'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0'
-    if _NO_DOMAIN.search(problem.message) and (field := _FIELD.search(expression)):
+    if _NO_DOMAIN.search(message) and (field := _FIELD.search(expression)):
         holder, name = field.groups()
         return f'name the domain, which is mostly the driver: device.{holder}["DRIVER"].{name}'
+    if _OPTIONAL.search(message):
+        return 'what .? or [?…] gives is optional: say what counts if it is absent, as in ….?model.orValue("")'
+    if match := _TWO_TYPES.search(message):
+        return f"both sides must have one type, and are {match[1]} and {match[2]}"
     return ""
