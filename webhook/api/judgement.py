@@ -42,7 +42,7 @@ from webhook.schema import (
 from webhook.schema.decoding import apart, nearest_name, refuses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.api.core.meta import Object
     from webhook.schema.decoding import Misfit
@@ -75,10 +75,12 @@ def judge(
     subresource: str = "",
     feature_gates: Mapping[str, bool] | None = None,
     namespace_labels: Mapping[str, str] | None = None,
+    beyond_decoding: bool = False,
 ) -> list[Problem]:
     """Say what the API server would say of an object that a client submits; see :func:`webhook.validate`.
 
-    Each document has a budget of work of its own.
+    Each document has a budget of work of its own. With ``beyond_decoding`` the rest of a new object that cannot be
+    decoded is validated, too: the API server does that only once it can be.
     """
     release = release_of(kubernetes) if kubernetes else None
     if not isinstance(obj, dict):
@@ -102,7 +104,10 @@ def judge(
     struct = compile_struct(kind.type, known)
     token = enter(Budget(DOCUMENT, is_offline=True))
     try:
-        found = _judged(struct, obj, old, *_walked(struct, obj, old))
+        misfits, problems = _walked(struct, obj, old)
+        found = _judged(struct, obj, old, misfits, problems)
+        if beyond_decoding and old is None and any(misfit.rule != GATE_OFF for misfit in misfits):
+            found += _beyond(struct, obj, misfits, problems)
     except RecursionError:
         return [_TOO_DEEP]
     finally:
@@ -194,6 +199,33 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
             hint = f"a field of {' and '.join(others)}"
         problems[index] = replace(problems[index], hint=hint)
     return problems
+
+
+def _beyond(
+    struct: CompiledStruct, obj: dict[str, Any], misfits: Iterable[Misfit], problems: Iterable[Problem]
+) -> Iterator[Problem]:
+    """Go through what validation finds in what is well-formed.
+
+    Not where a misfit may be the cause: a field that is not there may be the misspelt one beside it.
+    """
+    around = {misfit.path[:-1] for misfit in misfits}
+    for problem in problems:
+        there = _there(obj, problem.path)
+        if problem.path not in around and (there == problem.path or there not in around):
+            yield replace(_spelled(problem, struct), hint=problem.hint or ONCE_DECODED)
+
+
+def _there(value: Any, path: Sequence[str | int]) -> tuple[str | int, ...]:
+    """Return as much of a path as there is in a value."""
+    for index, step in enumerate(path):
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return tuple(path[:index])
+    return tuple(path)
+
+
+ONCE_DECODED = "the API server says this once it can decode the object"
 
 
 def _new(

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.core.claimed import is_pod_without_claims
+from webhook.api.judgement import ONCE_DECODED
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
@@ -262,6 +263,7 @@ class _Judge:
             namespace_labels=self.namespaces.labels_around(identity(document.data).namespace),
             sender=self._sender,
             rules=self._rules(document.data, before),
+            beyond_decoding=True,
         )
         return outcome, [*problems, *outcome.problems, *outcome.warnings]
 
@@ -287,10 +289,10 @@ class _Judge:
 
 def _hinted(problem: Problem, obj: Any) -> Problem:
     """Say what was probably meant, or how to make known what is not known of a namespace."""
-    if problem.level == ERROR and not problem.hint:
+    if problem.level == ERROR and problem.hint in {"", ONCE_DECODED}:
         from webhook.references.hints import hint_of  # noqa: PLC0415 - most objects are fine
 
-        return replace(problem, hint=hint_of(problem, obj))
+        return replace(problem, hint=hint_of(problem, obj) or problem.hint)
     asks = problem.level == WARNING and problem.rule in ADMIN_RULES
     return replace(problem, hint=ADMIN_HINT) if asks else problem
 

@@ -59,6 +59,7 @@ def review(
     namespace_labels: Mapping[str, str] | None = None,
     sender: Sender | None = None,
     rules: bool = True,
+    beyond_decoding: bool = False,
 ) -> Outcome:
     """Say what would become of a manifest.
 
@@ -71,6 +72,7 @@ def review(
         namespace_labels: The labels of the object's namespace; None if nobody knows.
         sender: Sends it to policies; None if there are none.
         rules: Whether the API server's own rules are asked, beside policies.
+        beyond_decoding: Whether the rest of an object that cannot be decoded is validated, too.
     """
     if not isinstance(obj, dict):
         return Outcome(obj, [])
@@ -90,6 +92,7 @@ def review(
             subresource=subresource,
             feature_gates=feature_gates,
             namespace_labels=namespace_labels,
+            beyond_decoding=beyond_decoding,
         )
     warnings = never_runs(sent) if known and rules and old is None and obj["apiVersion"] in TEMPLATES else ()
     if sender is None or change is None or not allowed or any(each.reason in _NOT_DECODED for each in problems):

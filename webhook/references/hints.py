@@ -100,7 +100,11 @@ def _name(written: str, names: Iterable[str], what: str) -> str:
     near = nearest(written, names)
     if near:
         return f"did you mean {near}?"
-    return f"{what}: {', '.join(names)}" if what else "a selector knows `device` and CEL's functions; quote a text"
+    return (
+        f"{what}: {', '.join(names)}"
+        if what
+        else "a selector knows `device` and CEL's functions; quote what is meant as text"
+    )
 
 
 def _selector(problem: Problem, obj: Any) -> str:

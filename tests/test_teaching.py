@@ -1,0 +1,168 @@
+"""Findings that teach: what is wrong in a line, and how to mend it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import draguard
+from tests.structured import claim
+from webhook import validate
+from webhook.cli.changes import changed
+from webhook.references.hints import hint_of
+from webhook.report import folded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: claim, namespace: default}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+"""
+SELECTED = CLAIM + "        selectors:\n        - cel: {expression: EXPRESSION}\n"
+
+
+def selecting(expression: str) -> dict[str, Any]:
+    selectors = [{"cel": {"expression": expression}}]
+    return claim({"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com", "selectors": selectors}})
+
+
+class TestExpressions:
+    @pytest.mark.parametrize(
+        ("expression", "hint"),
+        [
+            ("device.attributes['a.b'].model = 'A'", "compare with == in place of ="),
+            ("device.driver = 'a' && true", "compare with == in place of ="),
+            ("device.driver == 'a' and true", "CEL writes `and` as &&"),
+            ("device.driver == 'a' & true", "CEL writes `and` as &&"),
+            ("device.driver == 'a' or true", "CEL writes `or` as ||"),
+            ("not device.driver == 'a'", "CEL writes `not` as !"),
+            ("True", "CEL writes true in lower case"),
+            ("device.driver == 'a", "a text is not closed: a quote is missing at its end"),
+            ("(device.driver == 'a'", "a parenthesis is not closed"),
+            ("device.driver == 'a')", "there is a ) too many"),
+            ("device.drive == 'a'", "did you mean driver?"),
+            ("device.foo == 1", "fields of device: driver, attributes, capacity, allowMultipleAllocations"),
+            ("devic.driver == 'a'", "did you mean device?"),
+            ("driver == 'a'", "did you mean device.driver?"),
+            ("model == 'A'", "a selector knows `device` and CEL's functions; quote what is meant as text"),
+            (
+                "device.capacity['a.b'].memory >= 40",
+                'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+            ),
+            (
+                "device.attributes.model == 'A'",
+                'name the domain, which is mostly the driver: device.attributes["DRIVER"].model',
+            ),
+            (
+                "device.attributes['model'] == 'A'",
+                'name the domain, which is mostly the driver: device.attributes["DRIVER"].model',
+            ),
+            (
+                "device.attributes['a.b'].?model == 'A'",
+                'what .? or [?…] gives is optional: say what counts if it is absent, as in ….?model.orValue("")',
+            ),
+            ("device.driver == 3", "both sides must have one type, and are string and int"),
+            ("", "the expression is empty"),
+            ("device.driver.size(1)", ""),
+        ],
+    )
+    def test_what_people_write_gets_help(self, expression: str, hint: str) -> None:
+        obj = selecting(expression)
+        (problem,) = validate(obj)
+        assert hint_of(problem, obj) == hint
+
+    def test_text_says_the_first_error_in_a_line_and_json_all_of_it(self, tmp_path: Path) -> None:
+        file = tmp_path / "claim.yaml"
+        file.write_text(SELECTED.replace("EXPRESSION", "device.driver = 'a' "))
+        assert draguard("validate", file).out.splitlines()[:4] == [
+            (
+                f"{file}:11:43: error cel-selector: spec.devices.requests[0].exactly.selectors[0].cel.expression: "
+                "Syntax error: token recognition error at: '= ' (and 1 more error)"
+            ),
+            "11 |         - cel: {expression: device.driver = 'a' }",
+            "   |                                           ^",
+            "help: compare with == in place of =",
+        ]
+        (found,) = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
+        assert "compilation failed: ERROR: <input>:1:15" in found["message"]
+
+
+class TestImmutable:
+    def test_text_says_what_has_changed(self, tmp_path: Path) -> None:
+        for name, text in {"old": CLAIM, "new": CLAIM + "        count: 2\n        adminAccess: false\n"}.items():
+            (tmp_path / f"{name}.yaml").write_text(text)
+        done = draguard("validate", "--old", tmp_path / "old.yaml", tmp_path / "new.yaml")
+        assert (
+            "error immutable: spec: field is immutable; changed: spec.devices.requests[0].exactly.count: 1 → 2"
+            in done.out
+        )
+
+    def test_defaults_are_no_change_and_many_changes_are_counted(self) -> None:
+        old, new = (claim(*({"name": f"r{n}", "exactly": {"deviceClassName": c}} for n in range(7))) for c in "ab")
+        old["spec"]["devices"]["requests"][0]["exactly"] |= {"allocationMode": "ExactCount", "count": 1}
+        (problem,) = validate(new, old)
+        text = changed(problem, old, new, "1.36")
+        assert text.startswith(
+            'field is immutable; changed: spec.devices.requests[0].exactly.deviceClassName: "a" → "b", '
+        )
+        assert text.endswith(", and 2 more")
+
+    def test_what_was_added_or_is_long_is_shown_shortly(self) -> None:
+        old, new = claim(), claim()
+        new["spec"]["devices"]["requests"] += [{"name": "x" * 100, "exactly": {"deviceClassName": "b"}}]
+        (problem,) = (each for each in validate(new, old) if each.rule == "immutable")
+        assert changed(problem, old, new, "1.36").endswith("…")
+        assert "requests[1]: absent → {" in changed(problem, old, new, "1.36")
+
+    def test_nothing_is_made_up(self) -> None:
+        old, new = claim(), selecting("true")
+        (problem,) = validate(new, old)
+        assert changed(problem, None, new, "1.36") == ""
+        assert changed(problem, new, new, "1.36") == ""
+        assert changed(problem, old, {"kind": "Other"}, "1.36") == ""
+
+
+class TestRequests:
+    def test_the_requests_that_there_are_are_listed(self, tmp_path: Path) -> None:
+        file = tmp_path / "claim.yaml"
+        nic = "    - name: nic\n      exactly: {deviceClassName: nic.example.com}\n"
+        file.write_text(CLAIM + nic + "    constraints: [{requests: [gpux], matchAttribute: a.b/c}]\n")
+        assert 'help: did you mean "gpu"? requests: gpu, nic\n' in draguard("validate", file).out
+
+
+class TestDecoding:
+    def test_it_does_not_hide_what_else_is_wrong(self, tmp_path: Path) -> None:
+        file = tmp_path / "claim.yaml"
+        file.write_text(CLAIM.replace("name: claim", "name: A, label: {}").replace("deviceClassName", "deviceClasName"))
+        found = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
+        assert [(each["rule"], each["hint"]) for each in found] == [
+            ("object-name", "the API server says this once it can decode the object"),
+            ("unknown-field", 'did you mean "labels"?'),
+            ("unknown-field", 'did you mean "deviceClassName"?'),
+        ]
+
+    def test_python_says_what_the_api_server_says(self) -> None:
+        assert [each.rule for each in validate(claim() | {"metadata": {"name": "A", "label": 1}})] == ["unknown-field"]
+
+
+class TestFolding:
+    def test_long_texts_are_folded_and_indented(self) -> None:
+        assert folded("one two three four", 14, "help:") == " one two\n    three four"
+
+    @pytest.mark.parametrize("width", [0, 80])
+    def test_short_texts_and_files_are_left_as_they_are(self, width: int) -> None:
+        assert folded("one two", width, "help:") == " one two"
+        assert folded("one two", width) == "one two"
+
+    def test_words_are_left_whole(self) -> None:
+        assert folded("a" * 30, 10, "help:").split() == ["a" * 30]
