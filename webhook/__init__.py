@@ -1,4 +1,4 @@
-"""Tells what a Kubernetes API server will say of Dynamic Resource Allocation objects."""
+"""Predicts how a Kubernetes API server answers requests for Dynamic Resource Allocation objects."""
 
 from __future__ import annotations
 

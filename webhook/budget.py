@@ -1,4 +1,4 @@
-"""The work that may be done for one review, or for one document offline, and until when.
+"""The budget of a review or document: how much work it may cost, and its deadline.
 
 Selectors and patterns come from strangers, and compiling them takes time before any limit of an evaluation counts.
 Whatever is parsed, expanded, checked, estimated, compiled or searched spends units of the budget in force; a unit is

@@ -1,4 +1,4 @@
-"""Makes the certificates a webhook serves with: a certificate authority, and a serving certificate it has signed.
+"""Writes a certificate authority and a serving certificate to files.
 
 Needs ``cryptography``, so import this module only where certificates are made.
 """

@@ -1,4 +1,4 @@
-"""Who else can get at a file of one's own, by its mode and those of the directories above it."""
+"""Who else can read or replace a private file, by its mode and directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes certificate authorities, and serving certificates they sign, as objects in memory.
+"""Issues certificate authorities and serving certificates, in memory.
 
 Needs ``cryptography``, so import this module only where certificates are made.
 """

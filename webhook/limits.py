@@ -1,4 +1,4 @@
-"""Python's own limits, the same in every process whatever is imported first and whatever the environment says.
+"""Limits of the Python interpreter, the same in every process.
 
 An object nested as deep as Python's default lets it recurse would else be judged in one process and refused in another,
 depending on whether the CEL engine was used before.

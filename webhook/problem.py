@@ -1,4 +1,4 @@
-"""What can be wrong with a field, in Kubernetes' own words.
+"""Problems with fields, in the words of Kubernetes' field errors.
 
 Follows apimachinery ``pkg/util/validation/field`` (``path.go``, ``errors.go``): the reasons, the way a path is spelled
 and the way a rejected value is shown.

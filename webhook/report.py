@@ -1,4 +1,4 @@
-"""Shows findings: as text for people, as JSON for programs.
+"""Reports findings, as text or JSON.
 
 The JSON object has ``files``, the names of the inputs; ``findings``, each with ``file``, ``document`` (counted from 1),
 ``line``, ``column``, ``level``, ``rule``, ``reason``, ``field``, ``message``, ``hint``, ``apiVersion``, ``kind``,

@@ -1,4 +1,4 @@
-"""Answers AdmissionReviews: what the API server's own rules and policies say of a request, and how its object changes.
+"""Answers AdmissionReviews by the API server's own rules and by policies.
 
 The validating endpoint judges by the API server's own rules, then asks the validating policies. The mutating endpoint
 asks the mutating policies, rewrites pre-scheduled pods, and asks those policies again that want to know.

@@ -1,4 +1,4 @@
-"""Decides about a request: asks the API server's own rules, the policies, and the rewrite of pre-scheduled pods."""
+"""Decides about a request: the API server's rules, policies, and the rewrite of pre-scheduled pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a finding leads to: a refusal, a warning, or a note in the audit log; and whom draguard leaves alone."""
+"""What a finding leads to: a refusal, a warning, or an audit annotation; and who is exempt."""
 
 from __future__ import annotations
 

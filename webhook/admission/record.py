@@ -1,4 +1,4 @@
-"""What is told of a review besides its answer: for metrics, and for the log's line on the decision."""
+"""The record of a review, for metrics and the decision log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an AdmissionReview must be, and how its parts are read: whoever sends it may be no API server at all."""
+"""The AdmissionReview request: its parts, read with care, since any client may send one."""
 
 from __future__ import annotations
 

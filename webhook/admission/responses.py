@@ -1,4 +1,4 @@
-"""Answers in a form that an API server understands, within the limits that it sets."""
+"""AdmissionReview responses, within the limits that API servers set."""
 
 from __future__ import annotations
 

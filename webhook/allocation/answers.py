@@ -1,4 +1,4 @@
-"""What the allocator answers: devices, or why there are none."""
+"""The allocator's answers: the devices allocated, or the error."""
 
 from __future__ import annotations
 

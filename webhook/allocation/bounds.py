@@ -1,4 +1,4 @@
-"""What cannot succeed, seen before it is tried.
+"""Bounds that prune the search: what cannot succeed is not tried.
 
 Counting is enough in most cases: requests want more devices than are left, no value of an attribute has as many devices
 as must share it, or there are fewer values than requests that must differ. What is cut holds no solution and would end

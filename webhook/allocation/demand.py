@@ -1,4 +1,4 @@
-"""What claims ask for, read once for all nodes.
+"""The demand of claims, read once for all nodes.
 
 Follows upstream's ``Allocate`` and ``validateDeviceRequest``: what can be said of claims before any device is looked
 at, in upstream's order and words.

@@ -1,4 +1,4 @@
-"""Devices as the allocator sees them: what they have in common is kept once.
+"""Devices as the allocator sees them; equal content is stored once.
 
 A slice's devices are read into small records; what is not particular to one of them (attributes, capacity, taints,
 counters) is its content, which equal devices share. Selectors are evaluated once for each content.

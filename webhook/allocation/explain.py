@@ -1,4 +1,4 @@
-"""Why claims get no devices: what is left of a node's devices after each thing that a request asks for."""
+"""Explains why claims get no devices: how many are left after each condition of a request."""
 
 from __future__ import annotations
 

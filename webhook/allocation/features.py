@@ -1,4 +1,4 @@
-"""What an allocator can do, and which implementation of it a Kubernetes release picks.
+"""The allocator's features, and its implementations by Kubernetes release.
 
 Follows k8s.io/dynamic-resource-allocation ``structured/allocator.go``: the first implementation that supports all
 features that are on is used.

@@ -1,4 +1,4 @@
-"""What a search remembers: states from which nothing was found.
+"""Memory of the search: states known to lead nowhere.
 
 Upstream searches them again, each time it comes to one. Two states are alike if what is still to be found finds the
 same devices free, up to exchanging equal ones, and constraints and counters in the same state.

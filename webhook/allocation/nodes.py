@@ -1,4 +1,4 @@
-"""Which nodes a node selector means.
+"""Node selectors, matched against nodes.
 
 Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and apimachinery ``labels.NewRequirement``.
 """

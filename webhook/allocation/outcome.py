@@ -1,4 +1,4 @@
-"""Allocations as they are written into the status of claims.
+"""AllocationResults, as they are written into the status of claims.
 
 Follows the end of upstream's ``Allocate``, and ``createNodeSelector``.
 """

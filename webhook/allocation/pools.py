@@ -1,4 +1,4 @@
-"""The pools that a node can use devices of.
+"""The resource pools available to a node.
 
 Follows upstream's ``pools_incubating.go`` (GatherPools, buildPool), and ``pools_stable.go`` where pools and slices are
 not sorted.

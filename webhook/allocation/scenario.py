@@ -1,4 +1,4 @@
-"""A whole scenario in, its outcome out: `webhook.allocate`."""
+"""Runs a whole scenario for `webhook.allocate`."""
 
 from __future__ import annotations
 

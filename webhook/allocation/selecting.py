@@ -1,4 +1,4 @@
-"""Classes and selectors against devices; each selector is evaluated once for each content of devices.
+"""Evaluates the selectors of classes and requests, once for each distinct device content.
 
 Follows upstream's ``isSelectable`` and k8s.io/dynamic-resource-allocation ``cel/compile.go`` (DeviceMatches).
 """

@@ -1,4 +1,4 @@
-"""What a search has allocated so far.
+"""The state of a search: what it has allocated so far.
 
 Follows upstream's ``allocateDevice``, ``checkAvailableCounters`` and their rollback, the amounts that these leave
 behind included: counters taken for a device that a taint or a constraint then rules out stay taken.

@@ -1,4 +1,4 @@
-"""What allocated claims use: whole devices, and shares of those that can be shared.
+"""Usage by allocated claims: whole devices, and shares of devices.
 
 Follows ``pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go`` and ``structured/schedulerapi``.
 """

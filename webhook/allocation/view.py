@@ -1,4 +1,4 @@
-"""What a node can use, and what of it is in use."""
+"""A node's view of the cluster: the devices available to it, and which are in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects in another version of their API, and with the defaults that an API server sets.
+"""Converts objects between API versions, and sets defaults.
 
 The kinds of ``resource.k8s.io`` are converted as ``pkg/apis/resource`` does (conversion.go of each version): how
 versions differ follows from the types that they replace (:mod:`webhook.api.versions`).

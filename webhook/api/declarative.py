@@ -1,4 +1,4 @@
-"""Where declarative validation decides: its findings come last, on the paths of the requested version.
+"""Declarative validation: its errors come last, on the paths of the requested version.
 
 Follows apiserver ``pkg/registry/rest/validate.go``: handwritten rules that declarative ones cover are left out, and the
 findings of the declarative ones are appended. They are found with the others, by :meth:`Field.stated`.

@@ -1,4 +1,4 @@
-"""Feature gates of Dynamic Resource Allocation: their stage in each Kubernetes release, and which of them are on.
+"""Feature gates: their stage in each Kubernetes release, and which are enabled.
 
 Follows ``pkg/features/kube_features.go`` of each release and ``k8s.io/component-base/featuregate``.
 """

@@ -1,4 +1,4 @@
-"""What the API server says of one object: decode, prepare, validate, compare with the old one.
+"""Validates one object as the API server does: decode, prepare, validate, compare with the old object.
 
 The order is that of kube-apiserver (``registry/rest/create.go``, ``update.go``): what cannot be decoded is not
 validated, and what the strategy drops or keeps is not looked at.

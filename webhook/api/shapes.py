@@ -1,4 +1,4 @@
-"""The types of all kinds that are known, those that only policies look at among them."""
+"""The types of all known kinds, those that only policies look at included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unions: structs of which one field must be given, and only one, as declarative validation words it.
+"""Unions: structs with exactly one member set, in the words of declarative validation.
 
 Follows apimachinery ``pkg/api/validate/union.go``.
 """

@@ -1,4 +1,4 @@
-"""Which kinds exist in which API version, which releases serve them, and which types a version replaces.
+"""API versions: their kinds, the releases that serve them, and the types that each replaces.
 
 The only module that knows version names. A new version is one entry of ``VERSIONS``.
 """

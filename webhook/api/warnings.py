@@ -1,4 +1,4 @@
-"""What the API server takes, yet does not do as written: what it drops, ignores or calls deprecated."""
+"""Warnings about what the API server accepts but drops, ignores or deprecates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of things that strangers send: bounded by bytes, the oldest goes first."""
+"""A cache bounded by bytes; the oldest entries are evicted first."""
 
 from __future__ import annotations
 

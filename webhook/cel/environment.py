@@ -1,4 +1,4 @@
-"""An environment: what names mean; it compiles expressions into programs."""
+"""An environment: declares what expressions may use, and compiles them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong with an expression, in cel-go's words and layout (cel-go common/error.go, common/errors.go)."""
+"""Errors of expressions, with cel-go's messages and layout (cel-go common/error.go, common/errors.go)."""
 
 from __future__ import annotations
 

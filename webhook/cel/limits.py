@@ -1,4 +1,4 @@
-"""The bounds that cel-go puts on the text of an expression (cel-go parser/parser.go, NewParser)."""
+"""Limits on the text of an expression (cel-go parser/parser.go, NewParser)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options by which reviews are answered, as ``review`` and ``serve`` share them."""
+"""The review options that ``review`` and ``serve`` share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The certificate that ``draguard serve`` manages itself, by means of the cluster that it runs in."""
+"""The self-managed certificate of ``draguard serve``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What findings lead to and whom draguard leaves alone, as ``review`` and ``serve`` take them."""
+"""``--enforce`` and ``--exempt-…``, as ``review`` and ``serve`` take them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``draguard explain``: what is declared about a kind, a field or a rule."""
+"""``draguard explain``: documentation of a kind, field, rule or feature gate."""
 
 from __future__ import annotations
 

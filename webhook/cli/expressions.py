@@ -1,4 +1,4 @@
-"""Where in a manifest an expression is wrong: CEL tells line and column within the expression, people look at the file.
+"""Locates CEL errors in the file: from line and column within an expression to those of the manifest.
 
 Between a text and how YAML or JSON writes it lie indentation, folded lines and escapes. So characters are counted,
 those aside that are white space: they are there in both, in the same order.

@@ -1,4 +1,4 @@
-"""Tests of policies as JUnit XML, as CI systems read it.
+"""Results of policy tests as JUnit XML.
 
 A suite is a ``testsuite``, a case a ``testcase``. Two more suites follow. In ``coverage``, each expression is a case,
 skipped if no case has seen all of it, or failed if that is demanded; ``policies`` is what is wrong with policies and

@@ -1,4 +1,4 @@
-"""``draguard manage-certificate``: the certificate manager, apart from the webhook that serves with the certificate.
+"""``draguard manage-certificate``: the certificate manager, apart from the webhook.
 
 The webhook parses what strangers send. This process reads nothing but the Kubernetes API, listens on no port, and is
 the only one with a token.

@@ -1,4 +1,4 @@
-"""``draguard match``: which devices selectors take, and what keeps the others out."""
+"""``draguard match``: which devices a claim selects, and why not the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``draguard mutate``: manifests in which no pod bypasses the scheduler."""
+"""``draguard mutate``: rewrites pods that bypass the scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The labels of namespaces, from Namespace objects and from ``--namespace-labels``."""
+"""Labels of namespaces, from Namespace objects and ``--namespace-labels``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a report is shown, and what it makes of the exit code, as several commands do it."""
+"""Prints reports, and derives the exit code."""
 
 from __future__ import annotations
 

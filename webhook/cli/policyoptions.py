@@ -1,4 +1,4 @@
-"""Policies on the command line: ``--policies`` and what goes with it, and how findings of policies are placed."""
+"""``--policies`` and its companions, and where findings of policies are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows on a terminal that long work goes on."""
+"""Progress of long work, on a terminal."""
 
 from __future__ import annotations
 

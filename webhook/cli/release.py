@@ -1,4 +1,4 @@
-"""The Kubernetes release that is asked, and its feature gates, as several commands take them."""
+"""``--kubernetes-version`` and ``--feature-gates``, as several commands take them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``draguard review``: recorded AdmissionReviews, answered as the webhook would."""
+"""``draguard review``: answers recorded AdmissionReviews as the webhook would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options by which ``draguard serve`` answers, made anew when the files of policies or of the release change."""
+"""The review options of ``draguard serve``, reloaded when their files change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``draguard simulate``: will these pods get their devices, where, and why not?"""
+"""``draguard simulate``: schedules pods, and explains why some stay pending."""
 
 from __future__ import annotations
 

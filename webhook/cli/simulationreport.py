@@ -1,4 +1,4 @@
-"""How a simulation is told on a terminal."""
+"""The text report of a simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``draguard snapshot``: the command that collects what is in a cluster."""
+"""``draguard snapshot``: the kubectl command that collects the objects of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``draguard policy test``: the suites that stand beside policies."""
+"""``draguard policy test``: runs the test suites of policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else is in the cluster: ``--cluster``, and what the manifests say of each other."""
+"""``--cluster``: the objects around the manifests, and references between them."""
 
 from __future__ import annotations
 

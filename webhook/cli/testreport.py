@@ -1,4 +1,4 @@
-"""What tests of policies came to: each suite, what was found, and what of the policies was covered."""
+"""The results of policy tests, with coverage."""
 
 from __future__ import annotations
 

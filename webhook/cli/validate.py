@@ -1,4 +1,4 @@
-"""``draguard validate``: what the API server would refuse in manifests, and where."""
+"""``draguard validate``: finds what the API server would refuse in manifests."""
 
 from __future__ import annotations
 

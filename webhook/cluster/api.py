@@ -1,4 +1,4 @@
-"""The Kubernetes API, as far as it is needed: get an object, patch an object.
+"""A minimal client of the Kubernetes API: get and patch.
 
 By the standard library, since a worker counts its megabytes: lightkube costs a process 6.0 MB and an image twelve more
 packages, httpx 4.6 MB, this 0.2 MB (measured in a process that serves).

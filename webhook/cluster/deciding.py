@@ -1,4 +1,4 @@
-"""Asks for the next step in a process of its own.
+"""Computes the next rotation step in a process of its own.
 
 ``cryptography`` takes 9 MB of the process that imports it, and one replica needs it for a moment every ten minutes.
 """

@@ -1,4 +1,4 @@
-"""One leader among the replicas, by a Lease: client-go's leader election (tools/leaderelection/leaderelection.go).
+"""Leader election by a Lease, as client-go does it (tools/leaderelection/leaderelection.go).
 
 Clocks of different machines are never compared. A replica measures by its own clock since when it has seen the Lease
 unchanged; a leader stops leading well before others may take its place.

@@ -1,4 +1,4 @@
-"""What can go wrong with the cluster."""
+"""Errors of the cluster's API."""
 
 from __future__ import annotations
 

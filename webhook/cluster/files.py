@@ -1,4 +1,4 @@
-"""The pair on disk, changed as kubelet changes a mounted Secret (pkg/volume/util/atomic_writer.go)."""
+"""Certificate files, replaced atomically as kubelet does (pkg/volume/util/atomic_writer.go)."""
 
 from __future__ import annotations
 

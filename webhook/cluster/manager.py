@@ -1,4 +1,4 @@
-"""Keeps a replica supplied with its certificate, and, if it leads, the cluster with what to trust.
+"""The certificate manager: keeps a replica's certificate and, as the leader, the caBundles current.
 
 One thread does all. It tries for the Lease every two seconds and looks at the Secret every five; whatever fails is
 tried again, less and less often, while serving goes on with the pair on disk.

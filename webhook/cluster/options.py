@@ -1,4 +1,4 @@
-"""The options of the certificate manager: whose certificates they are, how long they last, where they are kept."""
+"""Options of the certificate manager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of the certificates: what their Secret should hold next.
+"""Certificate rotation: what the Secret should hold next.
 
 Pure: :func:`step` looks at what is there and returns one change. The leader carries it out and asks again.
 

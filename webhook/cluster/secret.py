@@ -1,4 +1,4 @@
-"""What the Secret of the certificates holds, and a change of it."""
+"""The Secret of the certificates."""
 
 from __future__ import annotations
 

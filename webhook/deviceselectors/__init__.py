@@ -1,1 +1,1 @@
-"""Selectors against devices: which devices they select, and what keeps the others out."""
+"""Selectors matched against devices: which they select, and why not the others."""

@@ -1,4 +1,4 @@
-"""The devices of a cluster, and which of them classes and selectors take.
+"""The devices of a cluster, and what classes and selectors select of them.
 
 Equal devices count as one content (:mod:`webhook.allocation.devices`): a selector is evaluated once for each.
 """

@@ -1,4 +1,4 @@
-"""A selector in parts: which of them made it false for a device, and with what value.
+"""A selector split into parts: which part is false for a device, and the value it saw.
 
 ``a && b`` is true if both parts are; the first that is not is to blame. A comparison tells what it met and what it
 wanted: ``memory is 40Gi, wanted >= 80Gi``.

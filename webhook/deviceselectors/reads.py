@@ -1,4 +1,4 @@
-"""What a selector reads of devices, whether it asks first, and what it takes for granted.
+"""What a selector reads of a device, and whether it guards each read.
 
 ``has(device.attributes["d"].x) && device.attributes["d"].x == 1`` asks first; so do ``device.attributes["d"].?x`` and
 ``"x" in device.attributes["d"] && …``. A read without a guard is a run-time error on a device that lacks it.

@@ -1,4 +1,4 @@
-"""Manifests in, JSON values out: YAML and JSON as Kubernetes reads them, and not as PyYAML does.
+"""Reads manifests: YAML and JSON as Kubernetes parses them.
 
 :func:`read` takes files, directories, globs and standard input, :func:`parse` a text; both give a :class:`Document` for
 every object and an :class:`Unreadable` for what cannot be read. :func:`dump` writes values back as YAML.

@@ -1,4 +1,4 @@
-"""From the text of one YAML document to the JSON value that Kubernetes makes of it.
+"""Composes one YAML document into a JSON value, as Kubernetes does.
 
 Follows go-yaml v2 ``decode.go`` and sigs.k8s.io/yaml ``yaml.go``. It is driven by parser events rather than nodes and
 looks at no position while all is well, which makes it twice as quick as PyYAML's own loader.

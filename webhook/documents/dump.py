@@ -1,4 +1,4 @@
-"""JSON values as YAML that Kubernetes, and everybody else, reads as just these values."""
+"""Dumps JSON values as YAML that every parser reads alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The YAML events of a text, from libyaml where PyYAML has it, else from PyYAML's own parser."""
+"""The YAML events of a text, by libyaml if PyYAML has it."""
 
 from __future__ import annotations
 

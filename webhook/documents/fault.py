@@ -1,4 +1,4 @@
-"""What makes a document unreadable, before it is known which file and line that is."""
+"""The error in an unreadable document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files, directories, globs and standard input, as ``kubectl -f -R`` takes them and a little more."""
+"""Finds manifests in files, directories, globs and standard input, as ``kubectl -f -R`` does."""
 
 from __future__ import annotations
 

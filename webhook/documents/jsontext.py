@@ -1,4 +1,4 @@
-"""JSON as Go's ``encoding/json`` and sigs.k8s.io/json read it."""
+"""Parses JSON as Go's ``encoding/json`` and sigs.k8s.io/json do."""
 
 from __future__ import annotations
 

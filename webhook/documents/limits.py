@@ -1,4 +1,4 @@
-"""How much the reader takes on, so that no file can exhaust memory, time or the stack."""
+"""Limits of the reader, which protect memory, time and the stack."""
 
 from __future__ import annotations
 

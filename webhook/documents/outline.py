@@ -1,4 +1,4 @@
-"""Where each field of a document is: worked out from the text again, and only when somebody asks.
+"""The position of each field in a document, computed on demand.
 
 Takes texts that were read without a :class:`~webhook.documents.fault.Fault`.
 """

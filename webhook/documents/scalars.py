@@ -1,4 +1,4 @@
-"""What a YAML scalar means to Kubernetes.
+"""YAML scalars, resolved as in Kubernetes.
 
 A manifest's scalar goes through three hands: go-yaml v2 resolves it (``resolve.go``), sigs.k8s.io/yaml writes it as
 JSON (``yaml.go``; numbers as Go's ``encoding/json`` spells them), and Kubernetes reads that JSON, where a number

@@ -1,4 +1,4 @@
-"""A text with a name, and where things are in it."""
+"""A named text, and positions in it."""
 
 from __future__ import annotations
 

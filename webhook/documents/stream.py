@@ -1,4 +1,4 @@
-"""The documents of a text, split, skipped and expanded as kubectl does it.
+"""Splits a text into documents, as kubectl does.
 
 Follows apimachinery ``pkg/util/yaml/decoder.go`` (``YAMLOrJSONDecoder``, ``YAMLReader``) and cli-runtime
 ``pkg/resource/visitor.go``: a text that starts with ``{`` is a row of JSON values for as long as it can be; otherwise a

@@ -1,4 +1,4 @@
-"""A request in, a verdict out: what becomes of an object on its way through admission.
+"""The admission pipeline: a request in, a verdict out.
 
 In the API server's order: mutating policies, webhooks and so the rewrite of pre-scheduled pods, the server's own rules,
 validating policies. Front ends differ in where their requests come from, and in how they tell the verdict:

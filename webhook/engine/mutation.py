@@ -1,4 +1,4 @@
-"""What becomes of an object at admission: what mutating policies make of it, and the rewrite of pre-scheduled pods.
+"""Mutating admission: mutating policies, and the rewrite of pre-scheduled pods.
 
 In the API server's order: mutating policies come first, webhooks, and so the rewrite, after them; if any of them has
 changed the object, policies with ``reinvocationPolicy: IfNeeded`` that have been asked are asked once more.

@@ -1,4 +1,4 @@
-"""What policies say of manifests, outside of a cluster."""
+"""Evaluates policies for manifests, without a cluster."""
 
 from __future__ import annotations
 

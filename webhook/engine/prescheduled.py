@@ -1,4 +1,4 @@
-"""Pods that name their node themselves: ``spec.nodeName`` becomes a constraint that the scheduler obeys.
+"""Pre-scheduled pods: ``spec.nodeName`` becomes a constraint that the scheduler obeys.
 
 A pod created with ``spec.nodeName`` bypasses the scheduler, which alone allocates resource claims. kubelet refuses to
 start such a pod; it sits on its node, stuck, and keeps others from its CPU and memory (Kubernetes documentation,

@@ -1,4 +1,4 @@
-"""What the API server sets in an object before mutating and before validating admission, where the client did not.
+"""Fields that the API server sets around admission: uid, generated names, timestamps, status.
 
 Before mutating admission it notes who manages which fields, and writes an empty status out (apiserver
 ``pkg/endpoints/handlers/create.go``); all else comes after it: ``pkg/registry/rest/create.go`` (BeforeCreate),

@@ -1,4 +1,4 @@
-"""What becomes of the request of an AdmissionReview, whose object an API server has decoded and completed.
+"""Takes the request of an AdmissionReview through the pipeline.
 
 The counterpart of :mod:`webhook.engine.manifests`. What findings lead to is the webhook's to decide.
 """

@@ -1,4 +1,4 @@
-"""``draguard policy test``: cases that say what policies make of objects.
+"""Runs test suites of policies.
 
 A suite is a document beside the policies::
 

@@ -1,4 +1,4 @@
-"""Tells what is declared in the API types: kinds, fields, limits, rules, and the releases that have them.
+"""Explains the API types: kinds, fields, limits, rules, and their releases.
 
 Everything comes from the declarations themselves, so that it cannot go stale.
 """

@@ -1,4 +1,4 @@
-"""Finds what is one and the same field in several API versions, though its path may differ."""
+"""Finds the same field in other API versions."""
 
 from __future__ import annotations
 

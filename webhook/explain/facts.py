@@ -1,4 +1,4 @@
-"""What a field is limited to, release by release."""
+"""The limits of a field, release by release."""
 
 from __future__ import annotations
 

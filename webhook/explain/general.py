@@ -1,4 +1,4 @@
-"""What rules say that no API type states: facts about single fields, and rules about whole objects and files.
+"""Rules that apply to any field, object or file.
 
 The first paragraph of each is what the overview shows; what follows says why, and how to mend it.
 """

@@ -1,4 +1,4 @@
-"""Walks through the API types: kinds, the fields in them, the rules that these state."""
+"""Walks through the API types: kinds, fields, and their rules."""
 
 from __future__ import annotations
 

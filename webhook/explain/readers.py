@@ -1,4 +1,4 @@
-"""Finds the rules that look at a field, though a struct around it states them.
+"""Finds the rules that look at a field, those of the structs around it included.
 
 A rule declares the fields that it looks at: see :func:`webhook.schema.reads`.
 """

@@ -1,4 +1,4 @@
-"""Puts into words what the API types declare, laid out like ``kubectl explain``."""
+"""Formats explanations, laid out like ``kubectl explain``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats: what a text must look like, and what is said of one that does not.
+"""Text formats of Kubernetes, with their error messages.
 
 A format takes a text and a Kubernetes release (27 for 1.27 … 36 for 1.36), whose wording it uses, and returns
 everything that is wrong with the text; nothing where it is fine. Formats know nothing of paths, fields or objects.

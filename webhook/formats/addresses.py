@@ -1,4 +1,4 @@
-"""IP addresses with a prefix length, as Go reads and writes them."""
+"""IP addresses with a prefix length, parsed and printed as in Go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What identifies: versions and UUIDs."""
+"""Versions and UUIDs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of Kubernetes: labels, subdomains, label keys, C identifiers.
+"""Names in Kubernetes: DNS labels and subdomains, label keys, C identifiers.
 
 Texts follow apimachinery ``pkg/util/validation/validation.go`` and, from 1.35, ``pkg/api/validate/content``, which
 counts the same limits in "bytes". Lengths are bytes of the UTF-8 text in every release, whatever the wording.

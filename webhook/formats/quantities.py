@@ -1,4 +1,4 @@
-"""Quantities such as ``1536Mi``: how the API server reads, rounds, compares and writes them.
+"""Quantities such as ``1536Mi``: parsed, rounded, compared and printed as the API server does.
 
 Follows apimachinery ``pkg/api/resource`` (``quantity.go``, ``suffix.go``, ``amount.go``), quirks included. A number is
 held by its digits and a power of ten, so that ``1e1000000000`` costs no more than its letters.

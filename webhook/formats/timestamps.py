@@ -1,4 +1,4 @@
-"""Times, as ``metav1.Time`` reads them: RFC 3339 in the leniency and the words of Go's ``time.Parse``."""
+"""Timestamps, parsed as ``metav1.Time`` does, with the errors of Go's ``time.Parse``."""
 
 from __future__ import annotations
 

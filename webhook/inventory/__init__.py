@@ -1,4 +1,4 @@
-"""Surroundings: the objects of a cluster by kind and name, in one version, and what they refer to.
+"""The inventory of a cluster: objects by kind and name, and references between them.
 
 An :class:`Inventory` holds what ``kubectl get … -o yaml`` prints, in whatever version it was served. The API server
 vouches for what a cluster stores, so objects are decoded here, and not judged.

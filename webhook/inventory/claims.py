@@ -1,4 +1,4 @@
-"""The claims of a pod: those that it names, and those that are made for it.
+"""The claims of a pod: named ones, and those generated from templates.
 
 Follows ``resourceclaim/claim.go`` (Name, IsForPod) and the controller that makes claims from templates.
 """

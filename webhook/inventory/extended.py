@@ -1,4 +1,4 @@
-"""Extended resources that device classes provide: the claim that the scheduler makes for them.
+"""Extended resources backed by device classes, and the claims that the scheduler makes for them.
 
 Follows ``plugins/dynamicresources/extendeddynamicresources.go`` and ``extended/cache.go`` (which class has a name).
 """

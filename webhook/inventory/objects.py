@@ -1,4 +1,4 @@
-"""Objects by kind, namespace and name; those of ``resource.k8s.io`` as v1 has them."""
+"""Objects by kind, namespace and name; those of ``resource.k8s.io`` in v1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where pods and claims may be: node selectors, affinity, taints.
+"""Node selectors, affinity and taints: where pods and claims may go.
 
 Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and ``k8s.io/api/core/v1/toleration.go``.
 """

@@ -1,4 +1,4 @@
-"""Reads objects that nobody has judged: what is missing or of another type counts as empty."""
+"""Reads unvalidated objects: fields that are missing or of a wrong type count as empty."""
 
 from __future__ import annotations
 

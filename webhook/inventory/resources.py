@@ -1,4 +1,4 @@
-"""What pods ask of nodes: cpu in thousandths, all else in whole units.
+"""Resource requests of pods: cpu in millicores, others in whole units.
 
 Follows component-helpers ``resource/helpers.go`` (PodRequests) and ``pkg/scheduler/util/utils.go``.
 """

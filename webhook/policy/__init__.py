@@ -1,1 +1,1 @@
-"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy: load them, match requests, evaluate, change, test."""
+"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy."""

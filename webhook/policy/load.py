@@ -1,4 +1,4 @@
-"""From objects to a set of policies: policies with their bindings, and the objects that they look at."""
+"""Loads policies, bindings and the objects around them into a policy set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What objects refer to: whether it exists, and whether it is what they expect.
+"""Checks references between objects: whether their target exists and fits.
 
 The API server takes a pod whose claim, template or class does not exist, is spelled otherwise, or lives in another
 namespace; the pod then stays pending. Each rule here looks at one object and what is known around it.

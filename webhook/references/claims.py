@@ -1,4 +1,4 @@
-"""What claims and templates refer to: classes, drivers, requests."""
+"""References of claims and templates: classes, drivers, requests."""
 
 from __future__ import annotations
 

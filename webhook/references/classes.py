@@ -1,4 +1,4 @@
-"""What device classes say, alone and beside each other."""
+"""Rules about device classes: selectors, drivers, extended resource names."""
 
 from __future__ import annotations
 

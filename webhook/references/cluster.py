@@ -1,4 +1,4 @@
-"""What rules about references say of objects at admission, beside what is in the cluster."""
+"""Checks the references of an admitted object against the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was probably meant, for what the API server refuses without saying so."""
+"""Hints that explain an error by the object around it."""
 
 from __future__ import annotations
 

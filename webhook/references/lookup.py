@@ -1,4 +1,4 @@
-"""Looking up what an object refers to: every rule that is about its kind is asked."""
+"""Asks every reference rule about an object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pods refer to: claims, templates, requests, extended resources."""
+"""References of pods: claims, templates, requests, extended resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about references: how they are declared, and how they are asked."""
+"""Declares reference rules, and what they know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selectors: what can be told of them by themselves, and beside the devices of a cluster."""
+"""Rules about device selectors, alone and against the devices of a cluster."""
 
 from __future__ import annotations
 

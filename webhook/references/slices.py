@@ -1,4 +1,4 @@
-"""Slices of one pool, which must agree with each other."""
+"""Rules about ResourceSlices of one pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What DeviceTaintRules select."""
+"""Rules about DeviceTaintRules."""
 
 from __future__ import annotations
 

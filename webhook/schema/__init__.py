@@ -1,4 +1,4 @@
-"""Describe API types as classes; compile them to closures that judge a document as it was submitted.
+"""Declares API types as classes, and compiles them to closures that validate documents.
 
 Knows nothing of DRA. A type is a :class:`Struct` with fields; a version is a substitution of types; a release is a
 number. What concerns one field is declared on it; what concerns several is a function under :func:`check` or, for an

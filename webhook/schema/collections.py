@@ -1,4 +1,4 @@
-"""Fields that hold many values: lists and maps."""
+"""List and map fields."""
 
 from __future__ import annotations
 

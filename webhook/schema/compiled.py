@@ -1,4 +1,4 @@
-"""API types compiled for one target: closures that judge a document as it was submitted."""
+"""API types compiled for one target."""
 
 from __future__ import annotations
 

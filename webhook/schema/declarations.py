@@ -1,4 +1,4 @@
-"""How API types and the rules about them are declared."""
+"""Declares API types and their rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server's JSON decoder refuses: wrong types and unknown fields, in its words.
+"""Errors of the API server's JSON decoder: wrong types, unknown fields.
 
 Texts follow sigs.k8s.io/json (``internal/golang/encoding/json/decode.go``) and apimachinery's strict decoding error.
 """

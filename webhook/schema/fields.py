@@ -1,4 +1,4 @@
-"""What every field of an API type has in common, and what it is compiled to."""
+"""Fields: what all have in common, and what they compile to."""
 
 from __future__ import annotations
 

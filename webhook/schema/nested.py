@@ -1,4 +1,4 @@
-"""Fields that hold a struct, in a place of its own or among the fields of the struct around it."""
+"""Struct fields, nested or inlined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields that hold one value: texts, numbers, quantities, raw JSON."""
+"""Scalar fields: texts, numbers, quantities, raw JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suggestions for a field that does not exist: it is of another release, sits in another place, or is misspelt."""
+"""Suggests a field for an unknown one."""
 
 from __future__ import annotations
 

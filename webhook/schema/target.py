@@ -1,4 +1,4 @@
-"""What a type is compiled for: an API version, a Kubernetes release, an operation."""
+"""Targets of compilation: API version, Kubernetes release, operation."""
 
 from __future__ import annotations
 

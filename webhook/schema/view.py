@@ -1,4 +1,4 @@
-"""A struct as rules see it."""
+"""Views: structs as rules see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log of what others cause as often as they like."""
+"""A rate-limited log, for events that clients can cause at will."""
 
 from __future__ import annotations
 

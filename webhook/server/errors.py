@@ -1,4 +1,4 @@
-"""What is told when the webhook cannot be served."""
+"""Errors of starting the webhook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are looked at again and again while the webhook runs."""
+"""Watches files for changes."""
 
 from __future__ import annotations
 

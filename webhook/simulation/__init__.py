@@ -1,4 +1,4 @@
-"""Will these pods get their devices? kube-scheduler's decisions, offline and explained.
+"""Simulates kube-scheduler offline, and explains its decisions.
 
 :func:`simulate` is the whole of it for a program. The parts: :mod:`cluster <webhook.simulation.cluster>` is the state,
 :mod:`scheduler <webhook.simulation.scheduler>` goes through the scheduling cycle, :mod:`standing

@@ -1,4 +1,4 @@
-"""What became of pods, as JSON."""
+"""Results of a simulation, as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to claims when a pod is bound to a node: reservations, and conditions that drivers must meet.
+"""Binds pods to nodes: reservations of claims, and binding conditions.
 
 Follows ``plugins/dynamicresources/dynamicresources.go`` (PreBind, bindClaim, isClaimReadyForBinding).
 """

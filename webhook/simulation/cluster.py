@@ -1,4 +1,4 @@
-"""What a cluster is at one moment of a simulation: nodes, their pods, claims, and devices in use."""
+"""The state of a simulated cluster: nodes, pods, claims, allocated devices."""
 
 from __future__ import annotations
 

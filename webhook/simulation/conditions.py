@@ -1,4 +1,4 @@
-"""The condition PodScheduled, in the scheduler's words.
+"""The PodScheduled condition, in the scheduler's words.
 
 Follows ``pkg/scheduler/framework/types.go`` (FitError) and ``framework/preemption/preemption.go``.
 """

@@ -1,4 +1,4 @@
-"""Why nodes refuse a pod: grouped where they look alike, device by device where devices are to blame."""
+"""Explains why nodes reject a pod, device by device."""
 
 from __future__ import annotations
 

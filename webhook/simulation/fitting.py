@@ -1,4 +1,4 @@
-"""How many more pods of a kind fit into a cluster, where, and what runs out first."""
+"""How many more replicas of a pod fit, and what runs out first."""
 
 from __future__ import annotations
 

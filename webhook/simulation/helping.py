@@ -1,4 +1,4 @@
-"""What would help a pod that no node takes: changes that are tried, the smallest first."""
+"""Suggests changes that would make a pending pod fit, the smallest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices that stand for a part of their node's cpu, memory and the like (DRANodeAllocatableResources).
+"""Devices that are part of a node's cpu or memory (DRANodeAllocatableResources).
 
 Follows ``plugins/dynamicresources/nodeallocatabledynamicresources.go`` of 1.36.
 """

@@ -1,4 +1,4 @@
-"""A node, what its pods use of it, and why it does not take another.
+"""A node: its resources, their use, and why it rejects a pod.
 
 The checks, their order and their texts are those of the scheduler's default plugins (``framework/plugins``:
 nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesources).

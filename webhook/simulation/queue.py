@@ -1,4 +1,4 @@
-"""The order in which pods are scheduled, and the pods that workloads make."""
+"""The scheduling queue, and the pods of workloads."""
 
 from __future__ import annotations
 

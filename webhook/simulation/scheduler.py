@@ -1,4 +1,4 @@
-"""Schedules pods one after another, as kube-scheduler does with its default plugins.
+"""Schedules pods one by one, as kube-scheduler's default plugins do.
 
 What is left out: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices.
 """

@@ -1,4 +1,4 @@
-"""What every node says to pods of one shape, kept up to date as the cluster changes.
+"""The answers of all nodes to pods of one shape, kept up to date.
 
 Pods that ask for the same, such as the replicas of a workload, get the same answers; after each pod only those nodes
 are asked again whose pods or devices have changed.

@@ -1,4 +1,4 @@
-"""The pods that workloads make: a template times replicas, named as the controllers name them."""
+"""The pods of workloads, named as the controllers name them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions: what is to be known about an object's state.
+"""Conditions of an object's status.
 
 Rules follow apimachinery ``pkg/apis/meta/v1/validation/validation.go`` (ValidateConditions).
 """

@@ -1,4 +1,4 @@
-"""Containers: what they run, and what they need.
+"""Containers: resources and claims.
 
 Of what has nothing to do with claims, what holds one value is typed and the rest is known by name, with the releases
 that have it, so that a misspelt field is found.

@@ -1,4 +1,4 @@
-"""Types of the core group that DRA objects and pods contain: node selectors.
+"""Node selectors of the core group.
 
 Rules follow ``pkg/apis/core/validation/validation.go`` (ValidateNodeSelector).
 """

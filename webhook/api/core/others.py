@@ -1,4 +1,4 @@
-"""Kinds that policies look at beside those that are judged."""
+"""Kinds that only policies look at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a pod's claims: the parts of its status that concern them.
+"""The parts of a pod's status that concern resource claims.
 
 Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodStatusUpdate).
 """

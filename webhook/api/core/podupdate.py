@@ -1,4 +1,4 @@
-"""Updates of pods: what of a pod's spec may change, and what the API server takes for a change.
+"""Updates of pods: which fields of the spec may change.
 
 Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodUpdate). What is compared has the defaults of
 ``pkg/apis/core/v1/defaults.go`` and what the admission plugins that see updates add: DefaultTolerationSeconds and

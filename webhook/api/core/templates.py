@@ -1,4 +1,4 @@
-"""Where a kind keeps its pod template.
+"""Where each workload kind keeps its pod template.
 
 The one table of what makes pods: what is judged of it, rewritten in it, and enforced more mildly follows from here.
 """

@@ -1,4 +1,4 @@
-"""Parts of pods and workloads that draguard does not judge, but merges, completes and types in policies.
+"""Parts of pods and workloads that are not validated, only merged, defaulted and typed for policies.
 
 Facts of k8s.io/api ``core/v1/types.go`` and ``apps/v1/types.go``, with the fields of all releases; declared compactly,
 and read when the first of them is needed.

@@ -1,4 +1,4 @@
-"""Fields that many kinds have and that are compared by what they stand for: times and quantities."""
+"""Times and quantities: fields compared by value, not by text."""
 
 from __future__ import annotations
 

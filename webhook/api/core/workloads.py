@@ -1,4 +1,4 @@
-"""The kinds that make pods: what their pod templates claim. All else is decoded, and not judged.
+"""Workload kinds, validated only for the resource claims of their pod templates.
 
 Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodTemplateSpec) and, for what may not change,
 ``pkg/apis/batch/validation/validation.go`` (ValidateJobSpecUpdate).

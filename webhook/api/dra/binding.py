@@ -1,4 +1,4 @@
-"""Binding conditions: what must become true of a device before a pod is bound, or makes binding fail."""
+"""Binding conditions of devices, which allow or fail the binding of a pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A device that a driver offers: its attributes and capacity, and the terms on which it can be used."""
+"""Devices of a ResourceSlice: attributes, capacity, and conditions of use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeviceClass: a kind of devices, as an administrator offers them."""
+"""DeviceClass: devices as an administrator offers them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of devices and of what belongs to them: drivers, pools, attributes, requests.
+"""Names of drivers, pools, devices, attributes and requests.
 
 Rules follow ``pkg/apis/resource/validation/validation.go`` (validatePoolName, validateQualifiedName and others).
 """

@@ -1,4 +1,4 @@
-"""Resources of a node that go with a device: the cpu, memory and huge pages that using it takes.
+"""Node-allocatable resources of a device: the cpu, memory and huge pages that its use consumes.
 
 Rules follow ``validateNodeAllocatableResources`` in ``pkg/apis/resource/validation/validation.go``.
 """

@@ -1,4 +1,4 @@
-"""Operations on the node that kubelet need not ask a driver for."""
+"""Node operations that kubelet may skip for a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configuration that only a driver understands."""
+"""Opaque driver configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ResourceClaim and ResourceClaimTemplate: what devices are wanted, and on what terms."""
+"""ResourceClaim and ResourceClaimTemplate: requests for devices, constraints, configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ResourcePoolStatusRequest: asks once how many devices of which pools are in use.
+"""ResourcePoolStatusRequest: asks for the usage of resource pools.
 
 Its rules are declarative upstream (``+k8s:`` tags in ``staging/src/k8s.io/api/resource/v1alpha3/types.go``), with
 ``pkg/apis/resource/validation/validation_resourcepoolstatusrequest.go``.

@@ -1,4 +1,4 @@
-"""ResourceSlice: the devices, or a part of the devices, of a pool."""
+"""ResourceSlice: some or all devices of a pool."""
 
 from __future__ import annotations
 

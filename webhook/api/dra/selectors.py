@@ -1,4 +1,4 @@
-"""Selectors: CEL expressions that pick devices."""
+"""Device selectors: CEL expressions that match devices."""
 
 from __future__ import annotations
 

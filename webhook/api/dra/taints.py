@@ -1,4 +1,4 @@
-"""Taints, which keep devices from being used, and tolerations, which let them be used nevertheless."""
+"""Device taints and tolerations."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The type checker: what an environment declares, the types of expressions, and what they can cost."""
+"""The type checker: declarations, type inference, cost estimates."""

@@ -1,4 +1,4 @@
-"""The type checker, with cel-go's rules and words (cel-go checker/checker.go)."""
+"""The type checker, with cel-go's rules and messages (cel-go checker/checker.go)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walks a checked expression and adds up what it can cost (cel-go checker/cost.go)."""
+"""Estimates the cost of a checked expression (cel-go checker/cost.go)."""
 
 from __future__ import annotations
 

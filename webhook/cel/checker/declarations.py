@@ -1,4 +1,4 @@
-"""What an environment is made of: functions, variables, types, macros, bundled in libraries.
+"""Declarations of an environment: functions, variables, types and macros, bundled in libraries.
 
 This is the way to extend the engine. A library is data::
 

@@ -1,4 +1,4 @@
-"""Which type may stand where which is expected, and what type parameters come to (cel-go checker/types.go)."""
+"""Type inference: assignability and type parameters (cel-go checker/types.go)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scope of expressions: what names mean in an environment."""
+"""The scope of an expression: what its names mean."""
 
 from __future__ import annotations
 

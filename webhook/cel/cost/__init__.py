@@ -1,1 +1,1 @@
-"""What calls cost, as cel-go counts: measured while they run, and estimated before."""
+"""The cost of calls, as cel-go counts it: at run time, and estimated."""

@@ -1,4 +1,4 @@
-"""What calls cost when they are made (cel-go interpreter/runtimecost.go, common/cost.go).
+"""The cost of calls at run time (cel-go interpreter/runtimecost.go, common/cost.go).
 
 A unit is about one step: a variable read, a field selected, a simple function called. Work that grows with a value's
 size is counted by the size.

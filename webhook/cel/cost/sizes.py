@@ -1,4 +1,4 @@
-"""What an expression can cost, told before it is evaluated (cel-go checker/cost.go)."""
+"""Estimated sizes of values and costs of calls (cel-go checker/cost.go)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extension libraries of cel-go that Kubernetes has in one of its environments."""
+"""The extension libraries of cel-go that Kubernetes uses."""
 
 from webhook.cel.ext.bindings import BINDINGS
 from webhook.cel.ext.comprehensions import TWO_VARIABLE_COMPREHENSIONS

@@ -1,4 +1,4 @@
-"""Checks of constants after type checking (cel-go cel/validator.go); an environment has those that it is given."""
+"""Validators, which check constants after type checking (cel-go cel/validator.go)."""
 
 from __future__ import annotations
 

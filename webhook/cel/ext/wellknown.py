@@ -1,4 +1,4 @@
-"""Messages that protobuf calls well-known, `google.protobuf.Duration{seconds: 1}`: CEL's own values in another dress.
+"""Protobuf's well-known messages, such as `google.protobuf.Duration{seconds: 1}`.
 
 cel-go knows them in every environment (common/types/pb, common/types/provider.go): each comes to the value that it
 stands for, a wrapper to what it wraps, a `Value` to JSON.

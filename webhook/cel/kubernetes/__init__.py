@@ -1,1 +1,1 @@
-"""CEL as kube-apiserver has it: its environments by release, its libraries, and its device selectors."""
+"""CEL in kube-apiserver: environments by release, libraries, device selectors."""

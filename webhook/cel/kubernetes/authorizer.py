@@ -1,4 +1,4 @@
-"""Questions to the cluster's authorizer: `authorizer.group("").resource("pods").check("get")` (library/authz.go)."""
+"""The authorizer library: `authorizer.group("").resource("pods").check("get")` (library/authz.go)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks (library/cidr.go)."""
+"""The CIDR library (library/cidr.go)."""
 
 from __future__ import annotations
 

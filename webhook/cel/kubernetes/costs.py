@@ -1,4 +1,4 @@
-"""What Kubernetes makes functions cost, its own and cel-go's, when they are called and beforehand (library/cost.go)."""
+"""Costs that Kubernetes sets for functions, its own and cel-go's (library/cost.go)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions that pick devices: the selectors of Dynamic Resource Allocation.
+"""Device selectors: compiled, checked and estimated as the API server does.
 
 Follows k8s.io/dynamic-resource-allocation `cel/compile.go` and, for 1.30, `structured/namedresources/cel/compile.go`.
 """

@@ -1,4 +1,4 @@
-"""URLs as Go reads and writes them (Go net/url); a URL is bytes there, and so it is here."""
+"""URLs as Go parses and prints them (Go net/url), as bytes."""
 
 from __future__ import annotations
 

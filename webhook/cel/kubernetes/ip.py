@@ -1,4 +1,4 @@
-"""IP addresses (library/ip.go)."""
+"""The IP library (library/ip.go)."""
 
 from __future__ import annotations
 

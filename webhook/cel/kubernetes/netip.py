@@ -1,4 +1,4 @@
-"""IP addresses and prefixes as Go reads, writes and tells them apart (Go net/netip)."""
+"""IP addresses and prefixes as Go parses, prints and compares them (Go net/netip)."""
 
 from __future__ import annotations
 

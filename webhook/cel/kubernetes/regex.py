@@ -1,4 +1,4 @@
-"""What matches a pattern (library/regex.go)."""
+"""The regex library: `find`, `findAll` (library/regex.go)."""
 
 from __future__ import annotations
 

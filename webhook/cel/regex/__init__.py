@@ -1,1 +1,1 @@
-"""Regular expressions: Go's syntax decides what is valid, RE2 matches."""
+"""Regular expressions: validated by Go's syntax, matched by RE2."""

@@ -1,4 +1,4 @@
-"""Reads regular expressions as Go's regexp, which kube-apiserver uses: what it takes, what it says of the rest.
+"""Parses regular expressions as Go's regexp does, with its errors.
 
 Follows Go's regexp/syntax/parse.go, with its limits on nesting, repetition and size, and its error texts. A pattern is
 read once from left to right, in time that grows with its length alone; nothing is compiled. RE2 reads nearly the same

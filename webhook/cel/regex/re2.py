@@ -1,4 +1,4 @@
-"""Regular expressions: Go says which there are (`webhook.cel.regex.pattern`), RE2 finds them.
+"""Compiles and matches regular expressions with RE2, once Go's syntax allows them.
 
 RE2 gets little memory (`MAX_MEMORY`), within which even the worst pattern compiles, or fails to, in milliseconds. What
 Go takes and RE2 cannot compile in it is valid, and an error only where it would have to run.

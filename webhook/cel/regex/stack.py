@@ -1,4 +1,4 @@
-"""What Go's parser of regular expressions keeps of what it has read: a stack of parts, within limits.
+"""The parse stack of Go's regexp/syntax, with its limits.
 
 Follows the stack of Go's regexp/syntax/parse.go: what it merges and flattens decides how high and how large a part is.
 """

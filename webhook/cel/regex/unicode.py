@@ -1,4 +1,4 @@
-r"""The Unicode classes that Go's regular expressions know by name, `\p{Greek}`, and RE2's names for them.
+r"""Unicode classes that Go's regular expressions know by name, such as `\p{Greek}`.
 
 Follows unicodeTable in Go's regexp/syntax/parse.go. Go has Unicode 15, as RE2 has here.
 """

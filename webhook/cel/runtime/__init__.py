@@ -1,1 +1,1 @@
-"""From a checked tree to a program: closures, their frame, and what evaluating costs."""
+"""Evaluation: checked trees compiled to closures, and the cost of running them."""

@@ -1,4 +1,4 @@
-"""Turns a tree into closures over plain Python values.
+"""Compiles a tree to closures over plain Python values.
 
 Nothing of the data is converted: an expression reads the dicts and lists that it is given. Each closure counts what
 cel-go's cost tracker counts for its node, constants folded as cel-go folds them (cel-go interpreter/planner.go).

@@ -1,4 +1,4 @@
-"""What cel-go folds into constants before it evaluates (cel-go interpreter/decorators.go, decOptimize).
+"""Constant folding (cel-go interpreter/decorators.go, decOptimize).
 
 Literals, names of types, conversions of constants, and lists and maps made of them; they cost nothing when evaluated.
 """

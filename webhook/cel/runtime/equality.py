@@ -1,4 +1,4 @@
-"""`==` and `in` for values of any size, with a look at the clock as they go.
+"""`==` and `in` for values of any size, interrupted at the deadline.
 
 What they cost goes by the outermost size at most, as in cel-go, so that a comparison of large values may cost a unit,
 while it is by what was spent that loops look at the clock (`webhook.cel.runtime.frame`).

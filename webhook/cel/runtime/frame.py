@@ -1,4 +1,4 @@
-"""The working memory of one evaluation.
+"""The frame of one evaluation: bindings, budget, slots.
 
 A frame is a list: the cost that may be spent before the next look at the clock, what may be spent after it, the
 deadline, the bindings, the bytes that may still be built, the budget of work in force, then a slot for every variable

@@ -1,4 +1,4 @@
-"""An expression ready to be evaluated, and the cost of doing so."""
+"""A program: an expression ready to be evaluated, and its cost."""
 
 from __future__ import annotations
 

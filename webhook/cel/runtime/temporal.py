@@ -1,4 +1,4 @@
-"""Timestamps and durations: their texts, as Go reads and writes them, and their parts."""
+"""Timestamps and durations, parsed and printed as in Go."""
 
 from __future__ import annotations
 

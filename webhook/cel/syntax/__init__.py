@@ -1,1 +1,1 @@
-"""From text to a syntax tree: tokens, grammar, macros, literals."""
+"""Parsing: lexer, grammar, macros, literals."""

@@ -1,4 +1,4 @@
-"""The syntax tree: macros are expanded, so what cel-go checks and counts is what stands here (cel-go common/ast)."""
+"""The syntax tree, with macros expanded (cel-go common/ast)."""
 
 from __future__ import annotations
 

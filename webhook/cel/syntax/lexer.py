@@ -1,4 +1,4 @@
-"""Text into tokens (cel-go parser/gen/CEL.g4), with the errors that cel-go's lexer gives."""
+"""The lexer, with the errors of cel-go's (cel-go parser/gen/CEL.g4)."""
 
 from __future__ import annotations
 

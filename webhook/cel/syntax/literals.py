@@ -1,4 +1,4 @@
-"""The values of literals as they are written (cel-go parser/unescape.go)."""
+"""The values of literals (cel-go parser/unescape.go)."""
 
 from __future__ import annotations
 

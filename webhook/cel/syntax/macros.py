@@ -1,4 +1,4 @@
-"""Macros: calls that the parser rewrites, with cel-go's expansions (cel-go parser/macro.go).
+"""Macros, with cel-go's expansions (cel-go parser/macro.go).
 
 What a macro expands to decides types, errors and costs, so it is cel-go's, node for node.
 """

@@ -1,4 +1,4 @@
-"""Tokens into a tree, with cel-go's grammar, limits and error texts (cel-go parser/parser.go, gen/CEL.g4)."""
+"""The parser, with cel-go's grammar, limits and errors (cel-go parser/parser.go, gen/CEL.g4)."""
 
 from __future__ import annotations
 

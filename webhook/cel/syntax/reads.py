@@ -1,4 +1,4 @@
-"""What an expression reads of a variable, as far as its text tells."""
+"""The fields of a variable that an expression reads."""
 
 from __future__ import annotations
 

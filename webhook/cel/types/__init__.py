@@ -1,1 +1,1 @@
-"""CEL's types, and the values that are of them."""
+"""CEL's types and values."""

@@ -1,4 +1,4 @@
-"""CEL's types as the checker sees them, and their names as cel-go prints them."""
+"""CEL's types, and their names in messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What expressions work on.
+"""CEL's values, as Python objects.
 
 Plain JSON values stand for themselves: None, bool, int, float, str, list, dict. The rest of CEL's values are here.
 A type of a library is a class of its own with a class or instance attribute `cel_type`; it may define `__eq__`

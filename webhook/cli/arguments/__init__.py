@@ -1,4 +1,4 @@
-"""What the command line looks like: commands, options and their help.
+"""The command line's parser: commands, options, help.
 
 Imports nothing that a command needs, so that ``draguard --help`` and usage errors are quick.
 """

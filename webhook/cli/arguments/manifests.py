@@ -1,4 +1,4 @@
-"""What the commands take that look at manifests."""
+"""Arguments of the commands that read manifests."""
 
 from __future__ import annotations
 

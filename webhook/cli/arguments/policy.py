@@ -1,4 +1,4 @@
-"""What the commands take that check and test policies."""
+"""Arguments of ``draguard policy``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands take that answer AdmissionReviews."""
+"""Arguments of the commands that answer AdmissionReviews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands take that look at what is in a cluster."""
+"""Arguments of the commands that simulate scheduling."""
 
 from __future__ import annotations
 

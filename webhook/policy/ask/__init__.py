@@ -1,1 +1,1 @@
-"""Asking policies about a request: matching, parameters, evaluation, verdicts."""
+"""Evaluates policies for a request: matching, parameters, verdicts."""

@@ -1,4 +1,4 @@
-"""What an evaluation binds: the object, the request, and variables that are evaluated when they are first used.
+"""The variables of an evaluation: the object, the request, and lazy variables.
 
 Follows apiserver ``pkg/admission/plugin/cel/activation.go``, ``condition.go`` and ``composition.go``.
 """

@@ -1,4 +1,4 @@
-"""What policies leave in the API server's audit log (apiserver ``pkg/admission/plugin/policy/validating``)."""
+"""Audit annotations of policies (apiserver ``pkg/admission/plugin/policy/validating``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user may do, as far as that can be told without a cluster: by a list of rules, and not at all otherwise.
+"""An offline authorizer: answers by a list of rules, and denies by default.
 
 The rules are those of a Role: ``apiGroups``, ``resources`` (with subresources as ``pods/log``), ``resourceNames``,
 ``verbs``, or ``nonResourceURLs`` with ``verbs``; each may say for which ``users``, ``groups`` and ``namespaces`` it

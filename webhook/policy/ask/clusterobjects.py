@@ -1,4 +1,4 @@
-"""The objects that policies look at: parameters, namespaces, and the kinds that there are."""
+"""The objects that policies look at: parameters, namespaces, and custom kinds."""
 
 from __future__ import annotations
 

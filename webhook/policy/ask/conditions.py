@@ -1,4 +1,4 @@
-"""Match conditions: whether a policy is about a request, by its own expressions.
+"""Match conditions of policies.
 
 Follows apiserver ``pkg/admission/plugin/webhook/matchconditions/matcher.go``.
 """

@@ -1,4 +1,4 @@
-"""Objects in another version of their API: what policies see that were written for that version.
+"""Converts objects to the API version that a policy matches.
 
 Those of DRA are converted by :mod:`webhook.api.conversion`; Events follow ``pkg/apis/events/v1/conversion.go``.
 """

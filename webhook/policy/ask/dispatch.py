@@ -1,4 +1,4 @@
-"""Which policies are asked about a request, with which bindings and parameters.
+"""Dispatches a request to policies, with their bindings and parameters.
 
 Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` and ``validating/dispatcher.go``.
 """

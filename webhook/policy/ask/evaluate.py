@@ -1,4 +1,4 @@
-"""Validating policies: what they say of a request.
+"""Evaluates validating policies.
 
 Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, validator.go).
 """

@@ -1,4 +1,4 @@
-"""Whether a policy or binding is about a request, and in which version of the resource.
+"""Matches a request against the resource rules of a policy or binding.
 
 Follows apiserver ``pkg/admission/plugin/policy/matching/matching.go`` and ``plugin/webhook/predicates``.
 """

@@ -1,4 +1,4 @@
-"""The parameters with which a binding asks a policy.
+"""The parameters of a binding.
 
 Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (CollectParams).
 """

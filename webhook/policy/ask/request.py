@@ -1,4 +1,4 @@
-"""What is asked of the API server, as policies see it."""
+"""An admission request, as policies see it."""
 
 from __future__ import annotations
 

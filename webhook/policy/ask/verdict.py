@@ -1,4 +1,4 @@
-"""What policies say of a request."""
+"""The verdict of policies on a request."""
 
 from __future__ import annotations
 

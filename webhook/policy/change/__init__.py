@@ -1,1 +1,1 @@
-"""What mutating policies change: apply configurations, JSON Patches, conversion, defaults."""
+"""Mutations of policies: apply configurations, JSON Patches, defaults."""

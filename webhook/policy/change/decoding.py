@@ -1,4 +1,4 @@
-"""Whether the API server can decode what a JSON Patch made, as far as the kind is known here.
+"""Whether the API server can decode a patched object.
 
 What draguard judges is decoded as when it is submitted. Of the rest of a kind that is known, and of kinds that only
 policies look at, values of a wrong type are found; of what is left of Kubernetes' own kinds, those in the metadata.

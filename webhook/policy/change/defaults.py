@@ -1,4 +1,4 @@
-"""What the API server adds to an object before policies see it, and taking it out again of what is shown.
+"""Defaults that the API server sets before policies see an object.
 
 Defaults are declared with the types. New pods get what the admission plugins of every cluster add, too: ServiceAccount,
 Priority, DefaultTolerationSeconds. The volume with the service account's token is left out: its name is random.

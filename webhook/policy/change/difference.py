@@ -1,4 +1,4 @@
-"""The JSON Patch that makes one JSON value of another."""
+"""The JSON Patch between two JSON values."""
 
 from __future__ import annotations
 

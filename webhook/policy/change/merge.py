@@ -1,4 +1,4 @@
-"""Merging an ApplyConfiguration into an object, as server-side apply merges.
+"""Merges an ApplyConfiguration into an object, as server-side apply does.
 
 Follows apiserver ``pkg/admission/plugin/policy/mutating/patch/smd.go`` and sigs.k8s.io/structured-merge-diff
 (``typed/validate.go``, ``typed/merge.go``).

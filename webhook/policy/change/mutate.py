@@ -1,4 +1,4 @@
-"""Mutating policies: what they make of an object.
+"""Evaluates mutating policies.
 
 Follows apiserver ``pkg/admission/plugin/policy/mutating`` (dispatcher.go, reinvocationcontext.go, patch/).
 """

@@ -1,4 +1,4 @@
-"""What mutations evaluate to, as plain JSON.
+"""The results of mutations, as plain JSON.
 
 Follows apiserver ``pkg/cel/mutation/dynamic/objects.go`` and ``policy/mutating/patch/json_patch.go``.
 """

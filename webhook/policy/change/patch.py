@@ -1,4 +1,4 @@
-"""JSON Patch as the API server applies it, with its texts.
+"""Applies JSON Patches as the API server does, with its errors.
 
 Follows gopkg.in/evanphx/json-patch.v4 (``patch.go``). Its texts are part of refusals, and it is no RFC 6902: negative
 indices count from the end; a key that is not there can be replaced, and copied as null.

@@ -1,1 +1,1 @@
-"""Policies and bindings as manifests: their types, what is wrong with them, and their compiled expressions."""
+"""Policies and bindings as manifests: types, validation, compiled expressions."""

@@ -1,4 +1,4 @@
-"""The CEL expressions of policies: what they may use, what they must evaluate to, what is wrong with them.
+"""Compiles the CEL expressions of policies.
 
 Follows apiserver ``pkg/admission/plugin/cel/compile.go`` and ``composition.go``.
 """

@@ -1,4 +1,4 @@
-"""Texts that only policies have: version names, path segments, CEL identifiers."""
+"""Text formats that only policies have: version names, path segments, CEL identifiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was probably meant by an expression that does not compile."""
+"""Hints for expressions that do not compile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds and resources: what a kind's resource is called, whether it is namespaced, which versions it has."""
+"""Kinds and resources: plural names, scope, versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which requests a policy is about: ``matchConstraints`` of policies, ``matchResources`` of bindings, as types.
+"""The types of ``matchConstraints`` and ``matchResources``.
 
 Rules follow ``pkg/apis/admissionregistration/validation/validation.go`` (validateMatchResources and what it calls).
 """

@@ -1,4 +1,4 @@
-"""Policies and bindings, read from manifests that the API server takes."""
+"""Policies and bindings, read from validated manifests."""
 
 from __future__ import annotations
 

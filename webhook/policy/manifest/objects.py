@@ -1,4 +1,4 @@
-"""Objects as plain dicts: their metadata, labels and texts, whatever was sent."""
+"""Metadata, labels and texts of unvalidated objects."""
 
 from __future__ import annotations
 

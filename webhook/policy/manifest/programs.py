@@ -1,4 +1,4 @@
-"""A policy's expressions, compiled."""
+"""The compiled expressions of a policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a label selector selects; follows apimachinery ``pkg/labels/selector.go``."""
+"""Label selectors, matched as in apimachinery ``pkg/labels/selector.go``."""
 
 from __future__ import annotations
 

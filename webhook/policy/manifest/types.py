@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings, as types.
+"""The types ValidatingAdmissionPolicy and MutatingAdmissionPolicy, and their bindings.
 
 Rules follow ``pkg/apis/admissionregistration/validation/validation.go``. What is said of CEL expressions is said
 among them, in the API server's order.

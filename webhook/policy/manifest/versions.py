@@ -1,4 +1,4 @@
-"""Which kinds of policy exist in which API version, and what the API server says of one that is created."""
+"""The API versions of policies, and the validation of one on create."""
 
 from __future__ import annotations
 

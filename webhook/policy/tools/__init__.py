@@ -1,1 +1,1 @@
-"""What helps those who write policies: checks, type checks, hints, coverage."""
+"""Tools for policy authors: checks, type checks, coverage."""

@@ -1,4 +1,4 @@
-"""``draguard policy check``: what is wrong with policies before they meet an object."""
+"""Checks policies before they meet an object, for ``draguard policy check``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests have seen of policies: each validation true and false, each mutation a change."""
+"""Coverage of policy tests: each validation true and false, each mutation a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Type checking against the kinds that a policy is about: misspelt fields, comparisons that cannot hold.
+"""Type-checks expressions against the kinds that a policy matches.
 
 Follows apiserver ``pkg/admission/plugin/policy/validating/typechecking.go``: kinds of rules without wildcards, ten at
 most. The API server writes what it finds into the policy's status; here it is a warning.

@@ -1,4 +1,4 @@
-"""Conversion between versions of a type, which differ by the types that a version replaces.
+"""Converts values between the versions of a type.
 
 A version may hold fields in a box (``Struct.box``) that sit on the struct itself in another, hold them on the struct
 itself where another has a struct (``Inlined``), hold a plain value where another has a struct around it

@@ -1,4 +1,4 @@
-"""An object as an API server has it once it has decoded it and set the defaults."""
+"""Sets defaults, as the API server does after decoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What merging and type checking need to know of a type: which values it has, and how lists and maps are merged.
+"""Shapes of types, for merging and type checking.
 
 Fields are those of all releases, what is not judged (``Struct.opaque``) among them.
 """

@@ -1,4 +1,4 @@
-"""Types with what is not judged of them as fields like any other, so that all of it is decoded."""
+"""Types with their opaque fields declared, so that all of an object can be decoded."""
 
 from __future__ import annotations
 

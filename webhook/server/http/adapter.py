@@ -1,4 +1,4 @@
-"""Answers HTTP requests on the event loop: reviews by a plain function, everything else by a WSGI application.
+"""Answers HTTP requests: reviews by a plain function, all else by a WSGI application.
 
 A review takes microseconds, so it is answered on the event loop, by turns, unless it is heavy, or found to be. Bounded
 are also how long a body is, how much memory bodies take that are coming in or wait, and how long a review has waited.

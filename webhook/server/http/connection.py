@@ -1,4 +1,4 @@
-"""HTTP connections with deadlines and bounds, which uvicorn's own have none of while a request comes in."""
+"""HTTP connections with deadlines and limits."""
 
 from __future__ import annotations
 

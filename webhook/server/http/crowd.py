@@ -1,4 +1,4 @@
-"""All connections of a port: how many there may be, and which of them goes when there are more."""
+"""All connections of a port: how many may be open, and which closes first."""
 
 from __future__ import annotations
 

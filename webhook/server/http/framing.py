@@ -1,4 +1,4 @@
-"""How reviews and their answers are written between this process and those that judge heavy ones: data, never code."""
+"""Frames for reviews and answers between processes: data, never code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connection is until its TLS handshake is over: counted, and the first to go when there are too many."""
+"""Connections during their TLS handshake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers heavy reviews in other processes, which end at the review's deadline if they must.
+"""Answers heavy reviews in worker processes, which end at the deadline.
 
 How heavy a review is must be known before it is read, so it is estimated: by its length, and by what policies took of
 late for each byte of others. Measured in one process with all rules and the policy library: a valid ResourceSlice of

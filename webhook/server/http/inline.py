@@ -1,4 +1,4 @@
-"""Answers reviews on the event loop: by turns, and none for longer than it may keep all others waiting."""
+"""Answers light reviews on the event loop, in turns."""
 
 from __future__ import annotations
 

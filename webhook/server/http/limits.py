@@ -1,4 +1,4 @@
-"""What HTTP connections may take."""
+"""Limits of HTTP connections."""
 
 from __future__ import annotations
 

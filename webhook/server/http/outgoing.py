@@ -1,4 +1,4 @@
-"""The transport of a connection, which sends an answer whole."""
+"""A transport that writes an answer at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers HTTP requests on the event loop with what a WSGI application has to say, once their bodies are there."""
+"""Serves a WSGI application on the event loop."""
 
 from __future__ import annotations
 

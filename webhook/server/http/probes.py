@@ -1,4 +1,4 @@
-"""The pages beside the reviews, as Flask applications: whether the webhook is alive and ready, and its metrics."""
+"""Health probes and metrics, as Flask applications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is next: clients have turns, and within a client its connections, so that nobody waits for those who ask much."""
+"""Fair turns between clients, and between the connections of a client."""
 
 from __future__ import annotations
 

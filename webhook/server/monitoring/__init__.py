@@ -1,1 +1,1 @@
-"""What is told of a running server: its log, its metrics."""
+"""Logs and metrics of a running server."""

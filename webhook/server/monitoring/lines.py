@@ -1,4 +1,4 @@
-"""Writes log lines without holding anybody up who has a line to write."""
+"""Writes log lines without blocking."""
 
 from __future__ import annotations
 

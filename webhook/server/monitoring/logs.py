@@ -1,4 +1,4 @@
-"""What the server writes to its log: lines of JSON, or text for people at a terminal.
+"""The server's log: JSON lines, or text on a terminal.
 
 Whatever a client sends, it makes no line of its own, and none is longer than what a pipe takes as a whole.
 """

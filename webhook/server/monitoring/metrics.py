@@ -1,4 +1,4 @@
-"""What is counted and measured, for Prometheus.
+"""Prometheus metrics.
 
 Every label has a bounded set of values, whatever a client sends: kinds that draguard does not know are ``other``, and
 policies are those of the configuration.

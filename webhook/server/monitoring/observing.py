@@ -1,4 +1,4 @@
-"""Tells what happens in a running server: the log, and metrics if somebody is to fetch them."""
+"""Observes reviews for the log and metrics."""
 
 from __future__ import annotations
 

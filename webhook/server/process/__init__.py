@@ -1,1 +1,1 @@
-"""Processes: serving until a signal comes, files that are followed, heavy reviews that can be ended."""
+"""Processes: serving, reloading files, workers for heavy reviews."""

@@ -1,4 +1,4 @@
-"""Processes that judge heavy reviews: forked from one that has rules and policies, but neither threads nor keys.
+"""Worker processes for heavy reviews, forked without threads or keys.
 
 This process cannot fork: it has threads, connections and the key of its certificate. So before there is any of these
 it forks a nursery, which does nothing but fork: a judge, once it is asked for one. A judge shares the memory of what it

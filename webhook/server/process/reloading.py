@@ -1,4 +1,4 @@
-"""What is made of files, such as policies, and made anew when they change while the webhook runs."""
+"""Values made of files, reloaded when the files change."""
 
 from __future__ import annotations
 

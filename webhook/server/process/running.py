@@ -1,4 +1,4 @@
-"""Runs the webhook: from listening to the last answer after a signal to stop."""
+"""Runs the webhook until a signal stops it."""
 
 from __future__ import annotations
 

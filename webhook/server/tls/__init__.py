@@ -1,1 +1,1 @@
-"""TLS: the settings and the certificate to serve with, and which clients may ask."""
+"""TLS: settings, the serving certificate, client certificates."""

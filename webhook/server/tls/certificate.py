@@ -1,4 +1,4 @@
-"""TLS: the settings to serve with, and what of them follows files."""
+"""TLS settings and the serving certificate, reloaded from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask: clients with a certificate of certain authorities, and of certain names."""
+"""Client certificates: which clients may connect."""
 
 from __future__ import annotations
 
