@@ -18,6 +18,7 @@ from tests.reviews import recorded
 from webhook.api.conversion import ConversionError, convert, to_v1, with_defaults
 from webhook.api.gates import every
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, target
+from webhook.release import Release
 from webhook.schema import CREATE, OLDEST, Array, Bool, Int, Map, Nested, Parsed, Text, compile_struct
 from webhook.schema.decoding import apart
 
@@ -91,8 +92,8 @@ def named(base: Base) -> str:
 @pytest.mark.parametrize(("one", "other"), pairs(), ids=named)
 def test_a_converted_object_is_what_the_server_gives_in_that_version(one: Base, other: Base) -> None:
     wanted = f"{GROUP}/{other.version}"
-    if plain(convert(with_defaults(one.submitted, one.release), wanted)) != plain(
-        with_defaults(other.submitted, other.release)
+    if plain(convert(with_defaults(one.submitted, Release(one.release)), wanted)) != plain(
+        with_defaults(other.submitted, Release(other.release))
     ):
         assert one.name == "ResourceSlice/slice-sel", "they were submitted with the same content"
         return
@@ -104,7 +105,7 @@ def test_a_converted_object_is_what_the_server_gives_in_that_version(one: Base, 
 
 @pytest.mark.parametrize("base", [base for base in BASES if base.stored], ids=named)
 def test_a_new_object_has_what_the_server_adds(base: Base) -> None:
-    completed, stored = with_defaults(base.submitted, base.release), base.stored[0]
+    completed, stored = with_defaults(base.submitted, Release(base.release)), base.stored[0]
     if base.name in {"ResourceClaim/c-status", "ResourceClaim/c-classic-status"} or "status" in base.submitted:
         completed, stored = ({k: v for k, v in each.items() if k != "status"} for each in (completed, stored))
     assert plain(completed) == plain(stored)
@@ -114,7 +115,7 @@ def test_what_a_server_shows_to_webhooks_is_complete() -> None:
     for each in recorded():
         if shown := each.review["request"].get("object"):
             release = 30 if shown["apiVersion"].endswith("v1alpha2") else 36
-            assert without_nulls(with_defaults(shown, release)) == without_nulls(shown), shown["kind"]
+            assert without_nulls(with_defaults(shown, Release(release))) == without_nulls(shown), shown["kind"]
 
 
 def without_nulls(value: Any) -> Any:
@@ -183,7 +184,7 @@ def several_versions() -> list[tuple[int, str, str, str]]:
 @pytest.mark.parametrize(("release", "kind", "one", "other"), several_versions())
 def test_every_field_finds_its_place_in_the_other_version(release: int, kind: str, one: str, other: str) -> None:
     type_ = VERSIONS[one].kinds[kind].type
-    source, wanted = (target(version, release, CREATE, every(release)) for version in (one, other))
+    source, wanted = (target(version, Release(release), CREATE, every(release)) for version in (one, other))
     obj = full(type_, source) | {"apiVersion": one, "kind": kind}
     converted = convert(obj, other)
     assert unknown(obj, type_, source) == unknown(converted, type_, wanted) == []

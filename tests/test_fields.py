@@ -14,6 +14,7 @@ import pytest
 
 from webhook.api.shapes import schema_of
 from webhook.api.versions import VERSIONS, find, target
+from webhook.release import Release
 from webhook.schema import CREATE, Array, Field, Map, StructFields, compile_struct
 from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Structure
 
@@ -68,7 +69,7 @@ def test_a_kind_has_the_fields_of_its_go_type(kubernetes: str, version: str, kin
     api_version, release = f"resource.k8s.io/{version}", int(kubernetes.removeprefix("1."))
     served = find(api_version, kind)
     assert served is not None
-    struct = compile_struct(served.type, target(api_version, release, CREATE))
+    struct = compile_struct(served.type, target(api_version, Release(release), CREATE))
     ours = {path: go_type for path, go_type, _ in declared(struct, version) if path not in {"apiVersion", "kind"}}
     theirs = LISTED[kubernetes, version, kind]
     assert set(ours) == set(theirs)
@@ -114,7 +115,7 @@ def test_every_field_says_what_it_means() -> None:
         for kind, served in version.kinds.items()
         for release in range(served.since, served.until + 1)
         for path, _, field in declared(
-            compile_struct(served.type, target(api_version, release, CREATE)), api_version.rpartition("/")[2]
+            compile_struct(served.type, target(api_version, Release(release), CREATE)), api_version.rpartition("/")[2]
         )
         if not field.doc
     }

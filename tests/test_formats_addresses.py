@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook.formats import canonical_cidr, cidr
+from webhook.release import Release
 
 NO_ADDRESS = ("must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)",)
 NO_CIDR = ("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",)
@@ -16,7 +17,7 @@ NO_CIDR = ("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",)
     "value", ["10.9.8.7/24", "0.0.0.0/0", "2001:db8::1/64", "::/0", "fe80::1/128", "1:2:3:4:5:6:7:0/64"]
 )
 def test_the_canonical_spelling_is_fine_everywhere(value: str) -> None:
-    assert cidr(value, 32) == cidr(value, 33) == cidr(value, 36) == ()
+    assert cidr(value, Release(32)) == cidr(value, Release(33)) == cidr(value, Release(36)) == ()
 
 
 @pytest.mark.parametrize(
@@ -33,13 +34,13 @@ def test_the_canonical_spelling_is_fine_everywhere(value: str) -> None:
     ],
 )
 def test_other_spellings_are_refused_since_1_33(value: str, canonical: str) -> None:
-    assert cidr(value, 36) == cidr(value, 33) == (f'must be in canonical form ("{canonical}")',)
-    assert cidr(value, 32) == ()
-    assert canonical_cidr(value, 36) == canonical
+    assert cidr(value, Release(36)) == cidr(value, Release(33)) == (f'must be in canonical form ("{canonical}")',)
+    assert cidr(value, Release(32)) == ()
+    assert canonical_cidr(value, Release(36)) == canonical
 
 
 def test_1_32_compares_without_shortening_the_prefix_length() -> None:
-    assert canonical_cidr("::ffff:192.168.0.1/120", 32) == "192.168.0.1/120"
+    assert canonical_cidr("::ffff:192.168.0.1/120", Release(32)) == "192.168.0.1/120"
 
 
 @pytest.mark.parametrize(
@@ -70,12 +71,12 @@ def test_1_32_compares_without_shortening_the_prefix_length() -> None:
     ],
 )
 def test_what_is_no_address_is_refused_in_the_words_of_the_release(value: str) -> None:
-    assert canonical_cidr(value, 36) == ""
-    assert cidr(value, 32) == NO_CIDR
-    assert cidr(value, 33) == cidr(value, 36) == NO_ADDRESS
+    assert canonical_cidr(value, Release(36)) == ""
+    assert cidr(value, Release(32)) == NO_CIDR
+    assert cidr(value, Release(33)) == cidr(value, Release(36)) == NO_ADDRESS
 
 
 @given(st.ip_addresses(), st.integers(0, 32))
 def test_what_is_spelled_canonically_is_canonical(address: object, bits: int) -> None:
-    canonical = canonical_cidr(f"{address}/{bits}", 36)
-    assert cidr(canonical, 36) == ()
+    canonical = canonical_cidr(f"{address}/{bits}", Release(36))
+    assert cidr(canonical, Release(36)) == ()

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook import formats
+from webhook.release import Release
 
 LABEL = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
@@ -113,10 +114,10 @@ def test_case_folds_as_in_go() -> None:
 
 
 def test_a_driver_may_be_spelled_in_upper_case() -> None:
-    assert formats.driver_name("GPU.Example.com", 36) == ()
-    assert formats.driver_name("\u212aube.\u0130o", 36) == ()
-    assert formats.driver_name("gpu_0", 36) == (SUBDOMAIN,)
-    assert formats.driver_name("", 34) == (SUBDOMAIN,)
+    assert formats.driver_name("GPU.Example.com", Release(36)) == ()
+    assert formats.driver_name("\u212aube.\u0130o", Release(36)) == ()
+    assert formats.driver_name("gpu_0", Release(36)) == (SUBDOMAIN,)
+    assert formats.driver_name("", Release(34)) == (SUBDOMAIN,)
 
 
 @pytest.mark.parametrize(
@@ -125,12 +126,12 @@ def test_a_driver_may_be_spelled_in_upper_case() -> None:
 )
 def test_a_trailing_dash_is_masked_with_the_byte_before_it(value: str, masked: str) -> None:
     assert formats.mask_trailing_dash(value) == masked
-    assert formats.name_prefix(value, 36) == formats.dns_subdomain(masked, 36)
+    assert formats.name_prefix(value, Release(36)) == formats.dns_subdomain(masked, 36)
 
 
 def test_half_a_character_before_the_dash_is_no_name() -> None:
-    assert formats.name_prefix("aü-", 36) == (SUBDOMAIN,)
-    assert formats.name_prefix("a\ud800-", 36) == (SUBDOMAIN,)
+    assert formats.name_prefix("aü-", Release(36)) == (SUBDOMAIN,)
+    assert formats.name_prefix("a\ud800-", Release(36)) == (SUBDOMAIN,)
 
 
 @pytest.mark.parametrize(
@@ -155,17 +156,17 @@ def test_half_a_character_before_the_dash_is_no_name() -> None:
     ],
 )
 def test_a_label_key_is_a_name_with_an_optional_prefix(value: str, messages: tuple[str, ...]) -> None:
-    assert formats.label_key(value, 34) == messages
-    assert formats.label_key(value, 35) == tuple(
+    assert formats.label_key(value, Release(34)) == messages
+    assert formats.label_key(value, Release(35)) == tuple(
         message.replace("3 characters", "3 bytes").replace("a qualified name", "a valid label key")
         for message in messages
     )
 
 
 def test_an_annotation_key_may_have_upper_case_in_its_prefix() -> None:
-    assert formats.annotation_key("Example.COM/Note", 36) == ()
-    assert formats.label_key("Example.COM/Note", 36) != ()
-    assert formats.annotation_key("a b", 36) == (f"name part {KEY}",)
+    assert formats.annotation_key("Example.COM/Note", Release(36)) == ()
+    assert formats.label_key("Example.COM/Note", Release(36)) != ()
+    assert formats.annotation_key("a b", Release(36)) == (f"name part {KEY}",)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +182,8 @@ def test_an_annotation_key_may_have_upper_case_in_its_prefix() -> None:
     ],
 )
 def test_a_label_value_is_short_or_empty(value: str, messages: tuple[str, ...]) -> None:
-    assert formats.label_value(value, 34) == messages
-    assert formats.label_value(value, 35) == tuple(m.replace("63 characters", "63 bytes") for m in messages)
+    assert formats.label_value(value, Release(34)) == messages
+    assert formats.label_value(value, Release(35)) == tuple(m.replace("63 characters", "63 bytes") for m in messages)
 
 
 def test_a_c_identifier_has_no_limit_of_its_own() -> None:
@@ -198,7 +199,7 @@ def test_a_condition_reason_starts_with_a_letter() -> None:
 
 
 def test_an_extended_resource_has_a_domain_that_is_not_of_kubernetes() -> None:
-    assert formats.extended_resource_name("example.com/gpu", 36) == ()
+    assert formats.extended_resource_name("example.com/gpu", Release(36)) == ()
     for value in (
         "gpu",
         "kubernetes.io/gpu",
@@ -207,7 +208,7 @@ def test_an_extended_resource_has_a_domain_that_is_not_of_kubernetes() -> None:
         "example.com/gpu/0",
         "",
     ):
-        assert formats.extended_resource_name(value, 36) == ("must be a valid extended resource name",)
+        assert formats.extended_resource_name(value, Release(36)) == ("must be a valid extended resource name",)
 
 
 FORMATS = {

@@ -10,6 +10,7 @@ from webhook.cel.kubernetes.quantity import parse
 from webhook.deviceselectors.fleet import EVERYWHERE, guarded, shortened
 from webhook.deviceselectors.parts import Parts, parts_of
 from webhook.deviceselectors.reads import depends_on_device, drivers, reads
+from webhook.release import Release
 
 A = 'device.attributes["g"]'
 DEVICE = {
@@ -58,7 +59,7 @@ DEVICE = {
     ],
 )
 def test_says_what_is_wanted_and_what_was_met(expression: str, wanted: str, blamed: str) -> None:
-    parts = Parts(expression, 36)
+    parts = Parts(expression, Release(36))
     assert parts.wanted() == wanted
     assert parts.blame({"device": DEVICE}) == blamed
 
@@ -83,19 +84,19 @@ def test_says_what_is_wanted_and_what_was_met(expression: str, wanted: str, blam
     ],
 )
 def test_tells_which_reads_are_guarded(expression: str, expected: list[tuple[str, bool]]) -> None:
-    assert [(each.name, each.is_guarded) for each in reads(Parts(expression, 36).root)] == expected
+    assert [(each.name, each.is_guarded) for each in reads(Parts(expression, Release(36)).root)] == expected
 
 
 def test_drivers_are_those_that_are_insisted_on() -> None:
-    assert drivers(Parts('device.driver == "a" && "b" == device.driver', 36).all) == {"a", "b"}
-    assert drivers(Parts('device.driver == "a" || device.driver == "b"', 36).all) == set()
+    assert drivers(Parts('device.driver == "a" && "b" == device.driver', Release(36)).all) == {"a", "b"}
+    assert drivers(Parts('device.driver == "a" || device.driver == "b"', Release(36)).all) == set()
 
 
 @pytest.mark.parametrize(
     ("expression", "depends"), [("1 < 2", False), ("[1].all(x, x > 0)", False), ('device.driver == "a"', True)]
 )
 def test_constants_do_not_look_at_the_device(expression: str, depends: bool) -> None:  # noqa: FBT001
-    assert depends_on_device(Parts(expression, 36).root) == depends
+    assert depends_on_device(Parts(expression, Release(36)).root) == depends
 
 
 def test_what_cannot_be_compiled_has_no_parts() -> None:

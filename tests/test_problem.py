@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webhook.problem import Key, Path, Verbatim, forbidden, invalid, quoted, required, shown, too_long, too_many
+from webhook.release import Release
 
 
 def test_a_path_is_spelled_with_fields_indices_and_keys() -> None:
@@ -88,7 +89,7 @@ def test_rejected_values_are_shown_as_the_server_shows_them(value: object, text:
 def test_limits_are_worded_as_the_release_words_them(
     release: int, text: str, in_bytes: str, items: str, reason: str
 ) -> None:
-    assert too_long(Path(), 1, release).message == f"Too long: {text}"
-    assert too_long(Path(), 1, release, in_bytes=True).message == f"Too long: {in_bytes}"
-    many = too_many(Path(), 2, 1, release)
+    assert too_long(Path(), 1, Release(release)).message == f"Too long: {text}"
+    assert too_long(Path(), 1, Release(release), in_bytes=True).message == f"Too long: {in_bytes}"
+    many = too_many(Path(), 2, 1, Release(release))
     assert (many.message, many.reason) == (items, reason)

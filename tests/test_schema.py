@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from webhook.problem import Problem, forbidden, invalid
+from webhook.release import Release
 from webhook.schema import (
     CREATE,
     MAIN,
@@ -119,7 +120,7 @@ GOOD: dict[str, Any] = {"bells": ["ring"], "lock": {"text": "u"}}
 
 
 def target(operation: str = CREATE, release: int = 30, **replaced: Any) -> Target:
-    return Target("v2", release, operation, replaced=replaced.get("replaced", {}))
+    return Target("v2", Release(release), operation, replaced=replaced.get("replaced", {}))
 
 
 def decoded(spec: Any, release: int = 30) -> list[tuple[str, str]]:
@@ -213,7 +214,7 @@ def test_a_value_is_only_decoded_if_that_is_all_that_is_asked() -> None:
 
 
 def test_a_field_that_there_is_not_may_be_ignored() -> None:
-    struct = compile_struct(Bicycle, Target("v2", 30, CREATE, strict=False))
+    struct = compile_struct(Bicycle, Target("v2", Release(30), CREATE, strict=False))
     assert not struct.walk({"spec": GOOD | {"saddle": 1}})
 
 

@@ -10,29 +10,30 @@ from tests.structured import REQUEST, allocated, changed, claim, errors, of_kind
 from webhook import validate
 from webhook.api.gates import GATES, Stage, enabled, on_since, stage
 from webhook.api.judgement import judge_admitted
+from webhook.release import Release
 
 FIRST_AVAILABLE = {"name": "any", "firstAvailable": [{"name": "a", "deviceClassName": "gpu.example.com"}]}
 
 
 def test_gates_have_the_defaults_of_their_release() -> None:
-    assert "DRAPrioritizedList" not in enabled(33)
-    assert "DRAPrioritizedList" in enabled(34)
-    assert "DRADeviceTaints" not in enabled(35)
-    assert "DRADeviceTaints" in enabled(36)
-    assert "DRAControlPlaneController" not in enabled(32, {"AllAlpha": True})
+    assert "DRAPrioritizedList" not in enabled(Release(33))
+    assert "DRAPrioritizedList" in enabled(Release(34))
+    assert "DRADeviceTaints" not in enabled(Release(35))
+    assert "DRADeviceTaints" in enabled(Release(36))
+    assert "DRAControlPlaneController" not in enabled(Release(32), {"AllAlpha": True})
 
 
 def test_all_gates_of_a_stage_are_switched_at_once_but_for_those_that_are_named() -> None:
-    assert "DRAListTypeAttributes" in enabled(36, {"AllAlpha": True})
-    assert "DRAListTypeAttributes" not in enabled(36, {"AllAlpha": True, "DRAListTypeAttributes": False})
-    assert "DRADeviceTaints" not in enabled(36, {"AllBeta": False})
-    assert "DRADeviceTaintRules" in enabled(36, {"AllBeta": True})
-    assert "DRAPrioritizedList" in enabled(36, {"AllBeta": False})
+    assert "DRAListTypeAttributes" in enabled(Release(36), {"AllAlpha": True})
+    assert "DRAListTypeAttributes" not in enabled(Release(36), {"AllAlpha": True, "DRAListTypeAttributes": False})
+    assert "DRADeviceTaints" not in enabled(Release(36), {"AllBeta": False})
+    assert "DRADeviceTaintRules" in enabled(Release(36), {"AllBeta": True})
+    assert "DRAPrioritizedList" in enabled(Release(36), {"AllBeta": False})
 
 
 def test_dra_itself_counts_as_on() -> None:
-    assert "DynamicResourceAllocation" in enabled(31)
-    assert "DynamicResourceAllocation" in enabled(33, {"DynamicResourceAllocation": False})
+    assert "DynamicResourceAllocation" in enabled(Release(31))
+    assert "DynamicResourceAllocation" in enabled(Release(33), {"DynamicResourceAllocation": False})
 
 
 @pytest.mark.parametrize(
@@ -51,8 +52,10 @@ def test_gates_that_cannot_be_set_are_refused(gates: dict[str, bool], message: s
 def test_every_gate_says_when_it_is_on() -> None:
     assert on_since("DRAPrioritizedList") == 34
     assert on_since("DRAListTypeAttributes") is None
-    assert stage("DRAAdminAccess", 31) is None
-    assert {gate for gate in GATES if on_since(gate) and stage(gate, on_since(gate) or 0) is Stage.ALPHA} == set()
+    assert stage("DRAAdminAccess", Release(31)) is None
+    assert {
+        gate for gate in GATES if on_since(gate) and stage(gate, Release(on_since(gate) or 0)) is Stage.ALPHA
+    } == set()
 
 
 def test_a_field_without_its_gate_is_dropped_before_anything_is_checked() -> None:

@@ -15,6 +15,8 @@ from webhook.budget import current
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from webhook.release import Release
+
 ERROR = "error"
 """The API server refuses the object."""
 WARNING = "warning"
@@ -145,7 +147,7 @@ def not_supported(path: Path, value: object, supported: Iterable[str]) -> Proble
     )
 
 
-def too_long(path: Path, limit: int, release: int, *, in_bytes: bool = False) -> Problem:
+def too_long(path: Path, limit: int, release: Release, *, in_bytes: bool = False) -> Problem:
     """Report a text of too many bytes.
 
     Args:
@@ -166,7 +168,7 @@ def too_many_characters(path: Path, limit: int) -> Problem:
     return _error("FieldValueTooLong", path, f"Too long: may not be more than {limit} characters", "max-length")
 
 
-def too_many(path: Path, count: int, limit: int, release: int) -> Problem:
+def too_many(path: Path, count: int, limit: int, release: Release) -> Problem:
     """Report a list or map with too many items; before Kubernetes 1.32 it was called too long."""
     if release < _ONE_WORDING_SINCE:
         return _error("FieldValueTooLong", path, f"Too long: may not be longer than {limit}", "max-items")
@@ -174,7 +176,7 @@ def too_many(path: Path, count: int, limit: int, release: int) -> Problem:
     return _error("FieldValueTooMany", path, f"Too many: {count}: {detail}", "max-items")
 
 
-def null(release: int) -> str | None:
+def null(release: Release) -> str | None:
     """Return what stands for an absent value in messages; before Kubernetes 1.34 it was quoted like a text."""
     return None if release >= _PLAIN_NULL_SINCE else "null"
 
@@ -271,7 +273,7 @@ _ONE_WORDING_SINCE = 32
 _SINGULAR_SINCE = 34
 
 
-def _counted(noun: str, number: int, release: int) -> str:
+def _counted(noun: str, number: int, release: Release) -> str:
     return noun if number == 1 and release >= _SINGULAR_SINCE else f"{noun}s"
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
 from webhook import allocate
 from webhook.allocation import Allocator, Failure, Features, Result
+from webhook.release import Release
 
 Json = dict[str, Any]
 
@@ -84,7 +85,7 @@ def test_what_is_allocated_is_held_until_it_is_taken_back() -> None:
 def test_a_release_picks_the_first_implementation_that_supports_the_features(
     gates: tuple[str, ...], release: int, name: str
 ) -> None:
-    assert Allocator([], [], features=Features.of(gates), release=release).implementation == name
+    assert Allocator([], [], features=Features.of(gates), release=Release(release)).implementation == name
 
 
 def test_no_implementation_may_support_the_features() -> None:

@@ -27,6 +27,7 @@ from webhook.cel.ext import OPTIONALS
 from webhook.cel.kubernetes.devices import compile_selector, refusal_of
 from webhook.engine.offline import evaluate
 from webhook.policy.load import load
+from webhook.release import Release
 
 SECONDS_PER_UNIT = 20e-6
 """Twenty times what a unit takes on an idle machine; tests run beside others."""
@@ -153,7 +154,7 @@ def test_compiling_takes_no_longer_than_what_it_spends(expression: str) -> None:
     began = time.process_time()
     with limited(budget):
         try:
-            compile_selector(expression, 36)
+            compile_selector(expression, Release(36))
         except BudgetExceededError:
             assert budget.left < 0
     spent = REVIEW - max(budget.left, 0)
@@ -164,7 +165,7 @@ def test_compiling_takes_no_longer_than_what_it_spends(expression: str) -> None:
 def test_an_expression_beyond_the_budget_is_left_at_once(expression: str) -> None:
     began = time.process_time()
     with limited(Budget(200)) as budget, pytest.raises(BudgetExceededError):
-        compile_selector(f"{expression} && {expression}", 31)
+        compile_selector(f"{expression} && {expression}", Release(31))
     assert budget.left < 0
     assert time.process_time() - began < 1
 
@@ -173,7 +174,7 @@ def test_an_expression_beyond_the_budget_is_left_at_once(expression: str) -> Non
 def test_a_report_for_a_review_is_short(expression: str) -> None:
     with limited(Budget(REVIEW)):
         try:
-            refusal = refusal_of(expression, 36)
+            refusal = refusal_of(expression, Release(36))
         except BudgetExceededError:
             return
     assert refusal is None or len(refusal.detail) < MAX_REPORT + 100
@@ -182,14 +183,14 @@ def test_a_report_for_a_review_is_short(expression: str) -> None:
 @SELECTORS
 def test_after_the_deadline_nothing_is_compiled(expression: str) -> None:
     with limited(Budget(deadline=time.monotonic())), pytest.raises(DeadlineExceededError):
-        compile_selector(expression, 36)
+        compile_selector(expression, Release(36))
 
 
 @pytest.mark.parametrize("count", [1, 10, 14, 240])
 def test_what_a_macro_uses_twice_is_compiled_once(count: int) -> None:
     with limited(Budget()) as budget:
         before = budget.left
-        compile_selector("optional.of(1)" + ".optMap(x, x)" * count + ".hasValue()", 36)
+        compile_selector("optional.of(1)" + ".optMap(x, x)" * count + ".hasValue()", Release(36))
     assert before - budget.left < 1000 * (count + 1)
 
 
@@ -295,7 +296,7 @@ POD = {
 
 
 def test_a_policy_that_takes_too_much_work_is_refused() -> None:
-    found = load([policy(DOUBLED), BINDING], 36)
+    found = load([policy(DOUBLED), BINDING], Release(36))
     assert ["more work than draguard allows" in str(finding.problem) for finding in found.errors] == [True]
 
 
@@ -304,7 +305,7 @@ def test_an_evaluation_that_takes_too_much_work_offline_is_an_error_of_the_polic
 ) -> None:
     monkeypatch.setattr("webhook.engine.offline.DOCUMENT", 100)
     policies = load(
-        [policy("object.spec.containers.all(c, [1, 2, 3].all(x, [1, 2, 3].all(y, x + y > 0)))"), BINDING], 36
+        [policy("object.spec.containers.all(c, [1, 2, 3].all(x, [1, 2, 3].all(y, x + y > 0)))"), BINDING], Release(36)
     )
     pod = POD | {"spec": {"containers": [{"name": f"c{number}", "image": "b"} for number in range(500)]}}
     verdict = evaluate(pod, policies=policies)

@@ -13,6 +13,7 @@ from webhook.cel.kubernetes.devices import (
     compile_selector,
     refusal_of,
 )
+from webhook.release import Release
 from webhook.schema import Target
 
 ALL = frozenset({CONSUMABLE_CAPACITY, LIST_ATTRIBUTES})
@@ -22,7 +23,7 @@ TOO_COMPLEX = "too complex"
 
 
 def judged(expression: str, release: int, gates: frozenset[str] = ALL, *, stored: bool = False) -> str:
-    selector = compile_selector(expression, release, gates, stored=stored)
+    selector = compile_selector(expression, Release(release), gates, stored=stored)
     if isinstance(selector, Refusal):
         return selector.detail.partition("\n")[0]
     return TOO_COMPLEX if selector.is_too_complex else ""
@@ -96,7 +97,7 @@ def test_a_selector_costs_no_more_than_a_million(depth: int, reason: str) -> Non
     expression = "".join(f"device.attributes.all({name}, " for name in names) + "a == a" + ")" * depth
     assert judged(expression, 32) == judged(expression, 36) == reason
     assert judged(expression, 31) == ""
-    selector = compile_selector(expression, 36)
+    selector = compile_selector(expression, Release(36))
     assert isinstance(selector, Selector)
     assert selector.max_cost is not None
     assert (selector.max_cost > MAX_COST) is bool(reason)
@@ -116,7 +117,7 @@ def test_a_selector_costs_no_more_than_a_million(depth: int, reason: str) -> Non
     ],
 )
 def test_costs_follow_the_sizes_that_devices_may_have(expression: str, cost: int | None) -> None:
-    selector = compile_selector(expression, 36, ALL)
+    selector = compile_selector(expression, Release(36), ALL)
     assert (selector.max_cost if isinstance(selector, Selector) else None) == cost
 
 
@@ -141,7 +142,7 @@ def test_includes_refuses_lists_longer_than_attributes_may_be() -> None:
 
 
 def evaluated(value: object) -> object:
-    selector = compile_selector('device.attributes["a"].b.includes("c")', 36, ALL)
+    selector = compile_selector('device.attributes["a"].b.includes("c")', Release(36), ALL)
     assert isinstance(selector, Selector)
     try:
         return selector.program.evaluate({"device": {"attributes": {"a": {"b": value}}}})
@@ -166,7 +167,7 @@ def test_named_resources_of_1_30(expression: str, reason: str) -> None:
 
 
 def test_what_is_wrong_with_a_selector_is_found_once() -> None:
-    assert refusal_of("1 + 1", 36) is refusal_of("1 + 1", 36)
+    assert refusal_of("1 + 1", Release(36)) is refusal_of("1 + 1", Release(36))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_what_is_wrong_with_a_selector_is_found_once() -> None:
     ],
 )
 def test_problems_are_the_api_servers(expression: str, release: int, reason: str, message: str) -> None:
-    found = list(cel_selector(expression, Target("v1", release, "create")))
+    found = list(cel_selector(expression, Target("v1", Release(release), "create")))
     assert [problem.reason for problem in found] == ([reason] if reason else [])
     assert all(problem.message.startswith(message) for problem in found)
 

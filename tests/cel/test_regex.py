@@ -19,6 +19,7 @@ from webhook.cel.regex import re2 as regex
 from webhook.cel.regex.pattern import read_pattern
 from webhook.cel.regex.re2 import MAX_CACHE, MAX_MEMORY, check_pattern, compile_pattern, matches
 from webhook.cel.regex.stack import PatternError
+from webhook.release import Release
 
 LINES = [json.loads(line) for line in Path(__file__).with_name("go-regexp.jsonl").read_text().splitlines()]
 TEXTS: list[str] = LINES[0]["texts"]
@@ -108,7 +109,7 @@ def test_what_comes_to_be_no_pattern_is_an_error(call: str) -> None:
 @pytest.mark.parametrize("call", ["find('(') == ''", "findAll('(').size() > 0"])
 @pytest.mark.parametrize("release", [31, 34, 36])
 def test_selectors_have_no_wrong_patterns(call: str, release: int) -> None:
-    found = compile_selector(f"device.driver.{call}", release)
+    found = compile_selector(f"device.driver.{call}", Release(release))
     assert found == Refusal(
         "program instantiation failed: error parsing regexp: missing closing ): `(`", is_internal=True
     )
@@ -190,7 +191,7 @@ def test_a_pattern_is_compiled_within_its_budget(pattern: str) -> None:
 def test_of_a_constant_pattern_only_validity_is_asked(pattern: str) -> None:
     expression = f"''.matches({constant(pattern)})"
     with limited(Budget(REVIEW)) as budget:
-        compile_selector(expression, 36)
+        compile_selector(expression, Release(36))
     assert REVIEW - budget.left < 1000 + 4 * len(expression)
 
 

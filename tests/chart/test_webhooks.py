@@ -20,6 +20,7 @@ from webhook.policy.ask.matcher import match
 from webhook.policy.ask.request import request_of, request_of_review
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds, kind_of
+from webhook.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,7 +54,7 @@ def as_policies(webhooks: Mapping[str, Manifest], release: int) -> PolicySet:
         objects.append({**head, "kind": kind, "metadata": {"name": f"{name}.example.com"}, "spec": spec})
         binding = {"policyName": f"{name}.example.com", "validationActions": ["Deny"]}
         objects.append({**head, "kind": f"{kind}Binding", "metadata": {"name": f"{name}.example.com"}, "spec": binding})
-    return load(objects, release)
+    return load(objects, Release(release))
 
 
 @cache

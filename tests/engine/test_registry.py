@@ -15,6 +15,7 @@ from webhook.policy.ask.request import request_of
 from webhook.policy.change.defaults import completed
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
+from webhook.release import Release
 
 
 def created(endpoint: str) -> list[dict[str, Any]]:
@@ -38,7 +39,7 @@ def submitted(obj: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("request_", created("mutate"), ids=named)
 def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: dict[str, Any]) -> None:
     theirs = request_["object"]
-    kinds = Kinds(30 if theirs["apiVersion"].endswith("v1alpha2") else 36)
+    kinds = Kinds(Release(30 if theirs["apiVersion"].endswith("v1alpha2") else 36))
     ours = before_mutation(completed(request_of(submitted(theirs), kinds=kinds)), kinds).object
     assert ours is not None
     # A creationTimestamp is null there, if at all, which no policy can tell from one that is not there.
@@ -50,7 +51,7 @@ def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: di
 def test_a_new_object_has_what_the_server_sets(request_: dict[str, Any]) -> None:
     theirs = request_["object"]
     release = 30 if theirs["apiVersion"].endswith("v1alpha2") or not theirs["metadata"].get("generation") else 36
-    kinds = Kinds(release)
+    kinds = Kinds(Release(release))
     sent = before_mutation(completed(request_of(submitted(theirs), kinds=kinds)), kinds)
     ours = before_validation(sent, kinds).object
     assert ours is not None

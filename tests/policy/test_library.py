@@ -14,6 +14,7 @@ from webhook.engine.suites import run_suite
 from webhook.policy.ask.policyset import Given
 from webhook.policy.load import load
 from webhook.policy.tools.check import check_policies
+from webhook.release import Release
 
 LIBRARY = Path(__file__).parents[2] / "policies"
 SINCE = {"claims-inherit-team": 36, "prescheduled-pods-rewritten": 36, "deprecated-api-versions": 34}
@@ -39,7 +40,7 @@ def test_there_are_policies() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_policy_checks_without_a_finding_in_every_release_that_it_is_for(name: str) -> None:
     for release in range(SINCE.get(name, 32), NEWEST + 1):
-        findings = check_policies(manifests(name), release).findings
+        findings = check_policies(manifests(name), Release(release)).findings
         assert [(release, str(each.problem)) for each in findings] == []
 
 
@@ -69,4 +70,4 @@ def test_releases_with_flat_requests_are_guarded_too(release: int) -> None:
         "spec": {"devices": {"requests": [request]}},
     }
     for name in ("admin-access", "claim-device-limit"):
-        assert not evaluate(claim, policies=load(manifests(name), release)).allowed
+        assert not evaluate(claim, policies=load(manifests(name), Release(release))).allowed

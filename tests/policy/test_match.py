@@ -11,6 +11,7 @@ from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.request import Request, request_of
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, guess_resource
+from webhook.release import Release
 
 CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
 REFUSE = [{"expression": "false"}]
@@ -32,7 +33,7 @@ def refuses(
         binding(matchResources=match or {}),
         NAMESPACE,
     ]
-    policies = load(manifests, release)
+    policies = load(manifests, Release(release))
     assert not policies.errors
     return not validate(request, policies).allowed
 
@@ -204,7 +205,7 @@ def test_custom_resources_are_known_by_their_definition() -> None:
             "versions": [{"name": "v1", "served": True}, {"name": "v2", "served": True}, {"name": "v0"}],
         },
     }
-    kinds = Kinds(36, [definition, {"kind": "CustomResourceDefinition"}, definition | {"spec": {"names": {}}}])
+    kinds = Kinds(Release(36), [definition, {"kind": "CustomResourceDefinition"}, definition | {"spec": {"names": {}}}])
     quota = Kind("example.com", "v1", "Quota")
     assert kinds.resource_of(quota) == Resource("example.com", "v1", "quotae")
     assert kinds.is_namespaced(quota) is False
@@ -215,9 +216,9 @@ def test_custom_resources_are_known_by_their_definition() -> None:
 
 def test_equivalents_are_those_that_the_release_serves() -> None:
     claims = Resource("resource.k8s.io", "v1beta1", "resourceclaims")
-    assert [each.version for each in Kinds(32).equivalents(claims)] == ["v1alpha3"]
-    assert [each.version for each in Kinds(33).equivalents(claims)] == ["v1beta2", "v1alpha3"]
-    assert [each.version for each in Kinds(34).equivalents(claims)] == ["v1", "v1beta2"]
+    assert [each.version for each in Kinds(Release(32)).equivalents(claims)] == ["v1alpha3"]
+    assert [each.version for each in Kinds(Release(33)).equivalents(claims)] == ["v1beta2", "v1alpha3"]
+    assert [each.version for each in Kinds(Release(34)).equivalents(claims)] == ["v1", "v1beta2"]
 
 
 EVENT: dict[str, Any] = {
@@ -263,7 +264,7 @@ def test_kinds_are_known_in_the_releases_that_serve_them(
     group: str, version: str, resource: str, kind: str, releases: tuple[int, int]
 ) -> None:
     wanted = Kind(group, version, kind)
-    serving = [release for release in range(27, 37) if Kinds(release).find(wanted)]
+    serving = [release for release in range(27, 37) if Kinds(Release(release)).find(wanted)]
     assert (serving[0], serving[-1]) == releases
-    assert Kinds(serving[0]).kind_of(Resource(group, version, resource)) == wanted
-    assert resource in Kinds(serving[0]).resources(group)
+    assert Kinds(Release(serving[0])).kind_of(Resource(group, version, resource)) == wanted
+    assert resource in Kinds(Release(serving[0])).resources(group)

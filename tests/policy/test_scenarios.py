@@ -16,6 +16,7 @@ import pytest
 from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 from webhook.policy.manifest.versions import GROUP, is_policy, validate_policy
+from webhook.release import Release
 
 if TYPE_CHECKING:
     from webhook.policy.ask.verdict import Verdict
@@ -40,7 +41,7 @@ def as_refusal(obj: dict[str, Any], problems: list[Problem]) -> str:
 
 
 def verdict_on(scenario: dict[str, Any]) -> Verdict:
-    policies = load([NAMESPACE, *scenario["resources"]], 36)
+    policies = load([NAMESPACE, *scenario["resources"]], Release(36))
     obj = None if scenario["op"] == "DELETE" else scenario["object"]
     return evaluate(obj, scenario.get("stored"), policies=policies, operation=scenario["op"], user=ADMIN, dry_run=True)
 
@@ -50,7 +51,7 @@ def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario
     refused = {
         (each["kind"], each["metadata"]["name"]): as_refusal(each, problems)
         for each in scenario["resources"]
-        if is_policy(each) and (problems := validate_policy(each, 36))
+        if is_policy(each) and (problems := validate_policy(each, Release(36)))
     }
     recorded = {(each["kind"], each["resource"]): each["verdict"]["message"] for each in scenario.get("refused", ())}
     assert refused == recorded

@@ -8,6 +8,7 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from webhook.engine.suites import SuiteError, SuiteResult, run_suite
+from webhook.release import Release
 
 NAMED = policy(
     validations=[
@@ -126,7 +127,7 @@ def test_the_release_is_the_suites_or_the_callers() -> None:
     )
     suite = {"kubernetes": "1.33", "cases": [{"object": older, "expect": {"allowed": True}}]}
     assert run_suite(suite, [by_version, binding()]).passed
-    assert not run_suite(suite, [by_version, binding()], 36).passed
+    assert not run_suite(suite, [by_version, binding()], Release(36)).passed
 
 
 def test_policies_need_not_be_served_by_the_release() -> None:

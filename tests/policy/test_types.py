@@ -8,12 +8,13 @@ import pytest
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, spec
 from webhook.policy.manifest.versions import GROUP, is_policy, served, validate_policy
+from webhook.release import Release
 
 RULES: dict[str, Any] = POLICY["spec"]["matchConstraints"]
 
 
 def said(manifest: dict[str, Any], release: int = 36) -> list[str]:
-    return [str(problem) for problem in validate_policy(manifest, release)]
+    return [str(problem) for problem in validate_policy(manifest, Release(release))]
 
 
 @pytest.mark.parametrize("manifest", [POLICY, BINDING, MUTATING, MUTATING_BINDING])
@@ -333,7 +334,7 @@ def test_variables_make_no_objects() -> None:
 
 
 def test_a_misspelt_field_is_named() -> None:
-    (problem,) = validate_policy(spec(POLICY, failurepolicy="Fail"), 36)
+    (problem,) = validate_policy(spec(POLICY, failurepolicy="Fail"), Release(36))
     assert problem.message == 'strict decoding error: unknown field "spec.failurepolicy"'
     assert problem.hint == 'did you mean "failurePolicy"?'
 
@@ -355,20 +356,20 @@ def test_releases_serve_versions(kind: str, release: int, versions: list[str]) -
 
 
 def test_a_version_that_is_not_served_is_refused() -> None:
-    (problem,) = validate_policy(MUTATING, 35)
+    (problem,) = validate_policy(MUTATING, Release(35))
     assert problem.message == f'no matches for kind "MutatingAdmissionPolicy" in version "{GROUP}/v1"'
     assert problem.hint == (f"Kubernetes 1.35 serves MutatingAdmissionPolicy in {GROUP}/v1alpha1, {GROUP}/v1beta1")
-    assert validate_policy(MUTATING, 30)[0].hint.endswith("in no version")
+    assert validate_policy(MUTATING, Release(30))[0].hint.endswith("in no version")
 
 
 def test_v1alpha1_denies_what_has_no_parameters_by_default() -> None:
     manifest = spec(BINDING, paramRef={"name": "a"}) | {"apiVersion": f"{GROUP}/v1alpha1"}
-    assert validate_policy(manifest, 30) == []
+    assert validate_policy(manifest, Release(30)) == []
 
 
 def test_1_27_has_no_variables() -> None:
     old = POLICY | {"apiVersion": f"{GROUP}/v1alpha1"}
-    assert [problem.message for problem in validate_policy(old, 27)] == [
+    assert [problem.message for problem in validate_policy(old, Release(27))] == [
         'strict decoding error: unknown field "spec.variables"'
     ]
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from webhook.allocation.pools import Pool
     from webhook.allocation.search import Found
     from webhook.allocation.usage import Available
+    from webhook.release import Release
 
 Json = dict[str, Any]
 
@@ -74,7 +75,7 @@ class Allocator:
         taint_rules: Iterable[Json] = (),
         *,
         features: Features,
-        release: int = NEWEST,
+        release: Release = NEWEST,
         implementations: Collection[str] = (),
         with_lists: bool | None = None,
     ) -> None:

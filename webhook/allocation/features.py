@@ -9,14 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
+from webhook.release import Release
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
 
 STABLE: Final = "stable"
 INCUBATING: Final = "incubating"
 EXPERIMENTAL: Final = "experimental"
 
-NEWEST: Final = 36
+NEWEST: Final = Release(36)
 """The newest release whose allocator is followed."""
 _SORTED_SINCE: Final = 36
 """From here on pools and slices are tried by name; before, in the order of Go's maps."""
@@ -80,7 +83,7 @@ class Implementation:
     """
 
     name: str
-    release: int
+    release: Release
     features: Features
 
     @property
@@ -97,7 +100,7 @@ class Implementation:
         return self.name == EXPERIMENTAL or (self.is_sorted and self.name == INCUBATING)
 
 
-def implementation(features: Features, release: int, among: Collection[str] = ()) -> Implementation:
+def implementation(features: Features, release: Release, among: Collection[str] = ()) -> Implementation:
     """Return the implementation that a release picks for some features.
 
     Args:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
 from webhook.formats import quoted
+from webhook.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ Json = dict[str, Any]
 _SETS: Final = {"In", "NotIn"}
 _PRESENCE: Final = {"Exists", "DoesNotExist"}
 _NUMBERS: Final = {"Gt", "Lt"}
-_NEWEST: Final = 36
+_NEWEST: Final = Release(36)
 _is_int64 = re.compile(r"[-+]?[0-9]+").fullmatch
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Features
     from webhook.cel.kubernetes.devices import Selector
+    from webhook.release import Release
 
 Json = dict[str, Any]
 
@@ -99,7 +100,7 @@ class _Selector:
 
     __slots__ = ("_alike", "_compiled", "_known", "_reads", "_values")
 
-    def __init__(self, expression: str, release: int, gates: frozenset[str], values: Values) -> None:
+    def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
         self._compiled = compile_selector(expression, release, gates, stored=True)
         self._reads = None if isinstance(self._compiled, Refusal) else Reads.of(self._compiled)
         self._values = values
@@ -261,7 +262,7 @@ class Selectors:
 
     __slots__ = ("_choosers", "_compiled", "_features", "_gates", "_release", "_values")
 
-    def __init__(self, release: int, features: Features, *, with_lists: bool | None = None) -> None:
+    def __init__(self, release: Release, features: Features, *, with_lists: bool | None = None) -> None:
         with_lists = features.ListTypeAttributes if with_lists is None else with_lists
         gates = {CONSUMABLE_CAPACITY: features.ConsumableCapacity, LIST_ATTRIBUTES: with_lists}
         self._gates = frozenset(gate for gate, is_on in gates.items() if is_on)

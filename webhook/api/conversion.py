@@ -16,6 +16,8 @@ from webhook.schema.derive.conversion import Conversion
 from webhook.schema.derive.defaults import Defaults
 
 if TYPE_CHECKING:
+    from webhook.release import Release
+
     JSONObject = dict[str, Any]
 
 
@@ -65,7 +67,7 @@ def to_v1(obj: JSONObject) -> JSONObject:
     return convert(obj, newest)
 
 
-def with_defaults(obj: JSONObject, release: int = NEWEST) -> JSONObject:
+def with_defaults(obj: JSONObject, release: Release = NEWEST) -> JSONObject:
     """Return an object as an API server has it once it has decoded it: with defaults, without empty fields.
 
     Args:
@@ -87,5 +89,5 @@ def _conversion(source: str, wanted: str) -> Conversion:
 
 
 @cache
-def _defaults(api_version: str, release: int) -> Defaults:
+def _defaults(api_version: str, release: Release) -> Defaults:
     return Defaults(target(api_version, release, CREATE))

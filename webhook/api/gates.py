@@ -14,6 +14,8 @@ from webhook.schema import OLDEST
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from webhook.release import Release
+
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
 EVERY = {ALL_ALPHA: True, ALL_BETA: True}
 DRA = "DynamicResourceAllocation"
@@ -67,7 +69,7 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
 """The stage of each gate from a release on; None from the release that no longer has it."""
 
 
-def stage(gate: str, release: int) -> Stage | None:
+def stage(gate: str, release: Release) -> Stage | None:
     """Return how far a gate has come in a release, None if the release does not have it."""
     known = [since for since in GATES[gate] if since <= release]
     return GATES[gate][max(known)] if known else None
@@ -78,7 +80,7 @@ def on_since(gate: str) -> int | None:
     return next((since for since, each in GATES[gate].items() if each and each.on), None)
 
 
-def enabled(release: int, stated: Mapping[str, bool] | None = None) -> frozenset[str]:
+def enabled(release: Release, stated: Mapping[str, bool] | None = None) -> frozenset[str]:
     """Return the gates that are on.
 
     Args:
@@ -92,7 +94,7 @@ def enabled(release: int, stated: Mapping[str, bool] | None = None) -> frozenset
 
 
 @cache
-def every(release: int) -> frozenset[str]:
+def every(release: Release) -> frozenset[str]:
     """Return the gates of a release."""
     return enabled(release, EVERY)
 
@@ -110,7 +112,7 @@ The tags of Kubernetes 1.36 are alpha: they are compared with the handwritten ru
 
 
 @lru_cache(maxsize=256)
-def declarative(release: int, on: frozenset[str]) -> bool:
+def declarative(release: Release, on: frozenset[str]) -> bool:
     """Tell whether declarative validation decides where handwritten rules say the same."""
     gates = _DECIDING[max(since for since in _DECIDING if since <= release)]
     return bool(gates) and on.issuperset(gates)
@@ -144,18 +146,18 @@ _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 """What Go's ``strconv.ParseBool`` takes."""
 
 
-def known(gate: str, release: int) -> bool:
+def known(gate: str, release: Release) -> bool:
     """Tell whether a release has a gate; a group of gates it always has."""
     return gate in EVERY or (gate in GATES and stage(gate, release) is not None)
 
 
-def settable(stated: Mapping[str, bool], release: int) -> dict[str, bool]:
+def settable(stated: Mapping[str, bool], release: Release) -> dict[str, bool]:
     """Leave out what is switched off although a release has it locked on."""
     return {gate: on for gate, on in stated.items() if on or gate in EVERY or stage(gate, release) is not Stage.LOCKED}
 
 
 @lru_cache(maxsize=256)
-def _enabled(release: int, stated: frozenset[tuple[str, bool]]) -> frozenset[str]:
+def _enabled(release: Release, stated: frozenset[tuple[str, bool]]) -> frozenset[str]:
     wanted = dict(stated)
     for gate, on in wanted.items():
         if gate not in GATES and gate not in {ALL_ALPHA, ALL_BETA}:

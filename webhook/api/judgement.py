@@ -28,6 +28,7 @@ from webhook.api.versions import (
 )
 from webhook.budget import DOCUMENT, Budget, enter, leave
 from webhook.problem import BAD_REQUEST, Path, Problem, invalid, quoted, refused
+from webhook.release import releases
 from webhook.schema import (
     CREATE,
     GATE_OFF,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.api.core.meta import Object
+    from webhook.release import Release
     from webhook.schema.decoding import Misfit
 
     Gates = frozenset[tuple[str, bool]]
@@ -155,7 +157,7 @@ def judge_admitted(
 @lru_cache(maxsize=512)
 def _plan(
     api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None
-) -> tuple[CompiledStruct, Iterable[int]]:
+) -> tuple[CompiledStruct, Iterable[Release]]:
     """Return what admitted objects of a kind are judged by, and older releases that may know other fields of theirs."""
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
@@ -165,7 +167,9 @@ def _plan(
     gates_on = gates.every(release) if named is None else gates.enabled(release, gates.settable(named, release))
     declared = _is_declared(served_kind.type, release, named)
     known = target(api_version, release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared)
-    return compile_struct(served_kind.type, known), () if stated else range(release - 1, served_kind.since - 1, -1)
+    return compile_struct(served_kind.type, known), () if stated else tuple(
+        reversed(releases(served_kind.since, release - 1))
+    )
 
 
 _NO_OBJECT = refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")
@@ -302,7 +306,7 @@ def _spelled(problem: Problem, struct: CompiledStruct) -> Problem:
 
 
 def _as_decoded(
-    struct: CompiledStruct, misfits: Sequence[Misfit], obj: dict[str, Any], older: Iterable[int]
+    struct: CompiledStruct, misfits: Sequence[Misfit], obj: dict[str, Any], older: Iterable[Release]
 ) -> CompiledStruct:
     """Judge what an API server has decoded by a release that knows its fields; if none does, without those fields."""
     from webhook.schema.suggest import has  # noqa: PLC0415 - only an unknown field pays for it
@@ -414,14 +418,14 @@ def _unconditional(obj: dict[str, Any], old: dict[str, Any]) -> bool:
     return bool(stored.get("resourceVersion") and not new.get("resourceVersion"))
 
 
-def _is_declared(type_: type[Object], release: int, stated: Mapping[str, bool] | None) -> bool:
+def _is_declared(type_: type[Object], release: Release, stated: Mapping[str, bool] | None) -> bool:
     """Tell whether declarative validation decides about a kind; gates that nobody stated are at their defaults."""
     if type_.tagged_since is None or release < type_.tagged_since:
         return False
     return gates.declarative(release, gates.enabled(release, stated and gates.settable(stated, release)))
 
 
-def _admin_namespace(labels: Mapping[str, str] | None, release: int) -> bool | None:
+def _admin_namespace(labels: Mapping[str, str] | None, release: Release) -> bool | None:
     if labels is None or release < ADMIN_SINCE:
         return None
     return labels.get(admin_label(release)) == "true"
@@ -437,7 +441,7 @@ def no_object(obj: object) -> list[Problem]:
     return [refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served") for field in missing]
 
 
-def _misnamed(obj: dict[str, Any], release: int) -> list[Problem]:
+def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
     """Say that there is no such kind, if it is one that nobody but Kubernetes could have."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not misnamed(version, kind):
@@ -453,7 +457,7 @@ def _misnamed(obj: dict[str, Any], release: int) -> list[Problem]:
     return [Problem("error", "not-served", "NotFound", Path(("kind",)), message, hint)]
 
 
-def _not_served(obj: dict[str, Any], kind: Served, release: int) -> Problem:
+def _not_served(obj: dict[str, Any], kind: Served, release: Release) -> Problem:
     name, version = obj["kind"], obj["apiVersion"]
     others = served(name, release)
     message = f'no matches for kind "{name}" in version "{version}"'

@@ -31,6 +31,7 @@ from webhook.api.dra.devicetaintrule import ConditionalDeviceTaintRule, DeviceTa
 from webhook.api.dra.resourceclaim import ResourceClaim, ResourceClaimTemplate
 from webhook.api.dra.resourcepoolstatusrequest import ResourcePoolStatusRequest
 from webhook.api.dra.resourceslice import PlainResourceSliceSpec, ResourceSlice, ResourceSliceSpec
+from webhook.release import Release
 from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from webhook.problem import Path
     from webhook.schema import Struct
 
-NEWEST = 37
+NEWEST = Release(37)
 """The newest Kubernetes 1.x release that is known here."""
 
 
@@ -68,8 +69,8 @@ class Served(NamedTuple):
     """
 
     type: type[Object]
-    since: int
-    until: int
+    since: Release
+    until: Release
     gate: str | Mapping[int, str] = ""
     deprecation: Deprecation | None = None
 
@@ -79,6 +80,16 @@ class Version(NamedTuple):
 
     kinds: Mapping[str, Served]
     replaced: Mapping[type[Struct], type[Struct]]
+
+
+def _kind(
+    type_: type[Object],
+    since: int,
+    until: int,
+    gate: str | Mapping[int, str] = "",
+    deprecation: Deprecation | None = None,
+) -> Served:
+    return Served(type_, Release(since), Release(until), gate, deprecation)
 
 
 def _version(*kinds: Served, replaced: Mapping[type[Struct], type[Struct]] | None = None) -> Version:
@@ -108,57 +119,57 @@ _MAKES_PODS: Mapping[str, type[Object]] = {
 
 VERSIONS: Mapping[str, Version] = {
     "resource.k8s.io/v1": _version(
-        Served(DeviceClass, 34, NEWEST),
-        Served(ResourceClaim, 34, NEWEST),
-        Served(ResourceClaimTemplate, 34, NEWEST),
-        Served(ResourceSlice, 34, NEWEST),
-        Served(DeviceTaintRule, 37, NEWEST, gate="DRADeviceTaintRules"),
+        _kind(DeviceClass, 34, NEWEST),
+        _kind(ResourceClaim, 34, NEWEST),
+        _kind(ResourceClaimTemplate, 34, NEWEST),
+        _kind(ResourceSlice, 34, NEWEST),
+        _kind(DeviceTaintRule, 37, NEWEST, gate="DRADeviceTaintRules"),
         replaced={DeviceTaintRule: ConditionalDeviceTaintRule},
     ),
     "resource.k8s.io/v1beta2": _version(
-        Served(DeviceClass, 33, NEWEST, deprecation=_V1BETA2),
-        Served(ResourceClaim, 33, NEWEST, deprecation=_V1BETA2),
-        Served(ResourceClaimTemplate, 33, NEWEST, deprecation=_V1BETA2),
-        Served(ResourceSlice, 33, NEWEST, deprecation=_V1BETA2),
-        Served(DeviceTaintRule, 36, NEWEST, gate="DRADeviceTaintRules", deprecation=_OF_1_36),
+        _kind(DeviceClass, 33, NEWEST, deprecation=_V1BETA2),
+        _kind(ResourceClaim, 33, NEWEST, deprecation=_V1BETA2),
+        _kind(ResourceClaimTemplate, 33, NEWEST, deprecation=_V1BETA2),
+        _kind(ResourceSlice, 33, NEWEST, deprecation=_V1BETA2),
+        _kind(DeviceTaintRule, 36, NEWEST, gate="DRADeviceTaintRules", deprecation=_OF_1_36),
     ),
     "resource.k8s.io/v1beta1": _version(
-        Served(DeviceClass, 32, 37, deprecation=_V1BETA1),
-        Served(ResourceClaim, 32, 37, deprecation=_V1BETA1),
-        Served(ResourceClaimTemplate, 32, 37, deprecation=_V1BETA1),
-        Served(ResourceSlice, 32, 37, deprecation=_V1BETA1),
+        _kind(DeviceClass, 32, 37, deprecation=_V1BETA1),
+        _kind(ResourceClaim, 32, 37, deprecation=_V1BETA1),
+        _kind(ResourceClaimTemplate, 32, 37, deprecation=_V1BETA1),
+        _kind(ResourceSlice, 32, 37, deprecation=_V1BETA1),
         replaced=_FLAT,
     ),
     "resource.k8s.io/v1alpha3": _version(
-        Served(DeviceClass, 31, 33),
-        Served(ResourceClaim, 31, 33),
-        Served(ResourceClaimTemplate, 31, 33),
-        Served(ResourceSlice, 31, 33),
-        Served(DeviceTaintRule, 33, NEWEST, gate=_TAINT_RULES, deprecation=_V1BETA2),
-        Served(ResourcePoolStatusRequest, 36, NEWEST, gate="DRAResourcePoolStatus", deprecation=_OF_1_36),
-        Served(classic.PodSchedulingContext, 31, 31, gate="DRAControlPlaneController"),
+        _kind(DeviceClass, 31, 33),
+        _kind(ResourceClaim, 31, 33),
+        _kind(ResourceClaimTemplate, 31, 33),
+        _kind(ResourceSlice, 31, 33),
+        _kind(DeviceTaintRule, 33, NEWEST, gate=_TAINT_RULES, deprecation=_V1BETA2),
+        _kind(ResourcePoolStatusRequest, 36, NEWEST, gate="DRAResourcePoolStatus", deprecation=_OF_1_36),
+        _kind(classic.PodSchedulingContext, 31, 31, gate="DRAControlPlaneController"),
         replaced={**_FLAT, BasicDevice: QuantityDevice},
     ),
     "resource.k8s.io/v1alpha2": _version(
-        Served(classic.ResourceClass, 27, 30),
-        Served(classic.ResourceClaim, 27, 30),
-        Served(classic.ResourceClaimTemplate, 27, 30),
-        Served(classic.PodSchedulingContext, 27, 30),
-        Served(structured_v1alpha2.ResourceClaimParameters, 30, 30),
-        Served(structured_v1alpha2.ResourceClassParameters, 30, 30),
-        Served(structured_v1alpha2.ResourceSlice, 30, 30),
+        _kind(classic.ResourceClass, 27, 30),
+        _kind(classic.ResourceClaim, 27, 30),
+        _kind(classic.ResourceClaimTemplate, 27, 30),
+        _kind(classic.PodSchedulingContext, 27, 30),
+        _kind(structured_v1alpha2.ResourceClaimParameters, 30, 30),
+        _kind(structured_v1alpha2.ResourceClassParameters, 30, 30),
+        _kind(structured_v1alpha2.ResourceSlice, 30, 30),
     ),
     "scheduling.k8s.io/v1beta1": _version(
-        Served(PodGroup, 37, NEWEST, gate="GenericWorkload", deprecation=Deprecation(40, 43)),
+        _kind(PodGroup, 37, NEWEST, gate="GenericWorkload", deprecation=Deprecation(40, 43)),
     ),
     "scheduling.k8s.io/v1alpha3": _version(
-        Served(PodGroup, 37, NEWEST, gate="GenericWorkload"),
+        _kind(PodGroup, 37, NEWEST, gate="GenericWorkload"),
     ),
     "scheduling.k8s.io/v1alpha2": _version(
-        Served(PodGroup, 36, 36, gate="GenericWorkload"),
+        _kind(PodGroup, 36, 36, gate="GenericWorkload"),
     ),
     **{
-        api_version: _version(*(Served(_MAKES_PODS[kind], OLDEST, NEWEST) for kind in kinds))
+        api_version: _version(*(_kind(_MAKES_PODS[kind], OLDEST, NEWEST) for kind in kinds))
         for api_version, kinds in TEMPLATES.items()
     },
 }
@@ -194,7 +205,7 @@ def misnamed(api_version: object, kind: object) -> bool:
     return others and kind in KINDS
 
 
-def served(kind: str, release: int) -> list[str]:
+def served(kind: str, release: Release) -> list[str]:
     """List the API versions in which a release serves a kind."""
     return [
         name
@@ -252,7 +263,7 @@ def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:
             yield from _parts(field.type)
 
 
-def release_of(kubernetes: str) -> int:
+def release_of(kubernetes: str) -> Release:
     """Read a Kubernetes version such as ``1.30``, ``v1.30`` or ``1.30.2``; return the minor by which it is judged.
 
     A release that is not known here yet is judged as the newest that is; :func:`not_known_yet` says so.
@@ -277,7 +288,7 @@ def not_known_yet(kubernetes: str) -> str:
     return f"Kubernetes 1.{release} is not known here yet: judged as 1.{NEWEST}" if release > NEWEST else ""
 
 
-def _minor(kubernetes: str) -> int:
+def _minor(kubernetes: str) -> Release:
     if not isinstance(kubernetes, str):  # as a number, 1.30 would be 1.3
         msg = f'{kubernetes!r} is no text; write the Kubernetes version as "1.{NEWEST}"'
         raise ValueError(msg)  # noqa: TRY004 - who passes on what a file says expects one kind of error
@@ -285,7 +296,7 @@ def _minor(kubernetes: str) -> int:
     if not match:
         msg = f"{kubernetes!r} is no Kubernetes version; write it as 1.{NEWEST}"
         raise ValueError(msg)
-    return int(match[1])
+    return Release(int(match[1]))
 
 
 _targets: dict[tuple[Any, ...], Target] = {}
@@ -293,7 +304,7 @@ _targets: dict[tuple[Any, ...], Target] = {}
 
 def target(
     api_version: str,
-    release: int,
+    release: Release,
     operation: str,
     gates: frozenset[str] = frozenset(),
     admin_namespace: bool | None = None,  # noqa: FBT001 - it is one of three states

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webhook.api.versions import Served
+    from webhook.release import Release
     from webhook.schema import CompiledStruct, Target
     from webhook.schema.decoding import Misfit
 
@@ -39,7 +40,7 @@ def gates_off(dropped: Iterable[Misfit], target: Target) -> Iterator[Problem]:
         yield Problem(WARNING, misfit.rule, "Dropped", misfit.path, message)
 
 
-def _described(gate: str, release: int) -> str:
+def _described(gate: str, release: Release) -> str:
     each, since = stage(gate, release), on_since(gate)
     if each and each.on:
         return f"{gate} (switched off by --feature-gates; {each.maturity} and on by default in Kubernetes 1.{release})"

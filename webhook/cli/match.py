@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.deviceselectors.fleet import Row
+    from webhook.release import Release
 
 JSONObject = dict[str, Any]
 
@@ -104,7 +105,7 @@ def _given(arguments: Namespace, inventory: Inventory, report: Report) -> list[t
     return found
 
 
-def _expressions(arguments: Namespace, release: int, gates: frozenset[str]) -> Iterator[Asked]:
+def _expressions(arguments: Namespace, release: Release, gates: frozenset[str]) -> Iterator[Asked]:
     for expression in arguments.expression:
         compiled = compile_selector(expression, release, gates, stored=True)
         if isinstance(compiled, Refusal):

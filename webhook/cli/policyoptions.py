@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from webhook.policy.ask import policyset
     from webhook.policy.ask.verdict import Decision, Verdict
     from webhook.policy.manifest.objects import JSONObject
+    from webhook.release import Release
 
 DENIED = "policy"
 """The rule of what a policy says."""
@@ -67,7 +68,7 @@ def is_suite(obj: object) -> bool:
     return isinstance(obj, dict) and "cases" in obj and "apiVersion" not in obj
 
 
-def release(stated: str | None) -> int:
+def release(stated: str | None) -> Release:
     """Return the release that policies are judged for, as the minor of 1.x: the stated one, or the newest."""
     return release_of(stated) if stated else NEWEST
 
@@ -259,7 +260,7 @@ def _origin(decision: Decision, policies: PolicySet) -> Origin:
     return origin._replace(file=manifest.source, line=place.line, column=place.column, text=manifest.line(place.line))
 
 
-def placed(findings: Iterable[policyset.Finding], minor: int, suite: Document | None = None) -> list[Finding]:
+def placed(findings: Iterable[policyset.Finding], minor: Release, suite: Document | None = None) -> list[Finding]:
     """Say where in their files policies and bindings are wrong.
 
     Args:

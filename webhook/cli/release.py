@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from webhook.api import gates
 from webhook.api.versions import NEWEST, not_known_yet, release_of
 from webhook.cli.arguments import UsageError
+from webhook.release import releases
 from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] |
         raise UsageError(message) from error
     for gate in wanted if stated else ():
         if not gates.known(gate, release):
-            having = [each for each in range(OLDEST, NEWEST + 1) if gates.known(gate, each)]
+            having = [each for each in releases(OLDEST, NEWEST) if gates.known(gate, each)]
             message = f"--feature-gates: Kubernetes 1.{release} has no feature gate {gate}"
             message += f"; it came with 1.{having[0]}"
             message += f" and went with 1.{having[-1] + 1}" if having[-1] < NEWEST else ""

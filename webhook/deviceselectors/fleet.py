@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from webhook.allocation.devices import Content
     from webhook.inventory.reading import JSONObject
+    from webhook.release import Release
 
 _MODELS: Final = ("productName", "model", "modelName", "type", "deviceType", "profile")
 """Attributes that drivers tell a device's model by, the best first."""
@@ -68,7 +69,7 @@ class Fleet:
         gates: The feature gates that are on.
     """
 
-    def __init__(self, slices: Iterable[JSONObject], release: int, gates: frozenset[str]) -> None:
+    def __init__(self, slices: Iterable[JSONObject], release: Release, gates: frozenset[str]) -> None:
         self._release = release
         self._gates = gates
         features = Features.of(gates)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.cel.runtime.program import Program
+    from webhook.release import Release
 
 AND: Final = "_&&_"
 OR: Final = "_||_"
@@ -75,7 +76,7 @@ class Parts:
         CelError: It cannot be compiled.
     """
 
-    def __init__(self, expression: str, release: int, gates: frozenset[str] = frozenset()) -> None:
+    def __init__(self, expression: str, release: Release, gates: frozenset[str] = frozenset()) -> None:
         self._environment = selector_environment(release, gates, stored=True)
         checked = self._environment.check(expression)
         self._text = checked.text
@@ -154,7 +155,7 @@ class Parts:
 
 
 @lru_cache(maxsize=1024)
-def parts_of(expression: str, release: int, gates: frozenset[str] = frozenset()) -> Parts | None:
+def parts_of(expression: str, release: Release, gates: frozenset[str] = frozenset()) -> Parts | None:
     """Take a selector apart; None if it cannot be compiled."""
     try:
         return Parts(expression, release, gates)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from webhook.policy.ask.verdict import Verdict
     from webhook.policy.manifest.objects import JSONObject
     from webhook.problem import Problem
+    from webhook.release import Release
 
 
 class Change(NamedTuple):
@@ -133,11 +134,11 @@ class Sender:
         """Ask the validating policies about an object that mutating policies have let pass."""
         return _validated(change, self._authorizer)
 
-    def _release(self, obj: Mapping[str, Any]) -> int:
+    def _release(self, obj: Mapping[str, Any]) -> Release:
         minor, known = self._set.release, find(obj.get("apiVersion"), obj.get("kind"))
         return minor if known is None or known.since <= minor <= known.until else known.until
 
-    def _at(self, minor: int) -> PolicySet:
+    def _at(self, minor: Release) -> PolicySet:
         """Return the policies with the kinds of a release."""
         if minor not in self._sets:
             self._sets[minor] = load(self._given, minor).beside(self._others)

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 from webhook.api.core.templates import template_of
 from webhook.formats import dns_subdomain, label_value
 from webhook.problem import Key, Path, Problem, forbidden, quoted
+from webhook.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _T = TypeVar("_T")
 
-_RELEASE: Final = 36  # what a name or a label value may be is the same in every release
+_RELEASE: Final = Release(36)  # what a name or a label value may be is the same in every release
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _TERMS: Final = (*_REQUIRED, "nodeSelectorTerms")

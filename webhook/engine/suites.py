@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.verdict import Verdict
     from webhook.policy.manifest.objects import JSONObject
+    from webhook.release import Release
 
 _CASES: Final = Path(("cases",))
 _OBJECTS: Final = Path(("objects",))
@@ -144,7 +145,7 @@ class SuiteResult(NamedTuple):
         return tuple(each for each in self.coverage if each.missing)
 
 
-def run_suite(suite: object, given: Iterable[Given | JSONObject], release: int | None = None) -> SuiteResult:
+def run_suite(suite: object, given: Iterable[Given | JSONObject], release: Release | None = None) -> SuiteResult:
     """Run a suite.
 
     Args:
@@ -175,7 +176,7 @@ def run_suite(suite: object, given: Iterable[Given | JSONObject], release: int |
     return SuiteResult(tuple(results), tuple(coverage.covered()), policies.findings)
 
 
-def _release(document: Mapping[str, Any]) -> int:
+def _release(document: Mapping[str, Any]) -> Release:
     stated = document.get("kubernetes")
     if stated is None:
         return NEWEST
@@ -246,7 +247,7 @@ def _judge(
     return verdict, obj
 
 
-def _expect_decodable(obj: JSONObject | None, where: Path, release: int) -> None:
+def _expect_decodable(obj: JSONObject | None, where: Path, release: Release) -> None:
     """Make sure that an object is one that can reach a policy."""
     if obj is None:
         return

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from webhook.explain.places import Kind, Place
+    from webhook.release import Release
 
 __all__ = ["UnknownNameError", "explain"]
 
@@ -77,7 +78,7 @@ _SHOWN = 3
 """How many fields of one name are listed."""
 
 
-def _fields(among: Iterable[Kind], path: Sequence[str], release: int | None) -> Iterator[str]:
+def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> Iterator[str]:
     """Spell the fields of all kinds, in their newest versions, whose paths end so."""
     wanted = [step.casefold() for step in path]
     newest: dict[str, Kind] = {}
@@ -103,7 +104,7 @@ def _named(among: Iterable[Kind], name: str) -> list[Kind]:
     return sorted(named, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
 
 
-def _find(named: Sequence[Kind], path: Sequence[str], release: int | None) -> Place:
+def _find(named: Sequence[Kind], path: Sequence[str], release: Release | None) -> Place:
     """Find a field in the newest version of a kind that has it."""
     complaints = []
     for kind in named:
@@ -114,7 +115,7 @@ def _find(named: Sequence[Kind], path: Sequence[str], release: int | None) -> Pl
     raise UnknownNameError(complaints[0] + _other_path(named[0], path))
 
 
-def _walk(kind: Kind, path: Iterable[str], release: int | None) -> Place | str:
+def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> Place | str:
     """Go to a field; say which step of the path leads nowhere."""
     place = kind.place
     for step in path:

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.explain.places import Kind, Place
+    from webhook.release import Release
 
 
-def counterparts(place: Place, release: int | None) -> Iterator[tuple[Kind, Place | None]]:
+def counterparts(place: Place, release: Release | None) -> Iterator[tuple[Kind, Place | None]]:
     """Go through the other API versions of a place's kind, with the same place there; None where it is not.
 
     Args:
@@ -24,7 +25,7 @@ def counterparts(place: Place, release: int | None) -> Iterator[tuple[Kind, Plac
             yield kind, counterpart(place, kind, release)
 
 
-def counterpart(place: Place, kind: Kind, release: int | None) -> Place | None:
+def counterpart(place: Place, kind: Kind, release: Release | None) -> Place | None:
     """Find the place in another version of its kind; None if that has no such field.
 
     A struct whose fields sit among others in that version is where those are.

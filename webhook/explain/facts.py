@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 from webhook.api.versions import target
 from webhook.explain.places import children
+from webhook.release import releases
 from webhook.schema import CREATE, Array, Field, Map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from webhook.explain.places import Kind, Place
+    from webhook.release import Release
     from webhook.schema import Target
 
 
-def limits(place: Place, release: int | None) -> list[str]:
+def limits(place: Place, release: Release | None) -> list[str]:
     """Say what a field may hold, in one release or in all that have it.
 
     Where releases differ, each limit says in which of them it holds.
@@ -26,7 +28,7 @@ def limits(place: Place, release: int | None) -> list[str]:
     return [f"{limit} {when}".rstrip() for limit, when in held]
 
 
-def gates_of(place: Place, release: int | None) -> list[tuple[str, str]]:
+def gates_of(place: Place, release: Release | None) -> list[tuple[str, str]]:
     """Name the feature gates that a field, or a kind, needs by itself, and in which releases, if not in all."""
     if place.path:
         return _over_releases(place, release, place.field.gates)
@@ -34,7 +36,7 @@ def gates_of(place: Place, release: int | None) -> list[tuple[str, str]]:
     return _over_releases(place, release, lambda at: filter(None, (at.pick(gate),)))
 
 
-def gated(among: Iterable[Kind], gate: str, release: int | None) -> Iterator[tuple[Place, str]]:
+def gated(among: Iterable[Kind], gate: str, release: Release | None) -> Iterator[tuple[Place, str]]:
     """Find the kinds and fields that need a feature gate by themselves, and in which releases, if not in all."""
     left = [kind.place for kind in among]
     while left:
@@ -49,12 +51,12 @@ def span(since: int, until: int) -> str:
 
 
 def _over_releases(
-    place: Place, release: int | None, facts_of: Callable[[Target], Iterable[str]]
+    place: Place, release: Release | None, facts_of: Callable[[Target], Iterable[str]]
 ) -> list[tuple[str, str]]:
     """Collect facts, each with the releases that have it, or with nothing if all do."""
     since, until = (release, release) if release is not None else place.releases
     found: dict[str, list[int]] = {}
-    for each in range(since, until + 1):
+    for each in releases(since, until):
         for fact in facts_of(target(place.kind.api_version, each, CREATE)):
             found.setdefault(fact, []).append(each)
     return [(fact, _when(held[0], held[-1], since, until)) for fact, held in found.items()]

@@ -13,6 +13,8 @@ from webhook.schema import Array, Declared, Field, Map, Nested, Parsed, Struct, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from webhook.release import Release
+
 
 class Kind(NamedTuple):
     """A kind in one API version.
@@ -111,7 +113,7 @@ class Rule(NamedTuple):
     places: list[tuple[Place, Stated]]
 
 
-def kinds(release: int | None = None) -> list[Kind]:
+def kinds(release: Release | None = None) -> list[Kind]:
     """List the kinds, or those that a release serves."""
     return [
         Kind(api_version, name, served)
@@ -121,7 +123,7 @@ def kinds(release: int | None = None) -> list[Kind]:
     ]
 
 
-def children(place: Place, release: int | None) -> Iterator[Place]:
+def children(place: Place, release: Release | None) -> Iterator[Place]:
     """List the fields of a place, or those that a release has."""
     for part in parts(place, release):
         if part.field.inline:  # its fields sit among those of the struct around it
@@ -130,7 +132,7 @@ def children(place: Place, release: int | None) -> Iterator[Place]:
             yield part
 
 
-def parts(place: Place, release: int | None) -> Iterator[Place]:
+def parts(place: Place, release: Release | None) -> Iterator[Place]:
     """List what the type of a place declares: its fields, and structs whose fields sit among those."""
     if place.type is None:
         return
@@ -142,7 +144,7 @@ def parts(place: Place, release: int | None) -> Iterator[Place]:
             yield Place(place.kind, path, field, struct and _of_version(place.kind, struct), home, place)
 
 
-def rules(among: Iterable[Kind], release: int | None) -> dict[str, Rule]:
+def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
     """Collect the rules of kinds by name."""
     general = {**EVERY_OBJECT, **{name: inspect.cleandoc(each.doc) for name, each in every_rule().items()}}
     found = {name: Rule(doc, []) for name, doc in general.items()}
@@ -156,7 +158,7 @@ def rules(among: Iterable[Kind], release: int | None) -> dict[str, Rule]:
     return dict(sorted(found.items()))
 
 
-def rules_at(place: Place, release: int | None) -> Iterator[Stated]:
+def rules_at(place: Place, release: Release | None) -> Iterator[Stated]:
     """List the rules that a place states, or those that a release has."""
     structs = [place]
     for each in structs:
@@ -165,7 +167,7 @@ def rules_at(place: Place, release: int | None) -> Iterator[Stated]:
     yield from _rules_of(place.field)
 
 
-def declared_at(place: Place, release: int | None) -> Iterator[Stated]:
+def declared_at(place: Place, release: Release | None) -> Iterator[Stated]:
     """List the rules of several fields that the struct of a place states, or those that a release has."""
     for sort in ("checks", "unions", "transitions"):
         for each in declared(place.type, sort) if place.type else ():
@@ -196,7 +198,7 @@ def _declared_tests(field: Field) -> Iterator[Any]:
         yield instead.get("checked_by")
 
 
-def _exists(what: Field | Declared, kind: Kind, release: int | None) -> bool:
+def _exists(what: Field | Declared, kind: Kind, release: Release | None) -> bool:
     """Tell whether a release, or any that serves the kind, has something."""
     first, last = (kind.served.since, kind.served.until) if release is None else (release, release)
     return what.since <= last and (what.until is None or what.until >= first)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.explain.places import Place
+    from webhook.release import Release
 
 
 class Reader(NamedTuple):
@@ -28,7 +29,7 @@ class Reader(NamedTuple):
     place: Place
 
 
-def readers(place: Place, release: int | None) -> Iterator[Reader]:
+def readers(place: Place, release: Release | None) -> Iterator[Reader]:
     """List the rules that a place states, then those of the places around it that look at it, the nearest first."""
     for stated in rules_at(place, release):
         yield Reader(stated, place)

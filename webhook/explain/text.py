@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from webhook.api.versions import Served
     from webhook.explain.places import Kind, Place, Rule
     from webhook.explain.readers import Reader
+    from webhook.release import Release
     from webhook.schema import Declared, Field, Struct
 
 WIDTH = 100
@@ -48,7 +49,7 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
     )
 
 
-def of_place(place: Place, release: int | None) -> str:
+def of_place(place: Place, release: Release | None) -> str:
     """Tell what is declared about a kind or a field."""
     field, struct = place.field, place.type
     lines = [f"GROUP:       {place.kind.group}"] if place.kind.group else []
@@ -112,7 +113,7 @@ def _by_version(pairs: Iterable[tuple[Kind, _T]]) -> dict[str, list[_T]]:
     return found
 
 
-def _of_part(place: Place, release: int | None) -> Iterator[str]:
+def _of_part(place: Place, release: Release | None) -> Iterator[str]:
     dropped = [f"dropped without feature gate {gate} {when}".rstrip() for gate, when in gates_of(place, release)]
     facts = [*limits(place, release), *_window(place.field, place.kind.served), *dropped]
     yield f"  {place.path[-1]}  <{_type_name(place.field)}>" + (f"  {', '.join(facts)}" if facts else "")
@@ -126,7 +127,7 @@ def _of_reader(reader: Reader, place: Place) -> Iterator[str]:
     yield from _wrapped(_first_line(stated.doc), 4)
 
 
-def _gates(place: Place, release: int | None) -> Iterator[str]:
+def _gates(place: Place, release: Release | None) -> Iterator[str]:
     """Say which feature gates a place needs, with what is around it, and how far each has come."""
     for around in place.lineage:
         if around.path:
@@ -147,7 +148,7 @@ def _history(gate: str) -> str:
     return "; ".join(stages)
 
 
-def _elsewhere(place: Place, release: int | None) -> Iterator[str]:
+def _elsewhere(place: Place, release: Release | None) -> Iterator[str]:
     """Say where the same field is in other API versions, and what differs there."""
     found = list(counterparts(place, release))
     width = max((len(kind.version) for kind, _ in found), default=0)
@@ -162,7 +163,7 @@ def _elsewhere(place: Place, release: int | None) -> Iterator[str]:
             yield f"  {kind.version:{width}}  {span(*other.releases):12}  {'.'.join(other.path) or other}{facts}"
 
 
-def _differing(place: Place, other: Place, release: int | None) -> Iterator[str]:
+def _differing(place: Place, other: Place, release: Release | None) -> Iterator[str]:
     """Say what is otherwise in another version: the type, the limits."""
     if _type_name(place.field) != (type_name := _type_name(other.field)):
         yield f"<{type_name}>"

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from webhook.formats.names import FINE, Messages
 from webhook.problem import quoted
+
+if TYPE_CHECKING:
+    from webhook.release import Release
 
 _CANONICAL_SINCE = 33
 """The first release that asks for the canonical spelling."""
@@ -16,7 +20,7 @@ _padded_ipv4 = re.compile(rf"(^|:){_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}\Z")
 _is_prefix_length = re.compile("0*([0-9]{1,3})").fullmatch
 
 
-def cidr(value: str, release: int) -> Messages:
+def cidr(value: str, release: Release) -> Messages:
     """An IP address and a prefix length, such as ``10.9.8.7/24``; from 1.33 in its canonical spelling only.
 
     Source: kubernetes ``pkg/apis/resource/validation/validation.go``, ``validateNetworkDeviceData``; apimachinery
@@ -30,7 +34,7 @@ def cidr(value: str, release: int) -> Messages:
     return FINE if value == canonical else (f"must be in canonical form ({quoted(canonical)})",)
 
 
-def canonical_cidr(value: str, release: int) -> str:
+def canonical_cidr(value: str, release: Release) -> str:
     """Spell an address with a prefix length as the API server does, which 1.32 compares; ``""`` where there is none.
 
     Args:

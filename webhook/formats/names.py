@@ -7,6 +7,10 @@ counts the same limits in "bytes". Lengths are bytes of the UTF-8 text in every 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webhook.release import Release
 
 Messages = tuple[str, ...]
 
@@ -140,7 +144,7 @@ def dns_subdomain_caseless(value: str, _release: int) -> Messages:
     return _too_long(value, _SUBDOMAIN_MAX, "bytes") + wrong_shape
 
 
-def driver_name(value: str, release: int) -> Messages:
+def driver_name(value: str, release: Release) -> Messages:
     """A driver's name: an RFC 1123 subdomain once it is lower-cased; its limit of 63 bytes is checked elsewhere.
 
     Source: kubernetes ``pkg/apis/core/validation/validation.go``, ``ValidateCSIDriverName``.
@@ -148,7 +152,7 @@ def driver_name(value: str, release: int) -> Messages:
     return dns_subdomain(_lower(value), release)
 
 
-def name_prefix(value: str, release: int) -> Messages:
+def name_prefix(value: str, release: Release) -> Messages:
     """The start of a generated name: an RFC 1123 subdomain that may end in ``-``.
 
     Source: apimachinery ``pkg/api/validation/generic.go``, ``NameIsDNSSubdomain``.
@@ -167,7 +171,7 @@ def mask_trailing_dash(name: str) -> str:
     return name.encode(errors="surrogatepass")[:-2].decode(errors="surrogateescape") + "a"
 
 
-def label_key(value: str, release: int) -> Messages:
+def label_key(value: str, release: Release) -> Messages:
     """A label key, or qualified name: a name of at most 63 bytes, after an optional subdomain and ``/``.
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsQualifiedName``; from 1.35
@@ -186,7 +190,7 @@ def label_key(value: str, release: int) -> Messages:
     return (*(f"prefix part {message}" for message in wrong_prefix), *_key_name(name, release))
 
 
-def annotation_key(value: str, release: int) -> Messages:
+def annotation_key(value: str, release: Release) -> Messages:
     """An annotation's key: a label key once it is lower-cased.
 
     Source: apimachinery ``pkg/api/validation/objectmeta.go``, ``ValidateAnnotations``.
@@ -194,7 +198,7 @@ def annotation_key(value: str, release: int) -> Messages:
     return label_key(_lower(value), release)
 
 
-def label_value(value: str, release: int) -> Messages:
+def label_value(value: str, release: Release) -> Messages:
     """A label's value: empty, or at most 63 letters, digits, ``-``, ``_`` and ``.``, a letter or digit at both ends.
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsValidLabelValue``; from 1.35
@@ -220,7 +224,7 @@ def condition_reason(value: str, _release: int) -> Messages:
     return FINE if _is_condition_reason(value) else (_NO_CONDITION_REASON,)
 
 
-def extended_resource_name(value: str, release: int) -> Messages:
+def extended_resource_name(value: str, release: Release) -> Messages:
     """An extended resource's name, such as ``example.com/gpu``: a domain that is not Kubernetes' own, ``/``, a name.
 
     Source: kubernetes ``pkg/apis/core/v1/helper/helpers.go``, ``IsExtendedResourceName``.
@@ -231,7 +235,7 @@ def extended_resource_name(value: str, release: int) -> Messages:
     return FINE
 
 
-def prefixed_resource_name(value: str, release: int) -> Messages:
+def prefixed_resource_name(value: str, release: Release) -> Messages:
     """An extended resource's name, in the words of declarative validation (``k8s-extended-resource-name``).
 
     Source: apimachinery ``pkg/api/validate/strfmt.go``, ``ExtendedResourceName``.
@@ -259,14 +263,14 @@ def _subdomain(value: str, unit: str) -> Messages:
     return (*_too_long(value, _SUBDOMAIN_MAX, unit), _NO_SUBDOMAIN)
 
 
-def _key_name(name: str, release: int) -> Messages:
+def _key_name(name: str, release: Release) -> Messages:
     if not name:
         return ("name part must be non-empty", f"name part {_NO_KEY}")
     wrong_shape = FINE if _is_key_name(name) else (_NO_KEY,)
     return tuple(f"name part {message}" for message in _too_long(name, _LABEL_MAX, _unit(release)) + wrong_shape)
 
 
-def _unit(release: int) -> str:
+def _unit(release: Release) -> str:
     return "bytes" if release >= _CONTENT_SINCE else "characters"
 
 

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from webhook.policy.manifest.objects import JSONObject
+    from webhook.release import Release
 
 
 def load(
     given: Iterable[Given | JSONObject],
-    release: int = NEWEST,
+    release: Release = NEWEST,
     strongest: Callable[[str], str] = lambda _name: DENY,
     *,
     by_cluster: bool = False,
@@ -92,7 +93,7 @@ def load(
     )
 
 
-def _hook(policy: Policy, bindings: tuple[Binding, ...], release: int) -> Hook:
+def _hook(policy: Policy, bindings: tuple[Binding, ...], release: Release) -> Hook:
     programs = compile_policy(policy, release)
     return Hook(policy, programs, bindings, programs.uses)
 

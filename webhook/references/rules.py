@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from webhook.deviceselectors.fleet import Fleet
     from webhook.inventory import Inventory
+    from webhook.release import Release
 
 JSONObject = dict[str, Any]
 
@@ -33,7 +34,7 @@ class Context:
         gates: The feature gates that are on.
     """
 
-    def __init__(self, inventory: Inventory, release: int, gates: frozenset[str]) -> None:
+    def __init__(self, inventory: Inventory, release: Release, gates: frozenset[str]) -> None:
         self.inventory = inventory
         self.release = release
         self.gates = gates

@@ -11,6 +11,7 @@ from webhook.schema.target import OLDEST, Target
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from webhook.release import Release
     from webhook.schema.decoding import Finding, Misfit
 
     Place = tuple[Any, ...]
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     Decode = Callable[[Any], Sequence[Misfit]]
     Check = Callable[[Any], Sequence[Problem]]
     Change = Callable[[Any, Any], Sequence[Problem]]
-    Format = Callable[[str, int], Sequence[str]]
+    Format = Callable[[str, Release], Sequence[str]]
 
 NOTHING: tuple[Any, ...] = ()
 """No findings: most values have none, so nothing is made for them."""

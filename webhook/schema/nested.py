@@ -14,6 +14,7 @@ from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Fi
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from webhook.release import Release
     from webhook.schema.declarations import Struct
     from webhook.schema.decoding import Finding
     from webhook.schema.fields import Place
@@ -100,7 +101,7 @@ class Inlined(Nested):
     inline = True
 
     def __init__(
-        self, type_: type[Struct], doc: str = "", *, present: Callable[[dict[str, Any], int], bool], **common: Any
+        self, type_: type[Struct], doc: str = "", *, present: Callable[[dict[str, Any], Release], bool], **common: Any
     ) -> None:
         super().__init__(type_, doc, pointer=True, **common)
         self.present = present

@@ -13,6 +13,7 @@ from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Default, Field,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from webhook.release import Release
     from webhook.schema.decoding import Finding
     from webhook.schema.fields import Check, Decode, Format, Place, Walk
     from webhook.schema.target import Target
@@ -231,7 +232,7 @@ class Text(Scalar):
             yield lambda text: NOTHING if text in one_of else (not_supported(Path(), text, one_of),)
 
 
-def _length_test(limit: int, release: int, *, in_bytes: bool) -> Callable[[str], Sequence[Problem]]:
+def _length_test(limit: int, release: Release, *, in_bytes: bool) -> Callable[[str], Sequence[Problem]]:
     def test(text: str) -> Sequence[Problem]:
         if len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit:
             return NOTHING
@@ -244,7 +245,7 @@ def _character_test(limit: int) -> Callable[[str], Sequence[Problem]]:
     return lambda text: (too_many_characters(Path(), limit),) if len(text) > limit else NOTHING
 
 
-def _format_test(format_: Format, release: int) -> Callable[[str], Sequence[Problem]]:
+def _format_test(format_: Format, release: Release) -> Callable[[str], Sequence[Problem]]:
     rule = name_of(format_)
 
     def test(text: str) -> Sequence[Problem]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from webhook.release import Release
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,7 +19,7 @@ UPDATE_STATUS = "update/status"
 MAIN = ""
 STATUS = "status"
 
-OLDEST = 27
+OLDEST = Release(27)
 """The first Kubernetes 1.x release that is known here."""
 
 
@@ -41,7 +43,7 @@ class Target:
     """
 
     version: str
-    release: int
+    release: Release
     operation: str
     gates: frozenset[str] = frozenset()
     admin_namespace: bool | None = None

@@ -9,6 +9,7 @@ from webhook.problem import Path
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from webhook.release import Release
     from webhook.schema.fields import Place, StructFields
     from webhook.schema.target import Target
 
@@ -104,7 +105,7 @@ class View:
         return self._struct.target
 
     @property
-    def release(self) -> int:
+    def release(self) -> Release:
         """The Kubernetes release, as the minor of 1.x."""
         return self._struct.target.release
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from webhook.inventory.claims import Consumer
     from webhook.inventory.reading import JSONObject
+    from webhook.release import Release
 
 DEFAULT_RELEASE: Final = "1.36"
 """The newest release of which a scheduler has been recorded."""
@@ -39,7 +40,7 @@ class Settings(NamedTuple):
         gates: The feature gates that are on.
     """
 
-    release: int
+    release: Release
     gates: frozenset[str]
 
     @classmethod

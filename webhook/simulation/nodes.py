@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from webhook.inventory.reading import JSONObject
+    from webhook.release import Release
 
 _TAINTS_COUNTED_SINCE: Final = 35
 """The release from which a node's taints are not named in the condition."""
@@ -87,7 +88,7 @@ class NodeState:
             self.used[name] = self.used.get(name, 0) + value
         self.ports |= demand.ports
 
-    def refusal(self, demand: Demand, release: int, is_delegated: Callable[[str], bool]) -> Refusal | None:
+    def refusal(self, demand: Demand, release: Release, is_delegated: Callable[[str], bool]) -> Refusal | None:
         """Say why the node does not take a pod, its devices aside; None if it does.
 
         Args:
@@ -124,7 +125,7 @@ class NodeState:
         return Refusal(tuple(reasons), resolvable) if reasons else None
 
 
-def _untolerated(taint: JSONObject, release: int) -> str:
+def _untolerated(taint: JSONObject, release: Release) -> str:
     if release >= _TAINTS_COUNTED_SINCE:
         return "node(s) had untolerated taint(s)"
     return f"node(s) had untolerated taint {{{text(taint, 'key')}: {text(taint, 'value')}}}"

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.problem import Problem
+    from webhook.release import Release
     from webhook.schema import Target, View
 
 ANNOTATIONS_MAX_BYTES = 256 * 1024
@@ -224,7 +225,7 @@ def owner_references(meta: View) -> Iterator[Problem]:
         yield invalid(path, submitted, detail)
 
 
-def _must_not_be_empty(field: str, release: int) -> str:
+def _must_not_be_empty(field: str, release: Release) -> str:
     if field == "apiVersion":
         return "version must not be empty"
     return "must not be empty" if release >= _SHORT_OWNER_TEXTS else f"{field} must not be empty"

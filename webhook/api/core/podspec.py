@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from webhook.problem import Problem
+    from webhook.release import Release
     from webhook.schema import View
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
@@ -267,7 +268,7 @@ _MANY = 100
 """How many claims of a pod are many."""
 
 
-def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: int, enough: int) -> list[Problem]:
+def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: Release, enough: int) -> list[Problem]:
     """Find what is wrong with a container's claims, until that is enough (validateResourceClaimNames)."""
     found: list[Problem] = []
     seen: set[str] = set()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.problem import Problem
+    from webhook.release import Release
     from webhook.schema import View
 
 RESULTS_MAX_ITEMS = 32
@@ -252,7 +253,7 @@ def _device_id(device: View) -> tuple[str, str, str, str]:
     return device.driver, device.pool, device.device, device.shareID or ""
 
 
-def _shown(identity: tuple[str, ...], release: int) -> Any:
+def _shown(identity: tuple[str, ...], release: Release) -> Any:
     if release < _SHARED_SINCE:
         return Verbatim("/".join(identity[:3]))
     names = ("Driver", "Pool", "Device", "ShareID")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.problem import Problem
+    from webhook.release import Release
     from webhook.schema import View
 
 FIRST_AVAILABLE_MAX_ITEMS = 8
@@ -137,7 +138,7 @@ class FlatExactDeviceRequest(ExactDeviceRequest):
     )
 
 
-def _wants_exactly(request: dict[str, Any], release: int) -> bool:
+def _wants_exactly(request: dict[str, Any], release: Release) -> bool:
     """Tell whether the API server sees an ``exactly`` (``Convert_v1beta1_DeviceRequest_To_resource_DeviceRequest``)."""
     return release < _CONVERTED_SINCE or has_any(FlatExactDeviceRequest, request)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.problem import Problem
+    from webhook.release import Release
     from webhook.schema import Target, View
 
 REQUESTS_MAX_ITEMS = 32
@@ -216,7 +217,7 @@ def _known_requests(devices: View) -> Mapping[str, frozenset[str]]:
     return {request.name: frozenset(each.name for each in request.firstAvailable or ()) for request in devices.requests}
 
 
-def _checked_items(items: list[Any], limit: int, release: int) -> list[Any]:
+def _checked_items(items: list[Any], limit: int, release: Release) -> list[Any]:
     """Leave out the items of a list whose size is all that is reported."""
     return [] if len(items) > limit and release >= SIZE_ENDS_LIST_SINCE else items
 
@@ -226,7 +227,7 @@ def _references(each: View, known: Mapping[str, frozenset[str]]) -> Iterator[Pro
         yield from _reference(each / "requests" / index, name or "", known, each.release)
 
 
-def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], release: int) -> Iterator[Problem]:
+def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], release: Release) -> Iterator[Problem]:
     request, slash, alternative = name.partition("/")
     if release < _SUBREQUESTS_SINCE:
         for detail in formats.dns_label(name, release):
@@ -261,7 +262,7 @@ _ADMIN_LABEL = {33: "resource.k8s.io/admin-access", 34: "resource.kubernetes.io/
 ADMIN_SINCE = 33
 
 
-def admin_label(release: int) -> str:
+def admin_label(release: Release) -> str:
     """Return the label that a namespace must have for admin access."""
     return _ADMIN_LABEL[max(since for since in _ADMIN_LABEL if since <= release)]
 

@@ -17,6 +17,7 @@ from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webhook.release import Release
     from webhook.schema import View
 
 DEVICES_MAX_ITEMS = 128
@@ -181,7 +182,7 @@ def _nodes_of_device(device: View) -> Iterator[Problem]:
         yield invalid(device.path, f"{{{', '.join(names)}}}", detail) if names else required(device.path, detail)
 
 
-def _only_size_counts(devices: Sequence[dict[str, Any]], release: int) -> bool:
+def _only_size_counts(devices: Sequence[dict[str, Any]], release: Release) -> bool:
     """Tell whether the size of a list of devices is all that is reported of it."""
     return release >= SIZE_ENDS_LIST_SINCE and len(devices) > _most_devices(devices, release)
 
@@ -199,7 +200,7 @@ def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
         yield too_many(spec / "devices", len(devices), most, spec.release)
 
 
-def _most_devices(devices: Sequence[dict[str, Any]], release: int) -> int:
+def _most_devices(devices: Sequence[dict[str, Any]], release: Release) -> int:
     if release < _ADVANCED_SINCE or len(devices) <= ADVANCED_DEVICES_MAX_ITEMS:
         return DEVICES_MAX_ITEMS
     return ADVANCED_DEVICES_MAX_ITEMS if any(map(_is_advanced, devices)) else DEVICES_MAX_ITEMS

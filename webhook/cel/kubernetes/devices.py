@@ -23,6 +23,7 @@ from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, list_of, map_of, struct
+from webhook.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +43,7 @@ _RELEVANT: Final = frozenset({CONSUMABLE_CAPACITY, LIST_ATTRIBUTES})
 
 _NAMED_RESOURCES: Final = 30
 """The release whose selectors were over `attributes.string` and its like."""
-_FIRST: Final = 31
+_FIRST: Final = Release(31)
 _ESTIMATED_SINCE: Final = 32
 _NO_COLUMN_SINCE: Final = 32
 _MULTIPLE_SINCE: Final = 34
@@ -94,7 +95,7 @@ _costs: Final[Cache[Refusal | int]] = Cache(1 << 20)
 
 
 def refusal_of(
-    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
 ) -> Refusal | None:
     """Why the API server does not take a selector; None if it does.
 
@@ -114,7 +115,7 @@ def refusal_of(
 
 
 def compile_selector(
-    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
 ) -> Selector | Refusal:
     """Compiles a selector as the API server does before it takes one.
 
@@ -140,7 +141,7 @@ def compile_selector(
 
 
 def cost_of_derived_attribute(
-    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
 ) -> Refusal | int:
     """What deriving an attribute can cost, or why the API server does not take the expression.
 
@@ -160,7 +161,7 @@ def cost_of_derived_attribute(
 
 
 def compile_derived_attribute(
-    expression: str, release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False
+    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
 ) -> Selector | Refusal:
     """Compiles what an attribute is derived by, which comes to a value that an attribute can have.
 
@@ -186,7 +187,7 @@ _SCALARS: Final = (BOOL, INT, STRING, SEMVER, ANY, DYN)
 
 def _compiled(
     expression: str,
-    release: int,
+    release: Release,
     relevant: frozenset[str],
     *,
     stored: bool,
@@ -210,14 +211,14 @@ def _compiled(
     return Selector(program, estimate_cost(checked, known, sizes.of).high, checked.root)
 
 
-def _placed(error: CompileError, expression: str, release: int) -> str:
+def _placed(error: CompileError, expression: str, release: Release) -> str:
     """Word an error; cel-go had a column where there is no text until Kubernetes 1.32 (cel-go 0.22)."""
     text = str(error)
     work(len(text) // _CHARACTERS)
     return text if expression or release >= _NO_COLUMN_SINCE else text.replace("<input>:1:0:", "<input>:1:1:", 1)
 
 
-def _is_result(type_: Type, release: int, gates: frozenset[str]) -> bool:
+def _is_result(type_: Type, release: Release, gates: frozenset[str]) -> bool:
     if type_ == BOOL:
         return True
     if release <= _NAMED_RESOURCES:
@@ -246,7 +247,7 @@ _NAMED_RESOURCES_LIBRARY: Final = Library(
 
 
 @lru_cache(maxsize=64)
-def selector_environment(release: int, gates: frozenset[str] = frozenset(), *, stored: bool = False) -> Environment:
+def selector_environment(release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False) -> Environment:
     """What selectors may use.
 
     Args:

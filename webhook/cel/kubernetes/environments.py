@@ -30,6 +30,7 @@ from webhook.cel.types.base import (
     map_of,
     struct,
 )
+from webhook.release import Release
 
 CALL_LIMIT: Final = 1_000_000
 """What one expression may cost."""
@@ -56,7 +57,7 @@ class Versioned(NamedTuple):
     since: int = _ALWAYS
     until: int = _NEVER
 
-    def is_in(self, release: int) -> bool:
+    def is_in(self, release: Release) -> bool:
         """Whether a release has the library."""
         return self.since <= release < self.until
 
@@ -83,18 +84,18 @@ LIBRARIES: Final = (
 _HOMOGENEOUS: Final = Library("homogeneous aggregate literals", validators=(homogeneous_aggregates,))
 
 
-def compatible_with(release: int, *, stored: bool) -> int:
+def compatible_with(release: Release, *, stored: bool) -> Release:
     """The release whose libraries expressions may use.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
         stored: Whether the expression is in the cluster already.
     """
-    return release if stored or release < _COMPATIBLE_SINCE else release - 1
+    return release if stored or release < _COMPATIBLE_SINCE else Release(release - 1)
 
 
 @lru_cache(maxsize=64)
-def environment(release: int, *, stored: bool = False) -> Environment:
+def environment(release: Release, *, stored: bool = False) -> Environment:
     """What every expression in Kubernetes may use; it declares no variables.
 
     Args:
@@ -207,7 +208,7 @@ _PATCH_TYPES: Final = Library("patch types", structs=(_OBJECT, _JSON_PATCH))
 
 @lru_cache(maxsize=64)
 def admission_environment(
-    release: int,
+    release: Release,
     *,
     stored: bool = False,
     params: bool = False,

@@ -17,6 +17,8 @@ from webhook.cel.types.values import NONE, Optional, only_class
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from webhook.release import Release
+
 FORMAT: Final = struct("kubernetes.NamedFormat")
 
 _UUID: Final = r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"
@@ -108,7 +110,7 @@ def _prefix(validate: Callable[[str], formats.Messages]) -> Callable[[str], form
     return lambda text: validate(formats.mask_trailing_dash(text))
 
 
-def _named(release: int) -> dict[str, Format]:
+def _named(release: Release) -> dict[str, Format]:
     def label(text: str) -> formats.Messages:
         return formats.dns_label(text, release)
 
@@ -148,7 +150,7 @@ def _constant(name: str, value: Format) -> Function:
 
 
 @lru_cache(maxsize=16)
-def library(release: int) -> Library:
+def library(release: Release) -> Library:
     """The library with the texts of a Kubernetes release."""
     named = _named(release)
 

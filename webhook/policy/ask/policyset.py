@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.model import Policy
     from webhook.policy.manifest.objects import JSONObject
     from webhook.problem import Problem
+    from webhook.release import Release
 
 
 class Given(NamedTuple):
@@ -48,7 +49,7 @@ class PolicySet(ClusterObjects):
         plans: Which policies are asked about a request, by the kind of policy.
     """
 
-    release: int
+    release: Release
     validating: tuple[Hook, ...]
     mutating: tuple[Hook, ...]
     policies: tuple[Policy, ...]

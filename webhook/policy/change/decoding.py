@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.manifest.objects import JSONObject
+    from webhook.release import Release
     from webhook.schema.decoding import Misfit
 
 
@@ -80,7 +81,7 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
 
 
 @lru_cache(maxsize=64)
-def _target(api_version: str, kind: str, release: int) -> Target:
+def _target(api_version: str, kind: str, release: Release) -> Target:
     """Return what makes structs of a kind that decode what is not judged, too."""
     replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else {}
     type_ = type_of(api_version, kind) or Object

@@ -15,11 +15,12 @@ from webhook.policy.ask.request import CREATE
 if TYPE_CHECKING:
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.objects import JSONObject
+    from webhook.release import Release
 
 _EVICTED_AFTER: Final = 300
 
 
-def with_defaults(obj: JSONObject, *, created: bool, release: int = NEWEST) -> JSONObject:
+def with_defaults(obj: JSONObject, *, created: bool, release: Release = NEWEST) -> JSONObject:
     """Return an object as the API server has it when it asks policies; the object itself is not changed.
 
     Args:
@@ -34,7 +35,7 @@ def with_defaults(obj: JSONObject, *, created: bool, release: int = NEWEST) -> J
     return defaulted
 
 
-def completed(request: Request, release: int = NEWEST) -> Request:
+def completed(request: Request, release: Release = NEWEST) -> Request:
     """Return a request as the API server has it when it asks policies: with defaults.
 
     Args:
@@ -50,7 +51,7 @@ def completed(request: Request, release: int = NEWEST) -> Request:
     )
 
 
-def defaulted(request: Request, release: int = NEWEST) -> Request:
+def defaulted(request: Request, release: Release = NEWEST) -> Request:
     """Return a request whose object has the defaults of its type again, after policies have changed it.
 
     Args:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.cel.types.base import Type
+    from webhook.release import Release
 
 TYPE_SHOWN: Final = 32
 """From Kubernetes 1.32 a wrong type is named."""
@@ -40,7 +41,7 @@ class Scope(NamedTuple):
         variables: The policy's variables that it may use, with their types; None if the policy has none at all.
     """
 
-    release: int
+    release: Release
     params: bool
     authorizer: bool = True
     patches: bool = False
@@ -131,7 +132,7 @@ def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> CompiledExpre
         return Failure(f"program instantiation failed: {error}", internal=True)
 
 
-def _wrong_type(found: Type, wanted: tuple[Type, ...], release: int) -> str:
+def _wrong_type(found: Type, wanted: tuple[Type, ...], release: Release) -> str:
     names = [_go_name(each) for each in wanted]
     reason = f"must evaluate to {names[0]}" if len(names) == 1 else f"must evaluate to one of [{' '.join(names)}]"
     return f"{reason} but got {_go_name(found)}" if release >= TYPE_SHOWN else reason
@@ -154,7 +155,7 @@ class Compiler:
         patches: Whether expressions may make objects and patches.
     """
 
-    def __init__(self, release: int, *, params: bool, composed: bool = False, patches: bool = False) -> None:
+    def __init__(self, release: Release, *, params: bool, composed: bool = False, patches: bool = False) -> None:
         self._budget = Budget(DOCUMENT, is_offline=True)
         self._plain = Scope(release, params)
         self._scope = Scope(release, params, patches=patches, variables=() if composed else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST, VERSIONS
+from webhook.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -61,10 +62,10 @@ class Known(NamedTuple):
     kind: str
     resource: str
     namespaced: bool
-    versions: Mapping[str, tuple[int, int]]
+    versions: Mapping[str, tuple[Release, Release]]
 
 
-_ALWAYS: Final = (0, NEWEST)
+_ALWAYS: Final = (Release(0), NEWEST)
 
 _BUILT_IN: Final = """
  v1 n: Binding ConfigMap Endpoints Event LimitRange PersistentVolumeClaim ResourceQuota Secret Service ServiceAccount
@@ -142,12 +143,12 @@ def guess_resource(kind: str) -> str:
     return f"{name[:-1]}ies" if name[-1] == "y" else f"{name}s"
 
 
-def _versions(text: str) -> dict[str, tuple[int, int]]:
+def _versions(text: str) -> dict[str, tuple[Release, Release]]:
     versions = {}
     for each in text.split(","):
         name, _, releases = each.partition(":")
         since, _, until = releases.partition("-")
-        versions[name] = (int(since or 0), int(until or NEWEST))
+        versions[name] = (Release(int(since or 0)), Release(int(until or NEWEST)))
     return versions
 
 
@@ -168,7 +169,7 @@ class Kinds:
         objects: Objects that may define further kinds.
     """
 
-    def __init__(self, release: int = NEWEST, objects: Iterable[object] = ()) -> None:
+    def __init__(self, release: Release = NEWEST, objects: Iterable[object] = ()) -> None:
         self.release = release
         self._known = {(each.group, each.kind): each for each in _BUILT_IN_KINDS}
         for obj in objects:
@@ -229,7 +230,7 @@ class Kinds:
         """List the resources of a group that the release serves."""
         return [each.resource for each in self._known.values() if each.group == group and self._served(each)]
 
-    def releases(self, kind: Kind) -> tuple[int, int] | None:
+    def releases(self, kind: Kind) -> tuple[Release, Release] | None:
         """Return the first and the last release that serve a kind in this version; None if it is not known."""
         known = self._known.get((kind.group, kind.kind))
         return known.versions.get(kind.version) if known else None
@@ -271,7 +272,7 @@ def _defined(obj: object) -> Known | None:
 
 def _judged() -> Iterator[Known]:
     """List the kinds that draguard judges itself: those of DRA above all."""
-    versions: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+    versions: dict[tuple[str, str], dict[str, tuple[Release, Release]]] = {}
     namespaced: dict[tuple[str, str], bool] = {}
     for api_version, each in VERSIONS.items():
         group, _, version = api_version.rpartition("/")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from webhook.policy.manifest.expressions import Failure
     from webhook.policy.manifest.model import Policy
+    from webhook.release import Release
 
 
 class NamedExpression(NamedTuple):
@@ -48,7 +49,7 @@ def _names(expressions: Iterable[NamedExpression | None]) -> frozenset[str]:
     )
 
 
-def compile_policy(policy: Policy, release: int) -> Programs:
+def compile_policy(policy: Policy, release: Release) -> Programs:
     """Compile a policy's expressions.
 
     Args:

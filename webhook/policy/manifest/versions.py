@@ -23,6 +23,7 @@ from webhook.schema.decoding import UNKNOWN_FIELD, apart
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from webhook.release import Release
     from webhook.schema import Struct
     from webhook.schema.decoding import Misfit
 
@@ -49,12 +50,12 @@ def is_policy(obj: object) -> bool:
 
 
 @cache
-def served(kind: str, release: int) -> list[str]:
+def served(kind: str, release: Release) -> list[str]:
     """List the API versions in which a release serves a kind of policy or binding, the oldest first."""
     return [f"{GROUP}/{name}" for name in reversed(Kinds(release).versions(Kind(GROUP, "", kind)))]
 
 
-def serving(obj: Mapping[str, Any], release: int) -> int:
+def serving(obj: Mapping[str, Any], release: Release) -> Release:
     """Return the release that is nearest to another among those that serve a policy or binding in its version.
 
     Policies that draguard evaluates itself need not be served by the cluster that their requests come from.
@@ -68,7 +69,7 @@ def serving(obj: Mapping[str, Any], release: int) -> int:
     return min(max(release, releases[0]), releases[1]) if releases else release
 
 
-def validate_policy(obj: dict[str, Any], release: int = NEWEST) -> list[Problem]:
+def validate_policy(obj: dict[str, Any], release: Release = NEWEST) -> list[Problem]:
     """Say what the API server says of a policy or binding that is created.
 
     Args:
@@ -100,7 +101,7 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Prob
 
 
 @cache
-def _struct(kind: str, api_version: str, release: int) -> CompiledStruct:
+def _struct(kind: str, api_version: str, release: Release) -> CompiledStruct:
     version = api_version.rpartition("/")[2]
     replaced = {ParamRef: DefaultingParamRef} if version == "v1alpha1" else {}
     return compile_struct(KINDS[kind], Target(version, release, CREATE, replaced=replaced))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.model import Policy, Rule
     from webhook.policy.manifest.objects import JSONObject
     from webhook.policy.manifest.programs import NamedExpression, Programs
+    from webhook.release import Release
 
 
 class Cost(NamedTuple):
@@ -65,7 +66,7 @@ class CheckResult(NamedTuple):
         return all(finding.problem.level != ERROR for finding in self.findings)
 
 
-def check_policies(given: Iterable[Given | JSONObject], release: int = NEWEST) -> CheckResult:
+def check_policies(given: Iterable[Given | JSONObject], release: Release = NEWEST) -> CheckResult:
     """Check policies and bindings; never raises.
 
     Args:

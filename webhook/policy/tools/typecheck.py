@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.kinds import Kind, Kinds
     from webhook.policy.manifest.model import Policy
     from webhook.problem import Path
+    from webhook.release import Release
     from webhook.schema.derive.shape import Shape
 
 MAX_KINDS: Final = 10
@@ -56,7 +57,7 @@ class TypeWarning(NamedTuple):
     hint: str
 
 
-def type_warnings(policy: Policy, kinds: Kinds, release: int) -> Iterator[TypeWarning]:
+def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[TypeWarning]:
     """Check the types of a policy's expressions.
 
     Args:
@@ -111,7 +112,7 @@ def _error(environment: Environment, text: str) -> CompileError | None:
     return None
 
 
-def _environment(kind: Kind, policy: Policy, release: int) -> Environment:
+def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
     has_params = policy.param_kind is not None
     environment = admission_environment(release, stored=True, params=has_params)
     own = _typed(kind.api_version, kind.kind)

@@ -14,6 +14,7 @@ from webhook.schema.scalars import Anything, Scalar
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from webhook.release import Release
     from webhook.schema.declarations import Struct
     from webhook.schema.fields import Field
     from webhook.schema.target import Target
@@ -109,8 +110,8 @@ class _Completion(NamedTuple):
     omitted: Collection[str]
     written: Mapping[str, Any]
     defaults: Sequence[tuple[str, Any]]
-    inlined: Sequence[tuple[Callable[[dict[str, Any], int], bool], Complete]]
-    release: int
+    inlined: Sequence[tuple[Callable[[dict[str, Any], Release], bool], Complete]]
+    release: Release
     last: Complete
 
     def complete(self, value: Any) -> Any:

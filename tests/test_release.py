@@ -1,0 +1,33 @@
+"""Releases are a type of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from webhook.api import gates
+from webhook.api.versions import NEWEST, release_of, target
+from webhook.problem import Path, too_long, too_many
+from webhook.release import Release, releases
+from webhook.schema import CREATE, OLDEST
+
+
+def test_a_plain_number_is_no_release() -> None:
+    """These are refused by mypy, which would find an ignore that is not needed: nothing here is tested at run time."""
+    limit = 32
+    too_long(Path(), 1, limit)  # type: ignore[arg-type]
+    too_many(Path(), 2, 1, limit)  # type: ignore[arg-type]
+    gates.enabled(limit)  # type: ignore[arg-type]
+    gates.stage("DRAAdminAccess", limit)  # type: ignore[arg-type]
+    target("resource.k8s.io/v1", 34, CREATE)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["1.34", "v1.34.2", "1.34.0-rc.1+a"])
+def test_what_is_read_is_a_release(text: str) -> None:
+    release: Release = release_of(text)
+    assert release == 34
+
+
+def test_both_ends_are_among_the_releases() -> None:
+    assert releases(34, 36) == [34, 35, 36]
+    assert releases(36, 35) == []
+    assert releases(OLDEST, NEWEST)[-1] == NEWEST

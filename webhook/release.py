@@ -1,0 +1,13 @@
+"""Kubernetes releases, as a type of their own: a release is never taken for a limit or for a count."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+Release = NewType("Release", int)
+"""A Kubernetes release, as the minor of 1.x: 36 for Kubernetes 1.36. Releases compare as numbers."""
+
+
+def releases(first: int, last: int) -> list[Release]:
+    """Return all releases from one to another, both included."""
+    return [Release(each) for each in range(first, last + 1)]
