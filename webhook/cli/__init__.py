@@ -31,8 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: argparse has printed help, the version or a usage error.
     """
     _prepare_streams()
-    parser = make_parser()
-    arguments = parser.parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    parser = make_parser(given)
+    arguments = parser.parse_args(given)
     if arguments.command is None:
         parser.print_help(sys.stderr)
         return USAGE

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook.api import gates
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 _LONGEST_VERSION = 256
-_log = logging.getLogger(__name__)
 
 
 def kubernetes(arguments: Namespace) -> str | None:
@@ -44,7 +41,7 @@ def _known(stated: str, source: str) -> str:
     release = release_of(stated)
     if not (note := not_known_yet(stated)):
         return stated
-    _log.warning("note: %s: %s, the newest release that is", source, note)
+    _warn("note: %s: %s, the newest release that is", source, note)
     return f"1.{release}"
 
 
@@ -53,14 +50,20 @@ def _of_file(path: str | None) -> str | None:
     if path is None:
         return None
     try:
-        with Path(path).open(encoding="ascii") as file:
+        with open(path, encoding="ascii") as file:  # noqa: PTH123 - importing pathlib takes longer than judging a file
             return _known(file.read(_LONGEST_VERSION).strip(), path)
     except FileNotFoundError:
-        _log.warning("there is no %s: objects are judged by the newest release that knows them", path)
+        _warn("there is no %s: objects are judged by the newest release that knows them", path)
         return None
     except (OSError, ValueError) as error:
-        _log.warning("%s: %s: objects are judged by the newest release that knows them", path, error)
+        _warn("%s: %s: objects are judged by the newest release that knows them", path, error)
         return None
+
+
+def _warn(text: str, *values: object) -> None:
+    import logging  # noqa: PLC0415 - who is told nothing does not wait for it
+
+    logging.getLogger(__name__).warning(text, *values)
 
 
 def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -111,8 +110,11 @@ def finding(path: Iterable[str | int], message: str, hint: str = "", reason: str
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return the name that was probably meant; empty if none is near."""
-    found = get_close_matches(name, list(dict.fromkeys(names)), 1, _LIKENESS)
-    return found[0] if found else ""
+    if not (known := list(dict.fromkeys(names))):
+        return ""
+    from difflib import get_close_matches  # noqa: PLC0415 - only what is not found pays for it
+
+    return "".join(get_close_matches(name, known, 1, _LIKENESS))
 
 
 def listed(names: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -210,13 +210,14 @@ class CompiledStruct:
         self._walks: dict[str, tuple[type | None, Walk]] = {}
         self._inlined: list[tuple[str, Walk]] = []
         for name, field in self.fields.items():
-            checked = field if self.checks(name) else self._compile(name, self.target.decoding)
+            is_checked = self.checks(name)
+            walk = field.walk if is_checked else _decoding(partial(self._compile, name, self.target.decoding))
             if name in self.inline:
-                self._inlined.append((name, checked.walk))
+                self._inlined.append((name, walk))
             elif name in self.gated:
-                self._walks[name] = None, _gated(checked.walk, self.gated[name])
+                self._walks[name] = None, _gated(walk, self.gated[name])
             else:
-                self._walks[name] = checked.passes, checked.walk
+                self._walks[name] = field.passes if is_checked else None, walk
         self._walks |= dict.fromkeys(self.wire.keys() - self._walks.keys(), (None, _silent))
 
     @cached_property
@@ -337,6 +338,12 @@ def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
         return findings if value in (None, [], {}, "") else [*findings, gated_field(gates)]
 
     return walk_gated
+
+
+def _decoding(compile_field: Callable[[], CompiledField]) -> Walk:
+    """Return the walk through a field that is only decoded, and compiled when there is one: most objects have none."""
+    compiled = cache(compile_field)
+    return lambda value: NOTHING if value is None else compiled().walk(value)
 
 
 def _no_struct(value: object) -> Sequence[Finding]:

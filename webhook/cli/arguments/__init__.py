@@ -6,13 +6,13 @@ Imports nothing that a command needs, so that ``draguard --help`` and usage erro
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.cli.arguments import manifests, policy, reviews, scheduling
 from webhook.cli.arguments.shared import Help
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _EXIT_CODES = """\
 exit codes:
@@ -67,8 +67,66 @@ class Version(argparse.Action):
         parser.exit()
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of all commands."""
+class _Command(NamedTuple):
+    """A command.
+
+    Args:
+        name: Its name.
+        summary: What it does.
+        epilog: What follows its options in its help.
+        declare: Adds its options to its parser.
+    """
+
+    name: str
+    summary: str
+    epilog: str
+    declare: Callable[[argparse.ArgumentParser], None]
+
+
+_COMMANDS = (
+    _Command(
+        "validate",
+        "say what the API server would refuse in manifests, and where",
+        manifests.VALIDATE,
+        manifests.validate,
+    ),
+    _Command(
+        "simulate",
+        "say on which nodes pods get their devices, or why they stay pending",
+        scheduling.SIMULATE,
+        scheduling.simulate,
+    ),
+    _Command(
+        "match", "say which devices selectors take, and what keeps others out", scheduling.MATCH, scheduling.match
+    ),
+    _Command(
+        "snapshot",
+        "print the command that collects what is in a cluster, or run it",
+        scheduling.SNAPSHOT,
+        scheduling.snapshot,
+    ),
+    _Command("mutate", "rewrite pods that bypass the scheduler, in manifests", manifests.MUTATE, manifests.mutate),
+    _Command("explain", "tell what is declared about a kind, a field or a rule", manifests.EXPLAIN, manifests.explain),
+    _Command("policy", "check and test policies", policy.POLICY, policy.policy),
+    _Command("review", "answer recorded AdmissionReviews as the webhook would", reviews.REVIEW, reviews.review),
+    _Command("serve", "run the admission webhook", reviews.SERVE, reviews.serve),
+    _Command(
+        "manage-certificate",
+        "manage the webhook's certificate by means of its cluster",
+        reviews.MANAGE_CERTIFICATE,
+        reviews.manage_certificate,
+    ),
+    _Command("certs", "make a certificate authority and a serving certificate", reviews.CERTS, reviews.certs),
+)
+
+
+def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Make the parser of a command line.
+
+    Args:
+        arguments: What will be parsed. If a command comes first, as it nearly always does, no other is declared: that
+            takes as long as judging a file.
+    """
     parser = Parser(
         prog="draguard",
         description="Tells what a Kubernetes API server will say of Dynamic Resource Allocation objects.",
@@ -78,37 +136,16 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(prog="draguard", dest="command", metavar="COMMAND", title="commands")
-
-    def add(name: str, summary: str, epilog: str) -> argparse.ArgumentParser:
-        return commands.add_parser(
-            name,
-            aliases=[alias for alias, of in ALIASES.items() if of == name],
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=epilog,
+    wanted = ALIASES.get(arguments[0], arguments[0]) if arguments else ""
+    for each in [each for each in _COMMANDS if each.name == wanted] or _COMMANDS:
+        added = commands.add_parser(
+            each.name,
+            aliases=[alias for alias, of in ALIASES.items() if of == each.name],
+            help=each.summary,
+            description=f"{each.summary[0].upper()}{each.summary[1:]}.",
+            epilog=each.epilog,
             formatter_class=Help,
             allow_abbrev=False,
         )
-
-    manifests.validate(
-        add("validate", "say what the API server would refuse in manifests, and where", manifests.VALIDATE)
-    )
-    scheduling.simulate(
-        add("simulate", "say on which nodes pods get their devices, or why they stay pending", scheduling.SIMULATE)
-    )
-    scheduling.match(add("match", "say which devices selectors take, and what keeps others out", scheduling.MATCH))
-    scheduling.snapshot(
-        add("snapshot", "print the command that collects what is in a cluster, or run it", scheduling.SNAPSHOT)
-    )
-    manifests.mutate(add("mutate", "rewrite pods that bypass the scheduler, in manifests", manifests.MUTATE))
-    manifests.explain(add("explain", "tell what is declared about a kind, a field or a rule", manifests.EXPLAIN))
-    policy.policy(add("policy", "check and test policies", policy.POLICY))
-    reviews.review(add("review", "answer recorded AdmissionReviews as the webhook would", reviews.REVIEW))
-    reviews.serve(add("serve", "run the admission webhook", reviews.SERVE))
-    reviews.manage_certificate(
-        add(
-            "manage-certificate", "manage the webhook's certificate by means of its cluster", reviews.MANAGE_CERTIFICATE
-        )
-    )
-    reviews.certs(add("certs", "make a certificate authority and a serving certificate", reviews.CERTS))
+        each.declare(added)
     return parser
