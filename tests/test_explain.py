@@ -128,15 +128,15 @@ class TestOtherVersions:
     def test_the_same_field_is_shown_where_other_versions_have_it_with_their_releases(self) -> None:
         lines = lines_of("ResourceClaim.spec.devices.requests.exactly.count", api_version="resource.k8s.io/v1")
         assert section(lines, "OTHER VERSIONS") == [
-            "  v1beta2   1.33 to 1.36  spec.devices.requests.exactly.count",
-            "  v1beta1   1.32 to 1.36  spec.devices.requests.count",
+            "  v1beta2   1.33 to 1.37  spec.devices.requests.exactly.count",
+            "  v1beta1   1.32 to 1.37  spec.devices.requests.count",
             "  v1alpha3  1.31 to 1.33  spec.devices.requests.count",
             "  v1alpha2  1.27 to 1.30  not there",
         ]
 
     def test_a_field_of_an_older_version_is_shown_in_newer_ones(self) -> None:
         lines = lines_of("ResourceSlice.spec.devices.basic.attributes", api_version="resource.k8s.io/v1beta1")
-        assert "  v1        1.34 to 1.36  spec.devices.attributes" in section(lines, "OTHER VERSIONS")
+        assert "  v1        1.34 to 1.37  spec.devices.attributes" in section(lines, "OTHER VERSIONS")
 
     @pytest.mark.parametrize(
         ("field", "api_version", "line"),
@@ -144,12 +144,12 @@ class TestOtherVersions:
             (
                 "ResourceClaim.spec.devices.requests.exactly",
                 "resource.k8s.io/v1",
-                "  v1beta1   1.32 to 1.36  its fields sit on spec.devices.requests itself",
+                "  v1beta1   1.32 to 1.37  its fields sit on spec.devices.requests itself",
             ),
             (
                 "ResourceSlice.spec.devices.basic",
                 "resource.k8s.io/v1beta1",
-                "  v1        1.34 to 1.36  its fields sit on spec.devices itself",
+                "  v1        1.34 to 1.37  its fields sit on spec.devices itself",
             ),
             (
                 "ResourceSlice.spec.devices.capacity",
@@ -166,7 +166,7 @@ class TestOtherVersions:
                 "resource.k8s.io/v1",
                 "  v1alpha3  1.33          spec.devices.basic.taints  4 items at most",
             ),
-            ("DeviceTaintRule", "resource.k8s.io/v1beta2", "  v1alpha3  1.33 to 1.36  DeviceTaintRule"),
+            ("DeviceTaintRule", "resource.k8s.io/v1beta2", "  v1alpha3  1.33 to 1.37  DeviceTaintRule"),
         ],
     )
     def test_what_is_otherwise_there_is_told(self, field: str, api_version: str, line: str) -> None:
