@@ -45,7 +45,7 @@ class TestPods:
         assert "0 with memory >= 80Gi: memory is 40Gi, wanted >= 80Gi" in text
         assert "without the selector memory >= 80Gi of request gpu: 2 nodes" in text
         assert "once claim team-x/train-1 is released (pod train-1-0): 1 node" in text
-        assert "3 pods: 1 get a node, 2 stay pending" in text
+        assert "3 pods: 1 scheduled, 2 pending" in text
         assert text.count("not simulated:") == 1
 
     def test_why_is_another_name(self) -> None:
@@ -107,6 +107,7 @@ class TestWrongUse:
                 "--release team-x/trian-1: there is no such claim: did you mean team-x/train-1?",
             ),
             ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.9"), "1.9 is not known here"),
+            ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.29"), "give 1.31 or later"),
             (("-", "--cluster", "-"), "standard input (-) cannot be both"),
         ],
     )
@@ -114,6 +115,15 @@ class TestWrongUse:
         done = draguard("simulate", *arguments)
         assert message in done.err
         assert done.code == 2
+
+    def test_more_pods_than_a_cluster_has(self, tmp_path: Path) -> None:
+        workload = tmp_path / "deployment.yaml"
+        spec = {"replicas": 1_000_000_000, "template": {"spec": {"containers": []}}}
+        workload.write_text(
+            json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
+        )
+        done = draguard("simulate", workload, "--cluster", CLUSTER)
+        assert (done.code, "more than 150,000 pods" in done.err) == (2, True)
 
     def test_a_file_that_is_not_there(self) -> None:
         done = draguard("simulate", DEPLOYMENT, "--cluster", "nowhere.yaml")
@@ -123,8 +133,8 @@ class TestWrongUse:
         pod = tmp_path / "pod.yaml"
         pod.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: 1}}")
         done = draguard("simulate", pod, "--cluster", CLUSTER)
-        assert "Pod p: spec.containers: json: cannot unmarshal number" in done.err
-        assert done.code == 2
+        assert f"{pod}:1:1: error unreadable: Pod p: spec.containers: json: cannot unmarshal number" in done.err
+        assert done.code == 1
         pod.write_text(
             "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: {containers: 1}}}}"
         )
@@ -232,13 +242,28 @@ class TestText:
             "default/p: waiting\n  c: gpu.example.com/a/d0\n  waiting for binding conditions for device on node a"
             in text
         )
-        assert "1 pod: 0 get a node, 1 wait for devices" in text
+        assert "1 pod: 1 waiting for devices" in text
 
     def test_a_pod_past_the_scheduler(self, tmp_path: Path) -> None:
         pod = tmp_path / "pod.yaml"
         pod.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.pod(claims={"gpu": "c"}, nodeName="a")}))
         text = self.told(tmp_path, clusters.node("a"), clusters.claim(), options=(str(pod),))
         assert "default/p: a\n  it names its node itself, so nobody allocates its claims" in text
+
+    def test_what_a_pending_pod_refers_to_is_looked_up(self, tmp_path: Path) -> None:
+        text = self.told(
+            tmp_path, clusters.node("a"), clusters.claim("cshared"), clusters.pod(claims={"gpu": "cshard"})
+        )
+        assert "note: ResourceClaim" in text
+        assert 'did you mean "cshared"?' in text
+
+    def test_a_claim_that_cannot_be_reserved_again(self, tmp_path: Path) -> None:
+        claim = clusters.allocated("c", "a", "d0", "other")
+        del claim["status"]["allocation"]["allocationTimestamp"]
+        text = self.told(tmp_path, clusters.node("a"), claim, clusters.pod(claims={"gpu": "c"}))
+        assert "default/p: pending\n" in text
+        assert "note: claim default/c was allocated without allocationTimestamp" in text
+        assert "1 pod: 1 pending\n" in text
 
     def test_a_missing_template_is_told_though_the_scheduler_says_nothing(self, tmp_path: Path) -> None:
         text = self.told(tmp_path, clusters.node("a"), clusters.pod(claims={"gpu": "t"}))
@@ -277,7 +302,7 @@ class TestText:
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a"), other, clusters.claim())
         pod = clusters.pod(claims={"gpu": "c"})
         text = self.told(tmp_path, *objects, pod, options=("--kubernetes-version", "1.34"))
-        assert "note: this release could also decide otherwise" in text
+        assert "note: the scheduler could also decide otherwise" in text
 
     def test_what_has_no_end_is_told_as_such(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.simulation.fitting.MOST", 3)

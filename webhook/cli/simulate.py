@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.progress import counting
 from webhook.cli.release import feature_gates, kubernetes
-from webhook.cli.simulationreport import Text
-from webhook.cli.surroundings import read_cluster
+from webhook.cli.simulationreferences import References
+from webhook.cli.simulationreport import Text, waits
+from webhook.cli.surroundings import malformed, read_cluster
 from webhook.documents import Unreadable, read
 from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
 from webhook.report import Report, as_text, unread
@@ -28,11 +30,18 @@ if TYPE_CHECKING:
 
 JSONObject = dict[str, Any]
 
+_PODS_MAX: Final = 150_000
+"""How many pods a cluster may have (kubernetes.io/docs/setup/best-practices/cluster-large)."""
+
 
 def run(arguments: Namespace) -> int:
     """Print for each pod its node and devices, or why it has none; 1 if one stays pending."""
     stated = kubernetes(arguments) or DEFAULT_RELEASE
-    settings = Settings.of(stated, feature_gates(arguments, stated))
+    try:
+        settings = Settings.of(stated, feature_gates(arguments, stated))
+    except ValueError as error:
+        message = f"--kubernetes-version: {error}"
+        raise UsageError(message) from error
     if "-" in arguments.paths and "-" in arguments.cluster:
         message = "standard input (-) cannot be both the pods and the cluster: give one of them as files"
         raise UsageError(message)
@@ -74,8 +83,8 @@ def _given(paths: Iterable[str], inventory: Inventory, report: Report) -> list[J
         try:
             known = inventory.take(obj)
         except MalformedError as error:
-            message = f"{document.source}: {error}: `draguard validate` tells more"
-            raise UsageError(message) from error
+            report.findings.append(malformed(error, document, "`draguard validate` tells more"))
+            continue
         if is_workload(obj):
             found.append(known or obj)
     return found
@@ -112,7 +121,10 @@ def _meant(name: str, known: Sequence[str]) -> str:
 def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Namespace) -> list[JSONObject]:
     """Return the pods to schedule: those given; those that wait in the cluster if asked for, or if none are given."""
     nodes = _names(inventory, "Node")
-    found = [pod for workload in workloads for pod in pods_of(workload, nodes)]
+    found = list(islice((pod for workload in workloads for pod in pods_of(workload, nodes)), _PODS_MAX + 1))
+    if len(found) > _PODS_MAX:
+        message = f"the manifests make more than {_PODS_MAX:,} pods, as many as Kubernetes supports: lower the replicas"
+        raise UsageError(message)
     if arguments.pending or not arguments.paths:
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
@@ -131,11 +143,15 @@ def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Name
 
 def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, arguments: Namespace) -> int:
     tell = Answers(scheduler)
+    references = References(scheduler.cluster)
     answers: dict[int, JSONObject] = {}
     order = in_order(pods, scheduler.cluster.inventory)
     with counting(f"of {len(pods)} pods", sys.stderr, quiet=arguments.quiet) as progress:
         for index in order:
-            answers[index] = tell.of(scheduler.schedule(pods[index]))
+            placement = scheduler.schedule(pods[index])
+            answers[index] = tell.of(placement)
+            if placement.node is None:
+                answers[index]["why"]["notes"] += references.notes(placement)
             progress(len(answers))
     found = [answers[index] for index in range(len(pods))]
     if arguments.output == "json":
@@ -146,7 +162,7 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, argu
         if not arguments.quiet:
             print(text.summary(found))
             print(NOT_SIMULATED)
-    return 1 if any(each["node"] is None and not each["candidates"] for each in found) else 0
+    return 1 if any(each["node"] is None and not waits(each) for each in found) else 0
 
 
 def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, arguments: Namespace) -> int:

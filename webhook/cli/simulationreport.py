@@ -47,10 +47,11 @@ class Text:
     def summary(self, answers: Sequence[JSONObject]) -> str:
         """Say how many pods have a node."""
         placed = sum(each["node"] is not None for each in answers)
-        waiting = sum(each["node"] is None and bool(each["candidates"]) for each in answers)
+        waiting = sum(map(waits, answers))
         pending = len(answers) - placed - waiting
-        parts = [f"{placed} get a node", f"{pending} stay pending" if pending else "", f"{waiting} wait for devices"]
-        return f"{_count(len(answers), 'pod')}: " + ", ".join(filter(None, parts[: 3 if waiting else 2]))
+        parts = {"scheduled": placed, "pending": pending, "waiting for devices": waiting}
+        told = [f"{count} {what}" for what, count in parts.items() if count]
+        return f"{_count(len(answers), 'pod')}: {', '.join(told)}"
 
     def fit(self, pod: str, found: Fit, last: JSONObject | None) -> Iterator[str]:
         """Tell how many more pods fit, and what runs out first."""
@@ -81,8 +82,7 @@ class Text:
         names = _name(first)
         if len(answers) > 1:
             names = f"{names} … {answers[-1]['name']} ({len(answers)} pods)"
-        waits = bool(first["candidates"]) and first["condition"] is None
-        yield f"{names}: {self._in('bad', 'waiting' if waits else 'pending')}"
+        yield f"{names}: {self._in('bad', 'waiting' if waits(first) else 'pending')}"
         yield from _devices(first)
         yield from self._why(first)
 
@@ -110,6 +110,11 @@ class Text:
 
     def _in(self, color: str, text: str) -> str:
         return f"\x1b[{_COLORS[color]}m{text}\x1b[0m" if self._color else text
+
+
+def waits(answer: JSONObject) -> bool:
+    """Tell whether a pod has devices and waits until they are ready."""
+    return answer["node"] is None and bool(answer["candidates"]) and answer["condition"] is None
 
 
 def _name(answer: JSONObject) -> str:

@@ -34,11 +34,13 @@ def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
         try:
             inventory.add(document.data if isinstance(document.data, dict) else {})
         except MalformedError as error:
-            problem = Problem(
-                ERROR, UNREADABLE, "BadRequest", Path(), str(error), "--cluster takes what a cluster stores"
-            )
-            report.findings.append(found(problem, document))
+            report.findings.append(malformed(error, document, "--cluster takes what a cluster stores"))
     return inventory
+
+
+def malformed(error: MalformedError, document: Document, hint: str) -> Finding:
+    """Turn what is wrong with an object that cannot be decoded into a finding, where its document is."""
+    return found(Problem(ERROR, UNREADABLE, "BadRequest", Path(), str(error), hint), document)
 
 
 class _Given(NamedTuple):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NOT_SIMULATED: Final = (
     "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"
 )
+_ORDER: Final = "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
 
 
 class Answers:
@@ -70,8 +71,15 @@ class Answers:
     def _notes(self, placement: Placement) -> list[str]:
         notes = []
         if placement.uncertain:
-            notes.append("this release could also decide otherwise: it depends on the order of slices or of Go's maps")
+            notes.append(_ORDER)
         settings = self._cluster.settings
+        if placement.node is None and placement.candidates and settings.has_binding_conditions:
+            notes += [
+                f"claim {_full_name(each)} was allocated without allocationTimestamp, by an earlier release: "
+                f"Kubernetes 1.{settings.release} cannot reserve it for another pod"
+                for each in placement.claims
+                if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
+            ]
         if not settings.has_taint_rules and self._cluster.inventory.all("DeviceTaintRule"):
             notes.append(f"the scheduler of Kubernetes 1.{settings.release} does not apply DeviceTaintRules")
         return notes

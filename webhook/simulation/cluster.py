@@ -28,6 +28,9 @@ DEFAULT_RELEASE: Final = "1.36"
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
+_OLDEST: Final = 31
+"""The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
+
 EVERYWHERE: Final = -1
 """Stands for all nodes in the log of changes."""
 
@@ -51,6 +54,9 @@ class Settings(NamedTuple):
             ValueError: The release or a gate is not known.
         """
         release = release_of(kubernetes or DEFAULT_RELEASE)
+        if release < _OLDEST:
+            message = f"the scheduler of Kubernetes 1.{release} is not simulated: give 1.{_OLDEST} or later"
+            raise ValueError(message)
         return cls(release, gates.enabled(release, feature_gates))
 
     @property
