@@ -124,7 +124,7 @@ Optional fields (`object.?spec`) would be shorter, but are only usable from Kube
   operations: [CREATE, UPDATE]
   scope: Cluster
 - apiGroups: [resource.k8s.io]
-  apiVersions: [v1beta2, v1alpha3]
+  apiVersions: [v1, v1beta2, v1alpha3]
   resources: [devicetaintrules]
   operations: [CREATE, UPDATE]
   scope: Cluster
