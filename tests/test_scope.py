@@ -258,3 +258,75 @@ class TestGit:
     def test_a_broken_repository_hides_nothing(self, tmp_path: Path) -> None:
         write(tmp_path, {".git": "gitdir: nowhere\n", ".gitignore": "a.yaml\n", "a.yaml": WRONG})
         assert report(tmp_path)["summary"]["errors"] == 1
+
+
+CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: CLASS}\n"
+SLICE = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: slice}
+spec:
+  driver: gpu.example.com
+  nodeName: node
+  pool: {name: node, generation: 1, resourceSliceCount: 1}
+  devices:
+  - name: gpu-0
+    attributes: {model: {string: A100}}
+"""
+USING = POD.replace("UPPER", "c") + "  resourceClaims: [{name: gpu, resourceClaimTemplateName: gone}]\n"
+
+
+class TestNeighbours:
+    """A repository may hold examples for several clusters."""
+
+    def rules(self, folder: Path, *options: str | Path) -> set[str]:
+        return {each["rule"] for each in report(folder, *options)["findings"]} - {"claim-not-used"}
+
+    def test_a_class_is_missing_where_the_same_file_has_others(self, tmp_path: Path) -> None:
+        other = CLASS.replace("CLASS", "nic.sample.org")
+        assert self.rules(write(tmp_path / "a", {"a.yaml": f"{CLAIM}---\n{other}"})) == {"class-not-found"}
+        assert self.rules(write(tmp_path / "b", {"a.yaml": CLAIM, "b.yaml": other})) == set()
+
+    def test_a_misspelt_class_is_told_wherever_it_is(self, tmp_path: Path) -> None:
+        folder = write(tmp_path, {"claims/a.yaml": CLAIM, "classes/b.yaml": CLASS.replace("CLASS", "gpu.exmaple.com")})
+        assert self.rules(folder) == {"class-not-found"}
+
+    def test_a_class_is_found_wherever_it_is(self, tmp_path: Path) -> None:
+        right, other = (CLASS.replace("CLASS", each) for each in ("gpu.example.com", "nic.sample.org"))
+        assert self.rules(write(tmp_path, {"a/a.yaml": f"{CLAIM}---\n{other}", "b/b.yaml": right})) == set()
+
+    def test_a_cluster_has_all(self, tmp_path: Path) -> None:
+        write(tmp_path, {"a/a.yaml": CLAIM, "cluster/b.yaml": CLASS.replace("CLASS", "nic.sample.org")})
+        assert self.rules(tmp_path / "a", "--cluster", tmp_path / "cluster") == {"class-not-found"}
+
+    @pytest.mark.parametrize(
+        ("place", "found"),
+        [("a/b/t.yaml", {"template-not-found"}), ("a/t.yaml", {"template-not-found"}), ("c/t.yaml", set())],
+    )
+    def test_a_template_is_missing_beside_and_below_others(self, tmp_path: Path, place: str, found: set[str]) -> None:
+        folder = write(
+            tmp_path,
+            {
+                "a/b/pod.yaml": USING,
+                place: CLAIM.replace("Claim\n", "ClaimTemplate\n")
+                .replace("spec:\n  devices:", "spec:\n spec:\n  devices:")
+                .replace("name: claim", "name: other"),
+            },
+        )
+        assert self.rules(folder) == found
+
+    @pytest.mark.parametrize(("place", "found"), [("a/s.yaml", {"selects-nothing"}), ("c/s.yaml", set())])
+    def test_devices_of_other_directories_are_those_of_other_clusters(
+        self, tmp_path: Path, place: str, found: set[str]
+    ) -> None:
+        selector = (
+            '        selectors: [{cel: {expression: \'device.attributes["gpu.example.com"].model == "H100"\'}}]\n'
+        )
+        claim = CLAIM.replace("exactly: {", "exactly:\n        ").replace("com}", "com") + selector
+        files = {
+            "a/a.yaml": claim,
+            "a/b.yaml": CLASS.replace("CLASS", "gpu.example.com"),
+            place: SLICE,
+            "d/s.yaml": SLICE,
+        }
+        assert self.rules(write(tmp_path, files)) == found

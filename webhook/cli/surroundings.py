@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.cli.neighbours import Neighbours
 from webhook.documents import Document, Unreadable, read
 from webhook.engine.prescheduled import pod_template
 from webhook.inventory import Inventory, MalformedError, newest
@@ -55,12 +56,15 @@ class References:
     Args:
         inventory: What is in the cluster; the manifests are added.
         gates: The feature gates that differ from a release's defaults; None for none.
+        is_cluster: Whether the manifests are meant for that cluster, so that what is not known is not there.
     """
 
-    def __init__(self, inventory: Inventory, gates: Mapping[str, bool] | None) -> None:
+    def __init__(self, inventory: Inventory, gates: Mapping[str, bool] | None, *, is_cluster: bool = False) -> None:
         self._inventory = inventory
         self._gates = gates
         self._given: dict[int, _Given] = {}
+        # What is in one cluster is known to belong together.
+        self._neighbours = None if is_cluster else Neighbours()
 
     def note(self, document: Document, release: str, *, taken: bool = True) -> None:
         """Take a manifest up.
@@ -77,14 +81,21 @@ class References:
             self._note_name(obj)
         elif self._inventory.hold(obj) or pod_template(obj) is not None:
             self._given[id(document)] = _Given(document, obj, release)
+            if self._neighbours:
+                self._neighbours.note(document.source, obj)
 
     def _note_name(self, obj: JSONObject) -> None:
         """Remember that a manifest is there, so that what refers to it is not said to be wrong, too."""
         about = identity(obj)
         if about.name and about.kind in {"ResourceClaim", "ResourceClaimTemplate"}:
-            self._inventory.note(about.kind, about.name, about.namespace or "default")
+            name = about.kind, about.name, about.namespace or "default"
         elif about.name and about.kind == "DeviceClass":
-            self._inventory.note(about.kind, about.name)
+            name = about.kind, about.name, ""
+        else:
+            return
+        self._inventory.note(*name)
+        if self._neighbours:
+            self._neighbours.note_name(*name)
 
     def report(self, report: Report) -> list[str]:
         """Add what was found to a report, each finding beside the others of its file.
@@ -103,16 +114,31 @@ class References:
 
     def _findings(self) -> tuple[list[Finding], str]:
         from webhook.references import look  # noqa: PLC0415 - only here once all manifests are read
+        from webhook.references.rules import MEANT, RULES  # noqa: PLC0415 - as above
 
         skipped: Counter[str] = Counter()
         findings = []
-        contexts: dict[str, Any] = {}
+        contexts: dict[tuple[str, int], Any] = {}
+        neighbours = self._neighbours
         for given in self._given.values():
-            if given.release not in contexts:
-                contexts[given.release] = _context(self._inventory, given.release, self._gates)
-            context = contexts[given.release]
+            file, inventory = given.document.source, self._inventory
+            if neighbours:
+                inventory = neighbours.inventory(file, inventory)
+            key = given.release, id(inventory)
+            if key not in contexts:
+                contexts[key] = _context(inventory, given.release, self._gates)
+            context = contexts[key]
             for obj, kind, at in _views(given.obj):
                 for problem in look(obj, kind, context, skipped):
+                    needs = RULES[problem.rule].needs
+                    if (
+                        neighbours
+                        and needs
+                        and not problem.hint.startswith(MEANT)
+                        and not neighbours.beside(file, needs)
+                    ):
+                        skipped[needs[0]] += 1
+                        continue
                     path = _as_written(given.document.data, Path((*at, *problem.path)))
                     findings.append(_placed(problem, path, given))
         return findings, _not_looked_at(skipped)
@@ -168,8 +194,12 @@ def _as_written(data: Any, path: Sequence[str | int]) -> Path:
     return Path(written)
 
 
+def _plural(kind: str) -> str:
+    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
+
+
 def _not_looked_at(skipped: Counter[str]) -> str:
     if not skipped:
         return ""
-    kinds = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(skipped.items()))
-    return f"note: not looked up: {kinds} (none among the manifests; --cluster tells what is in the cluster)"
+    kinds = ", ".join(f"{count} {_plural(kind) if count > 1 else kind}" for kind, count in sorted(skipped.items()))
+    return f"note: not looked up: {kinds} (none beside them; --cluster tells what is in the cluster)"

@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
     if sys.stderr.isatty() and not arguments.quiet:
         documents = with_progress(documents, sys.stderr)
     sender = _sender(arguments, stated, namespaces, report)
-    references = References(read_cluster(arguments.cluster, report), gates)
+    references = References(read_cluster(arguments.cluster, report), gates, is_cluster=bool(arguments.cluster))
     judging = _Judge(old, arguments.subresource, sender, gates, namespaces=namespaces, references=references)
     judging.all_pods = arguments.all_pods
     _judge_all(documents, judging, stated, report)

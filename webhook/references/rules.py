@@ -124,6 +124,10 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:_LISTED]) + more
 
 
+MEANT = "did you mean"
+"""Begins what is said of a name that is near to another."""
+
+
 def instead(name: str, names: Iterable[str], what: str) -> str:
     """Say which name was probably meant, or which names there are.
 
@@ -134,5 +138,5 @@ def instead(name: str, names: Iterable[str], what: str) -> str:
     """
     known = list(names)
     if near := nearest(name, known):
-        return f'did you mean "{near}"?'
+        return f'{MEANT} "{near}"?'
     return f"{what}: {listed(known)}" if known else f"there are no {what}"

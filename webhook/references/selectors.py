@@ -38,6 +38,7 @@ class _Selector(NamedTuple):
         around: The selectors of the class that it stands beside; none for one of a class.
         own: All selectors of the request, or of the class.
         place: Its place among them.
+        is_certain: Whether the class is known, so that it is only asked about devices of the class.
     """
 
     path: tuple[str | int, ...]
@@ -46,6 +47,7 @@ class _Selector(NamedTuple):
     around: Sequence[JSONObject]
     own: Sequence[JSONObject]
     place: int
+    is_certain: bool = True
 
 
 def _selectors(obj: JSONObject, context: Context) -> Sequence[_Selector]:
@@ -63,7 +65,8 @@ def _all_selectors(obj: JSONObject, context: Context) -> Iterator[_Selector]:
     for request in requests_of(obj):
         device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
         around = items(device_class, "spec", "selectors")
-        yield from _compiled(items(request.asks, "selectors"), around, (*request.path, "selectors"), context)
+        for each in _compiled(items(request.asks, "selectors"), around, (*request.path, "selectors"), context):
+            yield each._replace(is_certain=device_class is not None)
 
 
 def _compiled(
@@ -270,6 +273,8 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     if fleet is None:
         return
     for each in _selectors(obj, context):
+        if not each.is_certain:
+            continue
         failing = []
         reason = ""
         for content in fleet.contents:

@@ -1,0 +1,83 @@
+"""Which manifests are meant for one cluster: those of a directory, and of the directories above it.
+
+A repository holds examples for several clusters side by side, and installs some objects by other means, such as a Helm
+chart. An object is found wherever it is; that one is missing can be told only where others of its kind are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.inventory import Inventory
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from webhook.inventory.objects import JSONObject
+
+SLICE = "ResourceSlice"
+CLASS = "DeviceClass"
+
+
+class Neighbours:
+    """The directories in which there are manifests, by kind."""
+
+    def __init__(self) -> None:
+        self._directories: dict[str, set[str]] = {}
+        self._files: dict[str, set[str]] = {}
+        self._objects: list[tuple[str, JSONObject]] = []
+        self._names: list[tuple[str, str, str]] = []
+        self._inventories: dict[frozenset[str], Inventory] = {}
+
+    def note(self, file: str, obj: JSONObject) -> None:
+        """Take a manifest up.
+
+        Args:
+            file: The file's name.
+            obj: The object.
+        """
+        directory = file.rpartition("/")[0]
+        self._directories.setdefault(str(obj.get("kind")), set()).add(directory)
+        self._files.setdefault(str(obj.get("kind")), set()).add(file)
+        self._objects.append((directory, obj))
+
+    def note_name(self, kind: str, name: str, namespace: str) -> None:
+        """Remember that an object is there, though it is not well-formed."""
+        self._names.append((kind, name, namespace))
+
+    def beside(self, file: str, kinds: Collection[str]) -> bool:
+        """Tell whether a file's manifests come with all that they need of some kinds.
+
+        A class is for all namespaces, and mostly comes with its driver: only a file that has classes of its own is
+        taken to have all of them. Of other kinds it is a directory, with those above it.
+        """
+        if CLASS in kinds:
+            return file in self._files.get(CLASS, ())
+        return any(self._above(file, kind) for kind in kinds)
+
+    def inventory(self, file: str, whole: Inventory) -> Inventory:
+        """Return what a file's manifests may refer to: everything but the devices of other clusters.
+
+        Args:
+            file: The file's name.
+            whole: All manifests.
+        """
+        slices = self._above(file, SLICE)
+        if slices == self._directories.get(SLICE, set()):
+            return whole
+        if slices not in self._inventories:
+            found = self._inventories[slices] = Inventory()
+            for directory, obj in self._objects:
+                if obj.get("kind") != SLICE or directory in slices:
+                    found.hold(obj)
+            for name in self._names:
+                found.note(*name)
+        return self._inventories[slices]
+
+    def _above(self, file: str, kind: str) -> frozenset[str]:
+        known, directory = self._directories.get(kind, set()), file.rpartition("/")[0]
+        found = {directory} & known
+        while directory:
+            directory = directory.rpartition("/")[0]
+            found |= {directory} & known
+        return frozenset(found)
