@@ -57,7 +57,7 @@ spec:
   resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
 """
     done = draguard("validate", "-", stdin=pod)
-    assert "note: not looked up: 1 ResourceClaimTemplate (none among the manifests; --cluster" in done.out
+    assert "note: not looked up: 1 ResourceClaimTemplate (none beside them; --cluster" in done.out
     assert done.code == 0
 
 
