@@ -250,6 +250,11 @@ class TestGit:
         subprocess.run(["git", "-C", repository, "add", "-f", "a.yaml"], check=True)  # noqa: S607
         assert report(repository)["summary"]["errors"] == 1
 
+    def test_a_hook_may_be_told_of_another_directory(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write(repository, {".gitignore": "b.yaml\n", "deep/b.yaml": WRONG, "deep/a.yaml": CLAIM})
+        monkeypatch.setenv("GIT_DIR", ".git")
+        assert left_out(repository / "deep") == {"ignored-by-git": 1}
+
     def test_without_git_all_is_read(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write(repository, {".gitignore": "b.yaml\n", "b.yaml": WRONG, "a.yaml": CLAIM})
         monkeypatch.setenv("PATH", str(repository))

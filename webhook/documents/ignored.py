@@ -41,7 +41,10 @@ def _in_repository(top: str) -> bool:
 
 
 def _ask(top: str) -> list[str]:
-    """List what git ignores; configuration of the repository must not make it run other programs."""
+    """List what git ignores; configuration of the repository must not make it run other programs.
+
+    Nor does it see what a hook that runs draguard was told of another directory (``GIT_DIR``).
+    """
     import subprocess  # noqa: PLC0415 - only directories in repositories pay for it
 
     command = ["git", "-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *_ARGUMENTS]
@@ -51,7 +54,7 @@ def _ask(top: str) -> list[str]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **_QUIET},
+            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET,
             timeout=_SECONDS,
             check=False,
         )
