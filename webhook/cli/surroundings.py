@@ -170,7 +170,8 @@ def _views(obj: JSONObject) -> Iterator[tuple[JSONObject, str, tuple[str, ...]]]
     for step in at:
         pod = pod.get(step) if isinstance(pod, dict) else None
     if isinstance(pod, dict):
-        metadata = {**(pod.get("metadata") or {}), "namespace": about.namespace or "default"}
+        stated = pod.get("metadata")  # of pods that are not judged nobody knows that they could be decoded
+        metadata = {**(stated if isinstance(stated, dict) else {}), "namespace": about.namespace or "default"}
         metadata.setdefault("name", about.name)
         spec = obj.get("spec")
         count = (spec.get("replicas", spec.get("parallelism")) if isinstance(spec, dict) else None) if at else 1
