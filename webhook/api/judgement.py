@@ -84,26 +84,19 @@ def judge(
     Each document has a budget of work of its own. With ``beyond_decoding`` the rest of a new object that cannot be
     decoded is validated, too: the API server does that only once it can be.
     """
-    release = release_of(kubernetes) if kubernetes else None
     if not isinstance(obj, dict):
         return [_NO_OBJECT]
+    release = release_of(kubernetes) if kubernetes else None
     if (kind := find(obj.get("apiVersion"), obj.get("kind"))) is None:
         return _misnamed(obj, release or NEWEST)
     release = release or kind.until
-    gates_on = gates.enabled(release, feature_gates)
     if not kind.since <= release <= kind.until:
         return [_not_served(obj, kind, release)]
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
-    known = target(
-        obj["apiVersion"],
-        release,
-        operation,
-        gates_on,
-        _admin_namespace(namespace_labels, release),
-        declarative=_is_declared(kind.type, release, feature_gates),
-        thorough=True,
-    )
-    struct = compile_struct(kind.type, known)
+    stated = frozenset(feature_gates.items()) if feature_gates else None
+    admin = _admin_namespace(namespace_labels, release)
+    version, name = obj["apiVersion"], obj["kind"]
+    struct, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
     token = enter(Budget(DOCUMENT, is_offline=True))
     try:
         misfits, problems = _walked(struct, obj, old)
@@ -116,7 +109,32 @@ def judge(
         leave(token)
     if old is None:
         found = [*warnings.status_dropped(struct, obj), *found]
-    return [*warnings.of_kind(obj, kind, known), *found]
+    return [*found_in_kind, *found]
+
+
+@lru_cache(maxsize=512)
+def _plan_submitted(
+    api_version: str,
+    kind: str,
+    release: Release,
+    operation: str,
+    feature_gates: Gates | None,
+    *,
+    admin_namespace: bool | None,
+) -> tuple[CompiledStruct, tuple[Problem, ...]]:
+    """Return what submitted objects of a kind are judged by, and what is found in all of them."""
+    served_kind, named = VERSIONS[api_version].kinds[kind], dict(feature_gates or ())
+    known = target(
+        api_version,
+        release,
+        operation,
+        gates.enabled(release, named),
+        admin_namespace,
+        declarative=_is_declared(served_kind.type, release, named),
+        thorough=True,
+    )
+    found = warnings.of_kind({"apiVersion": api_version, "kind": kind}, served_kind, known)
+    return compile_struct(served_kind.type, known), tuple(found)
 
 
 def judge_admitted(

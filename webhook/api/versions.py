@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.core.pod import Pod
@@ -263,6 +264,7 @@ def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:
             yield from _parts(field.type)
 
 
+@lru_cache(maxsize=64)
 def release_of(kubernetes: str) -> Release:
     """Read a Kubernetes version such as ``1.30``, ``v1.30`` or ``1.30.2``; return the minor by which it is judged.
 

@@ -109,10 +109,12 @@ def pod_template(obj: object) -> tuple[str, ...] | None:
     Returns:
         The steps to the template, none for a pod; ``None`` for a kind without pod template.
     """
-    match obj:
-        case {"apiVersion": str(version), "kind": str(kind)}:
-            return template_of(version.rpartition("/")[0], kind)
-    return None
+    if not isinstance(obj, dict):
+        return None
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return None
+    return template_of(version.rpartition("/")[0], kind)
 
 
 class _MisshapenError(Exception):
