@@ -166,6 +166,25 @@ class TestMutating:
         assert response["warnings"]
         assert response["auditAnnotations"]["prescheduled"].startswith("node-2")
 
+    @pytest.mark.parametrize("fail_open", [False, True])
+    def test_a_patch_longer_than_an_answer_may_be_is_decided_by_the_failure_policy(
+        self,
+        fail_open: bool,  # noqa: FBT001 - a parameter of the test
+    ) -> None:
+        copied = mutating(
+            "m", "Object{metadata: Object.metadata{annotations: {'copy': object.metadata.annotations.a}}}"
+        )
+        claim = {
+            **POD,
+            "spec": {"containers": []},
+            "metadata": {**POD["metadata"], "annotations": {"a": "x" * 800_000}},
+        }
+        response = review(asked(claim), "mutate", ReviewOptions(policies=load(copied), fail_open=fail_open))["response"]
+        assert response["allowed"] is fail_open
+        assert "the patch would be longer than an answer may be" in json.dumps(response)
+        claim["metadata"]["annotations"]["a"] = "x" * 500_000
+        assert "patch" in answered(copied, claim, "mutate")
+
     def test_a_policy_that_does_the_rewrite_leaves_nothing_to_do(self) -> None:
         moved = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/nodeName'}]")
         response = answered(moved, POD, "mutate")

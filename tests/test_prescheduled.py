@@ -159,6 +159,17 @@ def test_affinity_that_can_never_match_the_node_is_refused(options: RewriteOptio
     assert problem.reason == "FieldValueForbidden"
 
 
+@pytest.mark.parametrize(("count", "is_refused"), [(1000, False), (1001, True)])
+def test_a_pod_with_very_many_terms_is_refused_since_each_would_get_the_node_name(count: int, is_refused: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    given_pod = pod(affinity=affinity(*[{"matchExpressions": [FAST]}] * count))
+    assert rewritten(given_pod).patch  # by hostname, affinity stays as it is
+    found = rewrite(given_pod, BY_NAME, user=TENANT)
+    assert isinstance(found, Problem) is is_refused
+    if isinstance(found, Problem):
+        assert found.field == f"{REQUIRED[1:].replace('/', '.')}.nodeSelectorTerms"
+        assert "has more than 1000 terms" in found.message
+
+
 # By name
 
 

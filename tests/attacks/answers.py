@@ -99,6 +99,19 @@ def pods() -> bytes:
     return review("Pod", "pods", made)
 
 
+def terms() -> bytes:
+    """Make a pod that names its node, and has many terms of node affinity, each of which would get the node's name."""
+    node = ".".join(["n" * 60] * 4)
+    required = {"nodeSelectorTerms": [{"matchExpressions": [0]}] * (SIZE // 30)}
+    spec = {
+        "nodeName": node,
+        "resourceClaims": [{"name": "a", "resourceClaimName": "b"}],
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}},
+    }
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": "tenant"}, "spec": spec}
+    return review("Pod", "pods", made)
+
+
 def strange_json() -> bytes:
     """Make a review whose JSON is strange: nested deeply, with long numbers, and keys given twice."""
     deep = "[" * 900 + "]" * 900
@@ -108,8 +121,9 @@ def strange_json() -> bytes:
     return text.replace('"spec": {', f'"deep": {deep}, "long": {number}, "twice": {{{twice}}}, "spec": {{', 1).encode()
 
 
-MADE = (syntax, owners, segments, attributes, metadata, tolerations, pods, strange_json)
+MADE = (syntax, owners, segments, attributes, metadata, tolerations, pods, terms, strange_json)
 ATTACK = {
     **{each.__name__: Attack((each.__doc__ or "").strip(), _sent(each), seconds=5) for each in MADE},
     "pods-mutated": Attack("the same pod, to the mutating endpoint", _sent(pods, "/mutate"), seconds=5),
+    "terms-mutated": Attack("pods with many terms, to the mutating endpoint", _sent(terms, "/mutate"), seconds=5),
 }

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
-from webhook.admission.responses import annotations_of, denied, noted, patch, refusal, refused, with_remarks
+from webhook.admission.responses import (
+    PatchTooLargeError,
+    annotations_of,
+    denied,
+    noted,
+    patch,
+    refusal,
+    refused,
+    with_remarks,
+)
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled, reviews
 from webhook.problem import ERROR, Problem
@@ -104,6 +113,7 @@ def _failed(
         TimeoutError: "there was no time left of the webhook's timeout",
         RecursionError: "the object is nested too deeply",
         MemoryError: "the object takes more memory than a review may",
+        PatchTooLargeError: "the patch would be longer than an answer may be",
     }.items():
         if isinstance(error, sort):
             message = f"draguard could not answer: {reason}"

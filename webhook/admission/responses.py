@@ -32,7 +32,14 @@ MAX_ANNOTATION_KEY = 63
 MAX_ANNOTATION_BYTES = 10 * 1024
 """What an audit annotation of a policy may hold (apiserver ``policy/validating/validator.go``), and so one of ours."""
 
+MAX_PATCH_BYTES = 3 << 18
+"""Of a patch as it is sent, in base64: with warnings and annotations the answer stays below 1 MiB."""
+
 _REVIEW = f'{{"apiVersion": "{API_VERSION}", "kind": "AdmissionReview", "response": {{"uid": %s, %s}}'
+
+
+class PatchTooLargeError(Exception):
+    """A patch is longer than an answer may be."""
 
 
 def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
@@ -109,8 +116,18 @@ def _qualified(name: str, group: str) -> str:
 
 
 def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
-    """Change the object."""
-    return {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(operations).encode()).decode()}
+    """Change the object.
+
+    Raises:
+        PatchTooLargeError: The patch is longer than `MAX_PATCH_BYTES`.
+    """
+    written, left = [], MAX_PATCH_BYTES // 4 * 3
+    for operation in operations:
+        written.append(json.dumps(operation))
+        left -= len(written[-1]) + len(", ")
+        if left < 0:
+            raise PatchTooLargeError
+    return {"patchType": "JSONPatch", "patch": base64.b64encode(f"[{', '.join(written)}]".encode()).decode()}
 
 
 def with_remarks(response: dict[str, Any], texts: Sequence[str], annotations: Mapping[str, str]) -> dict[str, Any]:

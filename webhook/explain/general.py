@@ -134,6 +134,7 @@ EVERY_OBJECT: Mapping[str, str] = {
         "Exported objects have one: leave it out.",
     ),
     "prescheduled-contradiction": "A pod names a node that its own nodeSelector or affinity rules out.",
+    "prescheduled-too-many-terms": "A pod names a node, and has too many terms of node affinity to add it to.",
     "spec-ignored": "An update of the status changes the spec: the API server keeps the spec as it was.",
     "status-ignored": "An update of the object changes the status: the API server keeps the status as it was.",
     "prescheduled": "A pod names its node itself and so bypasses the scheduler; `draguard mutate` changes that.",
