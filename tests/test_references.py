@@ -183,9 +183,12 @@ spec:
 @pytest.mark.parametrize(
     ("condition", "hint"),
     [
-        ('.index == "0"', "index is no text: compare it with a value without quotes"),
-        (".model == 7", "model is a text: put what it is compared with in quotes"),
+        ('.index == "0"', "index is not a string: compare it with a value without quotes"),
+        (".model == 7", "model is a string: put what it is compared with in quotes"),
         ('.model == "B"', ""),
+        ('.model == "a"', 'did you mean "A"?'),
+        ('.model in ["B", "C"]', ""),
+        (".model in [1, 2]", "model is a string: put what it is compared with in quotes"),
     ],
 )
 def test_a_value_of_another_type_is_never_equal(condition: str, hint: str) -> None:

@@ -43,7 +43,7 @@ def test_a_version_that_is_not_served_names_those_that_are(kubernetes: str, vers
 
 def test_what_sits_elsewhere_in_a_served_version_is_named() -> None:
     (problem,) = validate(claim(), kubernetes="1.32")
-    assert "in resource.k8s.io/v1beta1 and resource.k8s.io/v1alpha3, deviceClassName, selectors, " in problem.hint
+    assert "in resource.k8s.io/v1beta1 and resource.k8s.io/v1alpha3, the fields of `exactly`, such as " in problem.hint
     assert "sit on the request itself" in problem.hint
     (problem,) = validate(resource_slice(version="v1alpha3"), kubernetes="1.36")
     assert (

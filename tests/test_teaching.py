@@ -73,6 +73,15 @@ class TestExpressions:
             ),
             ("device.driver == 3", "both sides must have one type, and are string and int"),
             ("", "the expression is empty"),
+            (
+                "device.attributes['a.b/model'] == 'A'",
+                'domain and name are two steps: device.attributes["a.b"].model',
+            ),
+            ("'A'", "a selector is true or false for a device: compare, as in device.driver == …"),
+            (
+                "device.driver.matches('[a')",
+                "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)",
+            ),
             ("device.driver.size(1)", ""),
         ],
     )
@@ -95,6 +104,34 @@ class TestExpressions:
         ]
         (found,) = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
         assert "compilation failed: ERROR: <input>:1:15" in found["message"]
+
+
+class TestTypes:
+    @pytest.mark.parametrize(
+        ("devices", "hint"),
+        [
+            ({"requests": {"name": "gpu"}}, "write a list: a `-` before each entry"),
+            ({"requests": ["gpu"]}, "write a map, with name, exactly, firstAvailable"),
+            ({"requests": [{"name": "g", "exactly": ["a"]}]}, "write a map, with "),
+            (
+                {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "2"}}]},
+                "leave out the quotes: a whole number",
+            ),
+            (
+                {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "9" * 19}}]},
+                "a whole number below 9,223,372,036,854,775,808 is wanted",
+            ),
+            (
+                {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "allocationMode": False}}]},
+                "if text is meant, put it in quotes: ",
+            ),
+            ({"constraints": [{"matchAttribute": "model"}]}, "name the domain, which is mostly the driver: DRIVER/mod"),
+        ],
+    )
+    def test_the_shape_that_is_wanted_is_named(self, devices: dict[str, Any], hint: str) -> None:
+        obj = {**claim(), "spec": {"devices": devices}}
+        (problem,) = validate(obj)
+        assert (problem.hint or hint_of(problem, obj)).startswith(hint)
 
 
 class TestImmutable:

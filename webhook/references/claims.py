@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webhook.inventory import name_of
 from webhook.inventory.reading import at, items, mapping, text, texts
 from webhook.references.classes import drivers_of, wrong_drivers
-from webhook.references.rules import finding, instead, rule
+from webhook.references.rules import finding, instead, nearest, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,4 +119,5 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
             if of_class and others:
                 wanted, known = min(others), min(of_class)
                 message = f'no device belongs to two drivers: the class selects "{known}", the request "{wanted}"'
-                yield finding((*request.path, "selectors", index, "cel", "expression"), message, reason="NeverHolds")
+                hint = f'did you mean "{known}"?' if nearest(wanted, [known]) else ""
+                yield finding((*request.path, "selectors", index, "cel", "expression"), message, hint, "NeverHolds")

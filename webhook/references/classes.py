@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.inventory import name_of
 from webhook.inventory.reading import items, text
-from webhook.references.rules import finding, listed, rule
+from webhook.references.rules import finding, listed, nearest, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +57,9 @@ def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str
         driver = text(each, "opaque", "driver")
         if driver and known and driver not in known:
             message = f'parameters for driver "{driver}" are never read: {who} devices of {listed(sorted(known))}'
-            yield finding((*path, index, "opaque", "driver"), message, reason="NeverRead")
+            hint = f'did you mean "{near}"?' if (near := nearest(driver, known)) else ""
+            hint = hint or "name the driver of the class, or the class of the driver"
+            yield finding((*path, index, "opaque", "driver"), message, hint, "NeverRead")
 
 
 def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:

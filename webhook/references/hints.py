@@ -9,12 +9,11 @@ from webhook.inventory.reading import items, text
 from webhook.references.rules import instead, listed, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from webhook.problem import Problem
 
 _SUPPORTED: Final = re.compile(r'Unsupported value: "([^"]*)": supported values: (.*)')
-_QUANTITY: Final = re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, (?:u?int|double|string)\)'")
 _SYNTAX: Final = (
     (re.compile(r"token recognition error at: '=[^=]"), "compare with == in place of ="),
     (re.compile(r"(?:mismatched|extraneous) input 'and'|Syntax error: .*'and'"), "CEL writes `and` as &&"),
@@ -30,7 +29,25 @@ _SYNTAX: Final = (
 """What people write of other languages, by the compiler's words for it."""
 _NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s")
 _SAYS_NOT: Final = "CEL writes `not` as !"
-_OPTIONAL: Final = re.compile(r"applied to '\(optional_type")
+_TYPES: Final = (
+    (
+        re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, (?:u?int|double|string)\)'"),
+        'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+    ),
+    (
+        re.compile(r"applied to '\(optional_type"),
+        'what .? or [?…] gives is optional: say what counts if it is absent, as in ….?model.orValue("")',
+    ),
+    (
+        re.compile(r"must evaluate to bool"),
+        "a selector is true or false for a device: compare, as in device.driver == …",
+    ),
+    (
+        re.compile(r"invalid matches argument"),
+        "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)",
+    ),
+)
+"""What does not fit together, by the compiler's words for it."""
 _TWO_TYPES: Final = re.compile(r"for '_(?:[=!]=|[<>]=?)_' applied to '\((\w+), (\w+)\)'")
 _UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
 _UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
@@ -38,6 +55,7 @@ _FIELDS: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations"
 _NAMES: Final = ("device", "quantity", "isQuantity", "semver", "isSemver", "has", "size", "string", "int", "double")
 _NO_DOMAIN: Final = re.compile(r"applied to '\(map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
 _FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|\[["'])(\w+)\b(?!["']?\]?\.)""")
+_PATH: Final = re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]""")
 
 
 def hint_of(problem: Problem, obj: Any) -> str:
@@ -47,16 +65,12 @@ def hint_of(problem: Problem, obj: Any) -> str:
         problem: What the API server refuses.
         obj: The object that it refuses.
     """
-    if problem.rule == "requests-that-exist":
-        return _request(problem, obj)
-    if problem.rule == "container-claims":
-        return _claim(problem, obj)
+    if hint := _BY_RULE.get(problem.rule):
+        return hint(problem, obj)
     if match := _SUPPORTED.search(problem.message):
         near = nearest(match[1].lower(), [each.lower() for each in _quoted(match[2])])
         meant = [each for each in _quoted(match[2]) if each.lower() == near]
         return f'did you mean "{meant[0]}"?' if meant else ""
-    if problem.rule == "cel-selector":
-        return _selector(problem, obj)
     return ""
 
 
@@ -132,13 +146,31 @@ def _unknown(message: str) -> str:
 
 
 def _types(message: str, expression: str) -> str:
-    if _QUANTITY.search(message):
-        return 'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0'
+    if _NO_DOMAIN.search(message) and (path := _PATH.search(expression)):
+        return f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}'
     if _NO_DOMAIN.search(message) and (field := _FIELD.search(expression)):
         holder, name = field.groups()
         return f'name the domain, which is mostly the driver: device.{holder}["DRIVER"].{name}'
-    if _OPTIONAL.search(message):
-        return 'what .? or [?…] gives is optional: say what counts if it is absent, as in ….?model.orValue("")'
+    if hint := next((hint for pattern, hint in _TYPES if pattern.search(message)), ""):
+        return hint
     if match := _TWO_TYPES.search(message):
         return f"both sides must have one type, and are {match[1]} and {match[2]}"
     return ""
+
+
+def _domain(problem: Problem, obj: Any) -> str:
+    name = _at(obj, tuple(problem.path))
+    return f"name the domain, which is mostly the driver: DRIVER/{name}" if isinstance(name, str) and name else ""
+
+
+def _source(_problem: Problem, _obj: Any) -> str:
+    return "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
+
+
+_BY_RULE: Final[dict[str, Callable[[Problem, Any], str]]] = {
+    "requests-that-exist": _request,
+    "container-claims": _claim,
+    "cel-selector": _selector,
+    "attribute-of-a-domain": _domain,
+    "one-source": _source,
+}

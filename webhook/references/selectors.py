@@ -18,7 +18,7 @@ from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, instead, listed, nearest, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webhook.deviceselectors.fleet import Fleet
     from webhook.deviceselectors.parts import Read
@@ -288,8 +288,16 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
         count, all_ = fleet.count(failing), fleet.count(fleet.of_class(each.around))
         message = f"on {count} of {all_} devices this is an error, and ends scheduling for all nodes: {reason}"
         unguarded = (read[:3] for read in _reads(each.parts) if not read.is_guarded)
-        hint = f"ask first: {guarded(each.expression, unguarded)}" if "no such key" in reason else ""
+        hint = ""
+        if match := _TYPED.search(reason):
+            hint = f"an attribute is read without its type: leave out .{match[1]}"
+        elif "no such key" in reason:
+            hint = f"ask first: {guarded(each.expression, unguarded)}"
         yield finding(each.path, message, hint, "Fails")
+
+
+_TYPED: Final = re.compile(r"no such key: (string|int|bool|version|value)$")
+"""What manifests write below an attribute or capacity, and selectors do not."""
 
 
 def _is_class(obj: JSONObject) -> bool:
@@ -336,16 +344,24 @@ def _nothing(
     yield finding((*path, index, "cel", "expression"), message, _mistyped(reason), "SelectsNothing")
 
 
-_UNQUOTED: Final = re.compile(r'(\S+) is [^"\s]\S*, wanted (?:[=!<>]+ )?"')
-_QUOTED: Final = re.compile(r'(\S+) is ".*", wanted (?:[=!<>]+ )?[^"\s]')
+_UNQUOTED: Final = re.compile(r'(\S+) is [^"\s]\S*, wanted (?:[=!<>]+ |one of \[)?+"')
+_QUOTED: Final = re.compile(r'(\S+) is ".*", wanted (?:[=!<>]+ |one of \[)?+[^"\s]')
+_RESPELT: Final = re.compile(r'\S+ is "(.*)", wanted "(.*)"')
+_NO_LETTER: Final = re.compile(r"[\W_]")
 
 
 def _mistyped(reason: str) -> str:
-    """Say that a value is compared with one of another type, which is never equal to it."""
+    """Say that a value is compared with one of another type or spelling, which is never equal to it."""
     if match := _UNQUOTED.match(reason):
-        return f"{match[1]} is no text: compare it with a value without quotes"
+        return f"{match[1]} is not a string: compare it with a value without quotes"
+    if (match := _RESPELT.match(reason)) and _letters(match[1]) == _letters(match[2]):
+        return f'did you mean "{match[1]}"?'
     match = _QUOTED.match(reason)
-    return f"{match[1]} is a text: put what it is compared with in quotes" if match and " to " not in reason else ""
+    return f"{match[1]} is a string: put what it is compared with in quotes" if match and " to " not in reason else ""
+
+
+def _letters(value: str) -> str:
+    return _NO_LETTER.sub("", value).lower()
 
 
 @rule("not-enough-devices", *CLAIMS, beside_devices=True)
@@ -424,6 +440,16 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
             known = published(contents, "attributes")
             if contents and (domain, rest) not in known:
                 message = f'no device of request "{request.name}" has the attribute "{name}", so this never holds'
-                full = sorted(f"{one}/{other}" for one, other in known)
-                yield finding((*path, "constraints", index, field), message, instead(name, full, "attributes"))
+                hint = _attribute(domain, rest, known)
+                yield finding((*path, "constraints", index, field), message, hint)
                 break
+
+
+def _attribute(domain: str, name: str, known: Iterable[tuple[str, str]]) -> str:
+    """Say which attribute was probably meant: a shared domain alone does not make names alike."""
+    if near := nearest(name, [other for one, other in known if one == domain]):
+        return f'did you mean "{domain}/{near}"?'
+    if near := nearest(domain, [one for one, other in known if other == name]):
+        return f'did you mean "{near}/{name}"?'
+    full = sorted(f"{one}/{other}" for one, other in known)
+    return f"attributes: {listed(full)}" if full else "there are no attributes"

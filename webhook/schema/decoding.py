@@ -5,6 +5,7 @@ Texts follow sigs.k8s.io/json (``internal/golang/encoding/json/decode.go``) and 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from webhook.problem import BAD_REQUEST, ERROR, Key, Path, Problem
@@ -70,7 +71,7 @@ def refuses(findings: Iterable[Finding]) -> bool:
     return any(isinstance(each, Misfit) and each.refuses for each in findings)
 
 
-def wrong_type(value: object, owner: str, go_type: str, got: str = "") -> tuple[Misfit]:
+def wrong_type(value: object, owner: str, go_type: str, got: str = "", hint: str = "") -> tuple[Misfit]:
     """Say that a value is not of a field's type.
 
     Args:
@@ -78,6 +79,7 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "") -> tuple[
         owner: The Go struct that holds the field.
         go_type: The field's Go type, such as ``[]string``.
         got: What the value is, where naming its JSON type is not enough.
+        hint: How to mend it, where the types alone do not say so.
     """
 
     def describe(path: Path) -> str:
@@ -87,7 +89,7 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "") -> tuple[
         return f"json: cannot unmarshal {got or _kind(value)} into {place} of type {go_type}"
 
     def suggest() -> str:
-        return _MEANT.get((_kind(value), go_type.removeprefix("*")), "")
+        return hint or _meant(value, go_type.removeprefix("*"))
 
     return (Misfit(Path(), WRONG_TYPE, describe, suggest),)
 
@@ -122,14 +124,27 @@ def unparsable(message: str, rule: str) -> tuple[Misfit]:
     return (Misfit(Path(), rule, lambda _: message),)
 
 
+_INTEGERS = {"int32": 2**31, "int64": 2**63}
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 _MEANT = {
     ("bool", "string"): "if text is meant, put it in quotes: in YAML, y, n, yes, no, on and off are booleans, too",
     ("number", "string"): "if text is meant, put it in quotes",
     ("string", "bool"): "leave out the quotes: true or false",
-    ("string", "int32"): "leave out the quotes: a whole number",
-    ("string", "int64"): "leave out the quotes: a whole number",
 }
 """How to mend a value, by the type that it has and the type that it should have."""
+
+
+def _meant(value: object, go_type: str) -> str:
+    if isinstance(value, str) and go_type in _INTEGERS:
+        bound = _INTEGERS[go_type]
+        is_quoted = _WHOLE.fullmatch(value) is not None and -bound <= int(value) < bound
+        return "leave out the quotes: a whole number" if is_quoted else f"a whole number below {bound:,} is wanted"
+    kind = _kind(value)
+    if go_type.startswith("[]") and kind != "array":
+        return "write a list: a `-` before each entry"
+    if go_type.startswith("map[") and kind != "object":
+        return "write a map: a line `key: value` for each entry"
+    return _MEANT.get((kind, "string" if "." in go_type else go_type), "")
 
 
 def _kind(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.problem import Path, Problem, invalid, required
 from webhook.schema.compiled import compile_struct
@@ -12,7 +12,7 @@ from webhook.schema.decoding import wrong_type
 from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from webhook.release import Release
     from webhook.schema.declarations import Struct
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from webhook.schema.fields import Place
     from webhook.schema.target import Target
     from webhook.schema.view import View
+
+
+_NAMED: Final = 4
+"""How many fields of a struct a hint names."""
 
 
 class Nested(Field):
@@ -67,7 +71,7 @@ class Nested(Field):
         def walk_no_struct(value: Any) -> Sequence[Finding]:
             if value is None:
                 return missing if pointer else struct.walk({})
-            return wrong_type(value, owner, go_type)
+            return wrong_type(value, owner, go_type, hint=f"write a map, with {_some(struct.wire)}")
 
         def canonical(value: Any) -> Any:
             if value is None:
@@ -123,3 +127,9 @@ class Inlined(Nested):
             canonical=lambda value: compiled.canonical(part(value)),
             view=lambda value, place: struct.view(part(value), place),
         )
+
+
+def _some(fields: Iterable[str]) -> str:
+    """Name some fields of a struct, and say whether there are more."""
+    names = list(fields)
+    return ", ".join([*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])

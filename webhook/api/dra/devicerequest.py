@@ -147,7 +147,7 @@ class FlatDeviceRequest(Named):
     """A request for devices, whose fields sit on the request itself, unless it has alternatives."""
 
     go_name = "DeviceRequest"
-    moved = f"{_EXACT_FIELDS} sit on the request itself"
+    moved = "the fields of `exactly`, such as deviceClassName, sit on the request itself"
 
     exactly = Inlined(
         FlatExactDeviceRequest,
