@@ -46,7 +46,7 @@ httpGet:
 {{- end -}}
 
 {{- /* The newest Kubernetes 1.x release that draguard knows; it refuses to start with a later one. */ -}}
-{{- define "draguard.newest" -}}36{{- end -}}
+{{- define "draguard.newest" -}}37{{- end -}}
 
 {{- /* Whether the certificate manager, which may ask the API server, tells pods the cluster's version. */ -}}
 {{- define "draguard.asksVersion" -}}
