@@ -106,7 +106,13 @@ def reviews() -> dict[str, dict[str, Any]]:
         "resourceclaims": {"apiVersion": DRA, "kind": "ResourceClaim", "metadata": placed, "spec": claimed},
         "resourceslices": {"apiVersion": DRA, "kind": "ResourceSlice", "metadata": {}, "spec": published},
     }
-    return {name: asked(name, obj | {"metadata": {"name": "x"} | obj["metadata"]}) for name, obj in objects.items()}
+    made_reviews = {
+        name: asked(name, obj | {"metadata": {"name": "node-x"} | obj["metadata"]}) for name, obj in objects.items()
+    }
+    # As the library's policy wants it: by the driver.
+    driver = {"username": "system:serviceaccount:dra-drivers:gpu", "groups": ["system:authenticated"]}
+    made_reviews["resourceslices"]["request"]["userInfo"] = driver
+    return made_reviews
 
 
 def main() -> None:

@@ -119,13 +119,14 @@ def request_in(review: Any) -> dict[str, Any]:
     if not isinstance(request, dict):
         msg = "the AdmissionReview has no request"
         raise MalformedReviewError(msg)
-    if not isinstance(request.get("uid"), str) or not request["uid"]:
+    uid, operation = request.get("uid"), request.get("operation")
+    if not isinstance(uid, str) or not uid:
         msg = "the AdmissionReview's request has no uid"
         raise MalformedReviewError(msg)
-    if len(request["uid"]) > MAX_UID:
+    if len(uid) > MAX_UID:
         msg = f"the AdmissionReview's uid is longer than {MAX_UID} characters"
         raise MalformedReviewError(msg)
-    if not isinstance(request.get("operation"), str) or request["operation"] not in OPERATIONS:
+    if not isinstance(operation, str) or operation not in OPERATIONS:
         msg = f"the AdmissionReview's operation is none of {', '.join(sorted(OPERATIONS))}"
         raise MalformedReviewError(msg)
     if not isinstance(request.get("subResource") or "", str):
