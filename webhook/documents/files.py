@@ -7,6 +7,7 @@ import glob
 import os
 import stat
 import sys
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from webhook.documents.ignored import Ignored
@@ -62,6 +63,10 @@ def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
         yield found if isinstance(found, Unreadable) else found.path
 
 
+_DIRECTORIES = 64
+"""How many directories are kept of which it is known what they stand for: files come directory by directory."""
+
+
 class Trees:
     """The directories in which manifests are looked for, and beyond which no link may lead.
 
@@ -71,6 +76,7 @@ class Trees:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._roots = {os.path.realpath(_top(path)) for path in paths if path != _STDIN}
+        self._real_directory = lru_cache(maxsize=_DIRECTORIES)(partial(os.path.realpath, strict=True))
 
     def real(self, path: str) -> str | None:
         """Return what a name stands for once links are followed; None if that is outside, or hidden in a tree.
@@ -80,7 +86,11 @@ class Trees:
         Raises:
             OSError: A link is broken, or leads in a circle.
         """
-        real = os.path.realpath(path, strict=True)
+        directory, name = os.path.split(path)
+        if name in {"", ".", ".."} or os.path.islink(path):  # noqa: PTH114 - as shown
+            real = os.path.realpath(path, strict=True)
+        else:  # following the links above each file anew would take longer than opening it
+            real = os.path.join(self._real_directory(directory), name)  # noqa: PTH118
         if real in self._roots:
             return real
         for root in self._roots:
