@@ -111,7 +111,7 @@ class Selection:
                     unreadable = True
                     self.left_out[NO_OBJECT] += 1
             return
-        if _PLACEHOLDER.search(data):
+        if b"{{" in data and _PLACEHOLDER.search(data):
             documents = list(documents)
             if any(isinstance(document, Unreadable) for document in documents):
                 self.left_out[TEMPLATE] += 1
