@@ -200,16 +200,38 @@ class TestRequests:
 
 class TestTooMuch:
     def test_an_endless_header_is_refused(self, served: Served) -> None:
-        received = exchange(served, b"GET / HTTP/1.1\r\n", b"A: b\r\n" * 20_000)
+        received = exchange(served, b"GET / HTTP/1.1\r\n", b"A: " + b"b" * 100_000)
         assert statuses(received) == [431]
         assert received.endswith(b"Request Header Fields Too Large: a header may have 65536 bytes\n")
+
+    def test_a_header_may_not_have_very_many_fields(self, served: Served) -> None:
+        received = exchange(served, b"GET /healthz HTTP/1.1\r\n", b"A: b\r\n" * 600)
+        assert statuses(received) == [431]
+        assert received.endswith(b"Request Header Fields Too Large: a request may have 500 header fields\n")
+        received = exchange(served, b"GET /healthz HTTP/1.1\r\nConnection: close\r\n", b"A: b\r\n" * 490, b"\r\n")
+        assert statuses(received) == [200]
+
+    @pytest.mark.parametrize(("chunks", "status"), [(b"1\r\nx\r\n", 413), (b"200\r\n" + b"x" * 512 + b"\r\n", 200)])
+    def test_a_body_may_not_come_in_very_many_small_chunks(self, served: Served, chunks: bytes, status: int) -> None:
+        count = 1001 if status == 413 else LIMIT // 512
+        body = chunks * count + b"0\r\n\r\n"
+        received = exchange(served, post("Transfer-Encoding: chunked\r\nConnection: close\r\n", body))
+        assert statuses(received) == [status]
+
+    def test_what_comes_of_a_body_is_put_together(self, served: Served) -> None:
+        body = b"".join(b"1\r\n%c\r\n" % letter for letter in b"together") + b"0\r\n\r\n"
+        received = exchange(served, post("Transfer-Encoding: chunked\r\nConnection: close\r\n", body))
+        assert received.endswith(b'["validate", 8, "together"]')
 
     def test_a_body_may_not_be_mostly_framing(self, served: Served) -> None:
         tiny = b"1;" + b"x" * 5000 + b"\r\nx\r\n"
         assert statuses(flood(served, post("Transfer-Encoding: chunked\r\n"), tiny * 10)) == [413]
 
     def test_trailers_are_not_kept(self, served: Served) -> None:
-        assert statuses(flood(served, post("Transfer-Encoding: chunked\r\n", b"0\r\n"), b"a: b\r\n" * 5000)) == [413]
+        assert statuses(flood(served, post("Transfer-Encoding: chunked\r\n", b"0\r\n"), b"a: b\r\n" * 5000)) == [431]
+        assert statuses(
+            flood(served, post("Transfer-Encoding: chunked\r\n", b"0\r\n"), (b"a: " + b"b" * 10_000) * 5)
+        ) == [413]
 
     def test_requests_may_not_be_sent_ahead_without_end(self, served: Served) -> None:
         assert statuses(exchange(served, GET * 1000))[-1] == 400

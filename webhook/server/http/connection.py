@@ -30,6 +30,8 @@ _malformed = BoundedLog(logging.getLogger(__name__))
 _errors = logging.getLogger(f"{__name__}.uvicorn")
 _errors.setLevel(logging.ERROR)  # it would warn of each bad request, without end and without saying whose it was
 _NOWHERE: Any = deque(maxlen=0)
+_SMALL = 512
+"""Bytes below which a chunk counts as small."""
 
 
 class _Stage(Enum):
@@ -74,6 +76,10 @@ class Connection(HttpToolsProtocol):
         self._stage = _HEADER
         self._requests = 0
         self._received = 0
+        self._fields = 0
+        self._pieces: list[bytes] = []
+        self._small = 0
+        self._excess: tuple[int, str] | None = None
         self._watched: tuple[int, _Stage] | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
@@ -113,6 +119,8 @@ class Connection(HttpToolsProtocol):
             self._stage = _HEADER
         before = self._requests
         super().data_received(data)
+        if self._pieces:
+            self._pass_on()
         if self.transport.is_closing():
             return
         if self._requests == before:
@@ -129,6 +137,15 @@ class Connection(HttpToolsProtocol):
         """Begin to wait for the header."""
         super().on_message_begin()
         self._stage = _HEADER
+        self._fields = self._small = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a field of the header or the trailers."""
+        self._fields += 1
+        if self._fields > self._limits.header_fields:  # each takes as long as many bytes
+            self._excess = 431, f"a request may have {self._limits.header_fields} header fields"
+            raise ValueError(self._excess)
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Begin to wait for the body."""
@@ -143,15 +160,34 @@ class Connection(HttpToolsProtocol):
         self.headers = _NOWHERE  # trailers, of which there could be any number
         self._stage = _BODY
 
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body: a chunk, or what of it came in at once."""
+        if len(body) < _SMALL:
+            self._small += 1
+            if self._small > self._limits.small_chunks:  # each takes as long as many bytes
+                self._excess = 413, f"a body may come in {self._limits.small_chunks} chunks below {_SMALL} bytes"
+                raise ValueError(self._excess)
+        self._pieces.append(body)
+
+    def _pass_on(self) -> None:
+        """Hand what of the body came in over at once: uvicorn would copy all of it for each chunk."""
+        pieces, self._pieces = self._pieces, []
+        super().on_body(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+
     def on_message_complete(self) -> None:
         """Note when the request was there, from when on it waits for its answer."""
+        if self._pieces:
+            self._pass_on()
         self.scope["state"]["arrived"] = time.monotonic()
         super().on_message_complete()
         self._stage = _IDLE
         self._requests += 1
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP request."""
+        """Answer what is no HTTP request, or has too many parts."""
+        if self._excess is not None:
+            self._refuse(*self._excess)
+            return
         _malformed.warning("refused a request of %s, which is not HTTP/1.1 as it should be", self.client)
         self._tell(400)
         super().send_400_response(msg)

@@ -20,6 +20,8 @@ class Limits:
             a connection for when the server stops.
         grace_seconds: For the requests in flight when the server stops.
         header_bytes: Of a header.
+        header_fields: Of a request, its trailers included; an API server sends about ten.
+        small_chunks: Of a body, below 512 bytes each; an API server sends none.
         requests: Sent over a connection before the first of them is answered.
         connections: Open at a time, as far as the process may open files.
         connections_per_address: Open at a time from one address.
@@ -34,6 +36,8 @@ class Limits:
     closing_seconds: float = 2.0
     grace_seconds: int = 20
     header_bytes: int = 1 << 16
+    header_fields: int = 500
+    small_chunks: int = 1000
     requests: int = 100
     connections: int = 1000
     connections_per_address: int = 500
