@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.alone, pytest.mark.process, pytest.mark.slow]
 
-SHARE = 0.4
+SHARE = 0.3
 """`python -m tests.attacks` goes on for longer."""
 
 
