@@ -154,13 +154,16 @@ def _read(found: _Found, stdin: BinaryIO | None, selection: Selection | None) ->
         else:
             opener = _open_named if found.is_named else _open_regular
             with open(path, "rb", opener=opener) as file:
-                if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                size = os.fstat(file.fileno()).st_size
+                if size > MAX_BYTES:
                     if selection and not mentions_objects(file.read(MAX_BYTES)):
                         selection.left_out[NO_OBJECT] += 1
                     else:
                         yield too_large(_shown(path))
                     return
-                data = file.read(MAX_BYTES + 1)
+                data = file.read(size + 1)  # to ask for as much as there may be takes memory for that much
+                if len(data) > size:  # a pipe, or a file that grows
+                    data += file.read(MAX_BYTES - size)
     except OSError as error:
         yield _unreadable(path, error)
         return
