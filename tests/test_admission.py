@@ -259,12 +259,12 @@ def test_warnings_stay_within_the_api_servers_limits() -> None:
 @pytest.mark.parametrize(
     ("malformed", "says"),
     [
-        ([], "is no AdmissionReview"),
+        ([], "is not an AdmissionReview"),
         ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1"}, "not admission.k8s.io/v1"),
         ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}, "has no request"),
         ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "uid": ""}}, "has no uid"),
         ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "operation": "PATCH"}}, "operation is none of"),
-        ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "subResource": ["a"]}}, "subResource is no text"),
+        ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "subResource": ["a"]}}, "subResource is not a string"),
     ],
 )
 def test_a_malformed_review_is_told_why(malformed: Any, says: str) -> None:
@@ -278,7 +278,7 @@ def test_a_malformed_review_is_told_why(malformed: Any, says: str) -> None:
         (b"\xff{}", "not UTF-8: byte 0"),
         (b"{", "not JSON"),
         (b"", "not JSON"),
-        (b'{"a": NaN}', "NaN is no JSON number"),
+        (b'{"a": NaN}', "NaN is not a JSON number"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a": 1' + b"0" * 10_000 + b"}", "not JSON"),
         (b'{"a": 0.5, "b": -1e400}', "-1e400 is out of range"),

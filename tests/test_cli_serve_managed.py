@@ -80,7 +80,7 @@ def test_it_waits_for_its_certificate_and_ends_when_told_to(api: ApiServer, tmp_
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr
         told = ""
-        while "there is no serving certificate yet" not in told:
+        while "no serving certificate yet" not in told:
             told = server.stderr.readline() or pytest.fail("it has ended")
         server.send_signal(signal.SIGTERM)
         rest = server.stderr.read()
@@ -98,7 +98,7 @@ class TestWrongUse:
     def test_outside_a_pod_the_namespace_is_not_known(self, tmp_path: Path) -> None:
         done = draguard("serve", "--manage-certificate", "--manage-name=x.y.svc", f"--manage-account={tmp_path}")
         assert done.code == 2
-        assert "this is no pod: give --manage-namespace" in done.err
+        assert "this is not a pod: give --manage-namespace" in done.err
 
     def test_one_source_of_certificates_is_enough(self) -> None:
         done = draguard("serve", "--dev", "--manage-certificate")

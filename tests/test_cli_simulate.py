@@ -248,7 +248,7 @@ class TestText:
         pod = tmp_path / "pod.yaml"
         pod.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.pod(claims={"gpu": "c"}, nodeName="a")}))
         text = self.told(tmp_path, clusters.node("a"), clusters.claim(), options=(str(pod),))
-        assert "default/p: a\n  it names its node itself, so nobody allocates its claims" in text
+        assert "default/p: a\n  it names its node itself, so its claims are not allocated" in text
 
     def test_what_a_pending_pod_refers_to_is_looked_up(self, tmp_path: Path) -> None:
         text = self.told(

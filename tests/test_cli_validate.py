@@ -239,7 +239,7 @@ class TestKindsThatNobodyHas:
 
     def test_text_where_yaml_reads_something_else_wants_quotes(self) -> None:
         (found,) = report("-", stdin=CLAIM_V1.replace("gpu.example.com", "y").encode())["findings"]
-        assert found["hint"].startswith("if text is meant, put it in quotes")
+        assert found["hint"].startswith("if a string is meant, put it in quotes")
 
 
 class TestExitCodes:
@@ -668,10 +668,10 @@ class TestNamespaces:
         ("labels", "message"),
         [
             ("ops", f"ops has no labels: write it as ops={LABEL}=true, or ops= for none"),
-            ("Ops=a=b", "'Ops' is no namespace: a lowercase RFC 1123 label must"),
+            ("Ops=a=b", "'Ops' is not a namespace: a lowercase RFC 1123 label must"),
             ("ops=a", f"ops: the label a has no value: write it as ops={LABEL}=true"),
-            ("ops=a=b c", "ops: a=b c is no label: a valid label must"),
-            ("ops=a b=c", "ops: a b=c is no label: "),
+            ("ops=a=b c", "ops: a=b c is not a label: a valid label must"),
+            ("ops=a b=c", "ops: a b=c is not a label: "),
         ],
     )
     def test_labels_that_are_malformed_are_wrong_use(self, labels: str, message: str) -> None:

@@ -504,8 +504,7 @@ def test_a_replica_that_starts_waits_for_the_leader(api: ApiServer, tmp_path: Pa
     replica = Replica(api, tmp_path / "pair")
     replica.tick()
     assert "; ".join(replica.unready()) == (
-        "there is no serving certificate yet: "
-        "waiting for the leader to fill Secret draguard-system/draguard-certificates"
+        "no serving certificate yet: waiting for the leader to fill Secret draguard-system/draguard-certificates"
     )
 
 

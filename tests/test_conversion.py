@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import webhook
 from tests.conformance.recorded import FILES
 from tests.policy.examples import POD
 from tests.reviews import recorded
@@ -243,3 +244,11 @@ def test_objects_of_other_groups_stay_as_they_are() -> None:
     other = {"apiVersion": "example.com/v1", "kind": "Quota"}
     assert to_v1(other) is other
     assert with_defaults(other) is other
+
+
+def test_what_cannot_be_converted_is_a_value_error() -> None:
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
+    with pytest.raises(ValueError, match=r"give group and version, such as resource\.k8s\.io/v1"):
+        webhook.convert(claim, "v1beta1")
+    with pytest.raises(ValueError, match="an object is a dict, not list"):
+        webhook.convert([claim], "resource.k8s.io/v1")  # type: ignore[arg-type]

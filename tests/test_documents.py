@@ -438,7 +438,7 @@ class TestJSON:
 
     def test_python_s_own_constants_are_no_json(self) -> None:
         assert value('{"a": NaN, "b": Infinity}') == {"a": "NaN", "b": "Infinity"}
-        assert faults('{"a": 1} {} {"b": NaN}') == [(1, 13, "json: NaN is no value")]
+        assert faults('{"a": 1} {} {"b": NaN}') == [(1, 13, "json: NaN is not a value")]
 
     def test_null_is_left_out(self) -> None:
         assert objects('{"a": 1} null 5 {"b": 2}') == [{"a": 1}, 5, {"b": 2}]

@@ -361,7 +361,7 @@ class TestUnknownNames:
             (
                 "spec.devices.requests",
                 (
-                    "spec.devices.requests is no rule or kind; a field is spelled with its kind: "
+                    "spec.devices.requests is not a rule or kind; a field is spelled with its kind: "
                     "ResourceClaim.spec.devices.requests, ResourceClaimTemplate.spec.spec.devices.requests"
                 ),
             ),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import draguard
+
 pytestmark = pytest.mark.tools
 
 ROOT = Path(__file__).parent.parent
@@ -39,3 +41,22 @@ def test_ci_runs_the_command_of_the_readme() -> None:
 def test_no_module_is_long() -> None:
     lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in (ROOT / "webhook").rglob("*.py")}
     assert {str(file): length for file, length in lengths.items() if length > 500} == {}
+
+
+def test_readme_is_short_and_its_links_lead_somewhere() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.split()) < 1200  # the rest is in docs/
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "docs").glob("*.md")):
+        for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_readme_shows_what_draguard_says() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    said = draguard("validate", ROOT / "examples" / "limits" / "decoding.yaml").out.split("\n\n")[0]
+    assert said.replace(f"{ROOT}/", "") in readme
+    example = ROOT / "examples" / "simulate"
+    told = draguard("simulate", example / "deployment.yaml", "--cluster", example / "cluster.yaml").out
+    shown = readme.partition("cluster.yaml\n")[2].partition("\n…")[0]
+    assert told.startswith(shown)
+    assert "what would help:" in shown

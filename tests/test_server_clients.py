@@ -179,7 +179,7 @@ class TestAuthorities:
             .sign(signer.key, SHA256())
         )
         path.write_bytes(issuing.pem(signer.certificate) + revoked.public_bytes(Encoding.PEM))
-        with pytest.raises(ServerError, match=r"clients\.crt holds a revocation list, which nobody would look at"):
+        with pytest.raises(ServerError, match=r"clients\.crt holds a revocation list, which would be ignored"):
             Certificate(pair.certificate, pair.key, clients=Clients(path))
 
 

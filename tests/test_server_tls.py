@@ -102,7 +102,7 @@ class TestFiles:
         with pytest.raises(ServerError, match=r"tls\.key is not the key of .*tls\.crt: give a pair"):
             Certificate.of_files(certificate, key)
         key.write_text("hello")
-        with pytest.raises(ServerError, match=r"tls\.crt and .*tls\.key are no certificate and key in PEM"):
+        with pytest.raises(ServerError, match=r"tls\.crt and .*tls\.key are not a certificate and a key in PEM"):
             Certificate.of_files(certificate, key)
         locked = serialization.BestAvailableEncryption(b"secret")
         private = serialization.load_pem_private_key(good, None)
@@ -207,7 +207,7 @@ class TestRotation:
             old = serving_now(served)
             for broken, told in (
                 (certs.ephemeral(["a"]).key, f"{key} is not the key of "),
-                (b"", "are no certificate and key in PEM"),
+                (b"", "are not a certificate and a key in PEM"),
                 (None, f"cannot read {key}: No such file or directory"),
             ):
                 if broken is None:

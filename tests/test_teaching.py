@@ -47,7 +47,7 @@ class TestExpressions:
             ("device.driver == 'a' or true", "CEL writes `or` as ||"),
             ("not device.driver == 'a'", "CEL writes `not` as !"),
             ("True", "CEL writes true in lower case"),
-            ("device.driver == 'a", "a text is not closed: a quote is missing at its end"),
+            ("device.driver == 'a", "a string is not closed: a quote is missing at its end"),
             ("(device.driver == 'a'", "a parenthesis is not closed"),
             ("device.driver == 'a')", "there is a ) too many"),
             ("device.drive == 'a'", "did you mean driver?"),
@@ -123,7 +123,7 @@ class TestTypes:
             ),
             (
                 {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "allocationMode": False}}]},
-                "if text is meant, put it in quotes: ",
+                "if a string is meant, put it in quotes: ",
             ),
             ({"constraints": [{"matchAttribute": "model"}]}, "name the domain, which is mostly the driver: DRIVER/mod"),
         ],

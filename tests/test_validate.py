@@ -18,8 +18,8 @@ def found(obj: Any, old: Any = None) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kubernetes": 1.34}, r'1\.34 is no text; write the Kubernetes version as "1\.37"'),
-        ({"kubernetes": 34}, "34 is no text"),
+        ({"kubernetes": 1.34}, r'1\.34 is not a string; write the Kubernetes version as "1\.37"'),
+        ({"kubernetes": 34}, "34 is not a string"),
         ({"kubernetes": "1.26"}, r"Kubernetes 1\.26 is not known here; 1\.27 and later are"),
         ({"subresource": "scale"}, "subresource 'scale' is not judged: give \"status\""),
         ({"subresource": "Status", "old": claim()}, "subresource 'Status' is not judged"),
@@ -149,3 +149,8 @@ def test_managed_fields_have_their_types(entry: Any, field: str, message: str) -
 def test_the_time_of_managed_fields_is_parsed() -> None:
     ((rule, path, _),) = found(changed(claim(), metadata__managedFields=[{"time": "yesterday"}]))
     assert (rule, path) == ("timestamp", "metadata.managedFields[0].time")
+
+
+def test_a_key_that_is_not_a_string_is_an_unknown_field() -> None:
+    (problem,) = validate({**claim(), 1: 2})
+    assert problem.rule == "unknown-field"

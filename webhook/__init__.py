@@ -78,6 +78,9 @@ def convert(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
     """
     from webhook.api import conversion  # noqa: PLC0415 - `import webhook` stays cheap
 
+    if not isinstance(obj, dict):
+        message = f"an object is a dict, not {type(obj).__name__}"
+        raise ValueError(message)  # noqa: TRY004 - as for all other input
     return conversion.convert(obj, api_version)
 
 
@@ -122,8 +125,8 @@ def simulate(
     Args:
         objects: What is in the cluster, as plain dicts with ``kind``: DeviceClasses, ResourceSlices, ResourceClaims,
             ResourceClaimTemplates, DeviceTaintRules, Nodes, Pods, PodGroups, PriorityClasses; in any version that a
-            release serves. Other kinds are ignored.
-        pods: The pods to schedule.
+            release serves, or lists of them as kubectl prints. Other kinds are ignored.
+        pods: The pods to schedule, or workloads that make them, such as Deployments.
         kubernetes: The release of the scheduler, such as ``"1.36"``; None for the newest whose scheduler was recorded.
         feature_gates: Gates that differ from the release's defaults, by name.
 

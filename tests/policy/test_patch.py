@@ -98,7 +98,7 @@ def test_operations(operation: dict[str, Any], changed: dict[str, Any]) -> None:
             "replace operation does not apply: doc is missing path: /b/c: missing value",
         ),
         ({"op": "replace", "path": "", "value": 1}, "replace operation value must be object or array: %!w(<nil>)"),
-        ({"op": "replace", "path": "", "value": [1]}, "the patched document is no object"),
+        ({"op": "replace", "path": "", "value": [1]}, "the patched document is not an object"),
         (
             {"op": "move", "path": "/b"},
             "move operation failed to decode from: operation, missing from field: missing value",

@@ -198,7 +198,7 @@ def test_a_malformed_case_fails_alone(case: dict[str, Any], failure: str) -> Non
         ({"cases": [{}], "objects": []}, "cases"),
         ({"cases": [{}], "objects": [1]}, "objects: must be a map from names to objects"),
         ({"cases": [{}], "context": 1}, "context: must be a list of objects"),
-        ({"cases": [{}], "kubernetes": "2"}, "kubernetes: '2' is no Kubernetes version"),
+        ({"cases": [{}], "kubernetes": "2"}, "kubernetes: '2' is not a Kubernetes version"),
     ],
 )
 def test_a_malformed_suite_is_refused(suite: Any, text: str) -> None:
@@ -219,5 +219,5 @@ def test_an_object_of_the_suite_is_wrong_where_it_stands() -> None:
 
 
 def test_a_release_is_a_text() -> None:
-    with pytest.raises(SuiteError, match=r'kubernetes: 1\.3 is no text; write the Kubernetes version as "1\.'):
+    with pytest.raises(SuiteError, match=r'kubernetes: 1\.3 is not a string; write the Kubernetes version as "1\.'):
         run_suite({"kubernetes": 1.30, "cases": [{}]}, [])

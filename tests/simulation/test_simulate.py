@@ -25,6 +25,22 @@ def nodes(objects: list[JSONObject], *pods: JSONObject, **options: Any) -> list[
     return [each["node"] for each in simulate(objects, pods, **options)]
 
 
+class TestInput:
+    def test_lists_and_workloads_are_taken_apart(self) -> None:
+        cluster = [{"apiVersion": "v1", "kind": "List", "items": [*GPU, *NODES, claim()]}]
+        template = {"spec": pod()["spec"]}
+        deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
+        workload = {**deployment, "spec": {"replicas": 2, "template": template}}
+        assert [each["name"] for each in simulate(cluster, [workload])] == ["d-XXXXX-0", "d-XXXXX-1"]
+        assert nodes(cluster, pod(claims={"gpu": "c"})) == ["a"]
+
+    def test_what_is_not_an_object_is_a_value_error(self) -> None:
+        with pytest.raises(ValueError, match="an object is a dict, not int"):
+            simulate([3], [pod()])  # type: ignore[list-item]
+        with pytest.raises(ValueError, match="an object is a dict, not str"):
+            simulate(NODES, {"metadata": {}})  # type: ignore[arg-type]
+
+
 class TestNodes:
     @pytest.mark.parametrize(
         ("spec", "reason"),
@@ -176,7 +192,7 @@ class TestClaims:
     def test_a_pod_that_names_its_node_bypasses_the_scheduler(self) -> None:
         (answer,) = simulate([*GPU, *NODES, claim()], [pod(claims={"gpu": "c"}, nodeName="a")])
         assert (answer["node"], answer["condition"]) == ("a", None)
-        assert "nobody allocates its claims" in answer["why"]["reason"]
+        assert "so its claims are not allocated" in answer["why"]["reason"]
 
     def test_a_pod_that_runs_is_told_as_such(self) -> None:
         objects = [*GPU, *NODES, allocated("c", "a", "d0", "p")]

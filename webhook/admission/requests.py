@@ -99,7 +99,7 @@ def _check_float(text: str) -> None:
 
 
 def _refuse_constant(name: str) -> None:
-    msg = f"{name} is no JSON number"
+    msg = f"{name} is not a JSON number"
     raise ValueError(msg)
 
 
@@ -110,7 +110,7 @@ def request_in(review: Any) -> dict[str, Any]:
         MalformedReviewError: It is no AdmissionReview, or has no request that could be answered.
     """
     if not isinstance(review, dict) or review.get("kind") != "AdmissionReview":
-        msg = "the request is no AdmissionReview"
+        msg = "the request is not an AdmissionReview"
         raise MalformedReviewError(msg)
     if review.get("apiVersion") != API_VERSION:
         msg = f"the AdmissionReview is of version {review.get('apiVersion')!r}, not {API_VERSION}"
@@ -130,7 +130,7 @@ def request_in(review: Any) -> dict[str, Any]:
         msg = f"the AdmissionReview's operation is none of {', '.join(sorted(OPERATIONS))}"
         raise MalformedReviewError(msg)
     if not isinstance(request.get("subResource") or "", str):
-        msg = "the AdmissionReview's subResource is no text"
+        msg = "the AdmissionReview's subResource is not a string"
         raise MalformedReviewError(msg)
     return request
 

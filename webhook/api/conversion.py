@@ -44,6 +44,8 @@ def convert(obj: JSONObject, api_version: str) -> JSONObject:
     source, wanted = find(own, kind), find(api_version, kind)
     if source is None or wanted is None or source.type is not wanted.type:
         msg = f"{kind} of {own} has no counterpart in {api_version}"
+        if "/" not in str(api_version):
+            msg += ": give group and version, such as resource.k8s.io/v1"
         raise ConversionError(msg)
     change = _conversion(str(own), api_version).of(source.type)
     moved = {**obj, "apiVersion": api_version}

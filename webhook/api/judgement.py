@@ -267,7 +267,7 @@ def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: 
     # The stored object may have fields of a later release; what cannot be decoded cannot have been stored.
     stored = apart(struct.decoding.walk(old))[0] if isinstance(old, dict) else ()
     if not isinstance(old, dict) or refuses(stored):
-        return [refused(BAD_REQUEST, Path(), "the old object is no stored object of this kind").named("old-object")]
+        return [refused(BAD_REQUEST, Path(), "the old object is not a stored object of this kind").named("old-object")]
     in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
     dropped = [misfit for misfit in dropped if misfit.gates not in in_use]
     obj = _without(obj, dropped)

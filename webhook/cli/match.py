@@ -63,7 +63,7 @@ def run(arguments: Namespace) -> int:
         return 2 if any(finding.line == 0 for finding in report.findings) else 1
     slices = inventory.all("ResourceSlice")
     if not slices:
-        message = "there are no devices: give ResourceSlices with --cluster; `draguard snapshot` tells how"
+        message = "there are no devices: give ResourceSlices with --cluster; `draguard snapshot` prints the command"
         raise UsageError(message)
     try:
         fleet = Fleet(slices, release_of(stated), settings.gates)
@@ -72,7 +72,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError(message) from error
     asked = [*_expressions(arguments, release_of(stated), settings.gates), *_asked(given, inventory)]
     if not asked:
-        message = "the manifests hold no claims, templates or classes"
+        message = "there is nothing to match: the manifests have no requests in claims or templates, and no classes"
         raise UsageError(message)
     results = [(each, rows(fleet, each.of_class, each.own)) for each in asked]
     if arguments.output == "json":
@@ -98,7 +98,7 @@ def _given(arguments: Namespace, inventory: Inventory, report: Report) -> list[t
         try:
             known = inventory.take(document.data) if isinstance(document.data, dict) else None
         except MalformedError as error:
-            message = f"{document.source}: {error}: `draguard validate` tells more"
+            message = f"{document.source}: {error}: `draguard validate` has the details"
             raise UsageError(message) from error
         if known is not None:
             found.append((document.source, known))

@@ -83,7 +83,7 @@ def _read(text: str) -> tuple[str, dict[str, str]]:
         message = f"--namespace-labels: {text} has no labels: write it as {_EXAMPLE}, or {name}= for none"
         raise UsageError(message)
     if faults := formats.dns_label(name, NEWEST):
-        message = f"--namespace-labels: {name!r} is no namespace: {faults[0]}; write it as {_EXAMPLE}"
+        message = f"--namespace-labels: {name!r} is not a namespace: {faults[0]}; write it as {_EXAMPLE}"
         raise UsageError(message)
     found = {}
     for pair in filter(None, labels.split(",")):
@@ -92,7 +92,7 @@ def _read(text: str) -> tuple[str, dict[str, str]]:
             message = f"--namespace-labels: {name}: the label {pair} has no value: write it as {_EXAMPLE}"
             raise UsageError(message)
         if faults := (*formats.label_key(key, NEWEST), *formats.label_value(value, NEWEST)):
-            message = f"--namespace-labels: {name}: {pair} is no label: {faults[0]}"
+            message = f"--namespace-labels: {name}: {pair} is not a label: {faults[0]}"
             raise UsageError(message)
         found[key] = value
     return name, found

@@ -134,7 +134,7 @@ def sound_policies(
             print(line, file=sys.stderr)
     errors = sum(finding.problem.level == ERROR for finding in policies.findings)
     if errors:
-        message = f"--policies: {counted(errors, 'error')}, as shown above; `draguard policy check` tells more"
+        message = f"--policies: {counted(errors, 'error')}, as shown above; `draguard policy check` has the details"
         raise UsageError(message)
     return policies
 

@@ -54,7 +54,7 @@ def _serve(arguments: Namespace) -> int:
         message = f"--body-limit: {arguments.body_limit} bytes hold no review; give at least some thousand"
         raise UsageError(message)
     if arguments.connections_per_address < 1:
-        message = f"--connections-per-address: {arguments.connections_per_address} serve nobody; give at least 1"
+        message = f"--connections-per-address: {arguments.connections_per_address} is too few; give at least 1"
         raise UsageError(message)
     _check_together(arguments)
     delay = arguments.shutdown_delay
@@ -130,7 +130,7 @@ def _check_together(arguments: Namespace) -> None:
     elif not arguments.manage_certificate and (arguments.manage_webhooks or arguments.manage_name):
         message = "--manage-webhooks, --manage-name: give --manage-certificate, too: without it nothing is managed"
     elif arguments.authorizer and not arguments.policies:
-        message = "--authorizer: give --policies, too: nobody else asks what users may do"
+        message = "--authorizer: give --policies, too: only policies ask what users may do"
     elif arguments.monitoring_host and arguments.monitoring_port is None:
         message = "--monitoring-host: give --monitoring-port, too: without it there is nothing to listen for"
     if message:
@@ -147,7 +147,9 @@ def _share(arguments: Namespace) -> float:
     except (ValueError, ZeroDivisionError):
         share = -1
     if not 0 <= share <= 1:
-        message = f"--log-allowed: {arguments.log_allowed!r} is no share: give a number from 0 to 1, or such as 1/100"
+        message = (
+            f"--log-allowed: {arguments.log_allowed!r} is not a share: give a number from 0 to 1, or such as 1/100"
+        )
         raise UsageError(message)
     return share
 

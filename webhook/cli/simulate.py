@@ -83,7 +83,7 @@ def _given(paths: Iterable[str], inventory: Inventory, report: Report) -> list[J
         try:
             known = inventory.take(obj)
         except MalformedError as error:
-            report.findings.append(malformed(error, document, "`draguard validate` tells more"))
+            report.findings.append(malformed(error, document, "`draguard validate` has the details"))
             continue
         if is_workload(obj):
             found.append(known or obj)
@@ -132,12 +132,14 @@ def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Name
         message = "there are no pods to schedule: give manifests of pods or workloads, or a cluster with pending pods"
         raise UsageError(message)
     if not nodes:
-        message = "there are no nodes: give what is in the cluster with --cluster; `draguard snapshot` tells how"
+        message = (
+            "there are no nodes: give what is in the cluster with --cluster; `draguard snapshot` prints the command"
+        )
         raise UsageError(message)
     try:
         return [inventory.take(pod) or pod for pod in found]
     except MalformedError as error:
-        message = f"{error}: `draguard validate` tells more"
+        message = f"{error}: `draguard validate` has the details"
         raise UsageError(message) from error
 
 

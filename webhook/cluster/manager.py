@@ -124,7 +124,7 @@ class Manager:
         """Return why nothing can be served; what is wrong later is in ``last_error``, for serving goes on."""
         if self._serving is None and not (self._pair and self._pair.is_usable()):
             why = self.last_error or f"waiting for the leader to fill {self._secret.what}"
-            yield f"there is no serving certificate yet: {why}"
+            yield f"no serving certificate yet: {why}"
 
     def start(self, seconds: float = OBTAIN_SECONDS) -> None:
         """Wait until there is a pair on disk, then look after it in a thread.

@@ -74,7 +74,7 @@ class Decoder:
             message = f"json: {error.msg[:1].lower()}{error.msg[1:]}"
             raise Fault(message, error.pos) from None
         except _ConstantError as error:
-            message = f"json: {error} is no value"
+            message = f"json: {error} is not a value"
             raise Fault(message, start) from None
         except RecursionError:
             return self._unusable(start)

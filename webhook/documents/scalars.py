@@ -154,7 +154,7 @@ def _json(value: Scalar) -> Scalar:
         return value
     if not math.isfinite(value):
         message = f"json: unsupported value: {_GO_NAMES.get(value, 'NaN')}"
-        raise ScalarError(message, "JSON has no such number; quote it if it is a text")
+        raise ScalarError(message, "JSON has no such number; quote it if it is a string")
     text = spelled(value)
     return value if "e" in text or "." in text else integer(text)
 

@@ -65,7 +65,7 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         raise UnknownNameError(message)
     if fields := list(_fields(among, [name, *path], release)):
         shown = f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
-        message = f"{query} is no rule or kind; a field is spelled with its kind: {shown}"
+        message = f"{query} is not a rule or kind; a field is spelled with its kind: {shown}"
         raise UnknownNameError(message)
     alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
     nearest = " or ".join(alike) or _nearest(name, [*(kind.name for kind in among), *known, *GATES])

@@ -29,8 +29,8 @@ EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "immutable": (
         _paragraphs(
             "An update changes a field that may not change.",
-            "Old and new are compared with their defaults set, so adding a default is no change. To change the "
-            "field, delete the object and create it anew; whoever uses it will notice.",
+            "Old and new are compared with their defaults set, so adding a default is not a change. To change the "
+            "field, delete the object and create it again; its users will notice.",
         ),
         lambda field: field.immutable,
     ),
@@ -101,9 +101,9 @@ EVERY_OBJECT: Mapping[str, str] = {
         "The hint lists the API versions that the release serves the kind in, and what sits in another place "
         "there. `draguard explain` shows which releases serve what.",
     ),
-    "not-an-object": "What was submitted is no JSON object.",
+    "not-an-object": "What was submitted is not a JSON object.",
     "too-deep": "The object is nested deeper than draguard can look into.",
-    "old-object": "The old state of an update is no stored object of this kind.",
+    "old-object": "The old state of an update is not a stored object of this kind.",
     "old-version": "The old state of an object is in another apiVersion, so the two are not compared.",
     "name": "An update names another object than the one it is sent to.",
     "namespace": _paragraphs(

@@ -44,7 +44,7 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
         [
             *lines,
             "",
-            "`draguard explain NAME` tells more of a rule, a kind, a field such as Pod.spec, or a feature gate.",
+            "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate.",
         ]
     )
 

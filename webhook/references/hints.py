@@ -22,7 +22,7 @@ _SYNTAX: Final = (
     (re.compile(r"token recognition error at: '\|[^|]"), "CEL writes `or` as ||"),
     (re.compile(r"undeclared reference to 'True'"), "CEL writes true in lower case"),
     (re.compile(r"undeclared reference to 'False'"), "CEL writes false in lower case"),
-    (re.compile(r"token recognition error at: ''?[\"']"), "a text is not closed: a quote is missing at its end"),
+    (re.compile(r"token recognition error at: ''?[\"']"), "a string is not closed: a quote is missing at its end"),
     (re.compile(r"missing '\)' at|expecting '?\)"), "a parenthesis is not closed"),
     (re.compile(r"extraneous input '\)'|mismatched input '\)' expecting <EOF>"), "there is a ) too many"),
 )

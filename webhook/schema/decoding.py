@@ -103,7 +103,7 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
     """
 
     def suggest() -> str:
-        nearest = nearest_name(name, known)
+        nearest = nearest_name(str(name), known)
         return f'did you mean "{nearest}"?' if nearest else ""
 
     def describe(path: Path) -> str:
@@ -127,8 +127,8 @@ def unparsable(message: str, rule: str) -> tuple[Misfit]:
 _INTEGERS = {"int32": 2**31, "int64": 2**63}
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _MEANT = {
-    ("bool", "string"): "if text is meant, put it in quotes: in YAML, y, n, yes, no, on and off are booleans, too",
-    ("number", "string"): "if text is meant, put it in quotes",
+    ("bool", "string"): "if a string is meant, put it in quotes: in YAML, y, n, yes, no, on and off are booleans, too",
+    ("number", "string"): "if a string is meant, put it in quotes",
     ("string", "bool"): "leave out the quotes: true or false",
 }
 """How to mend a value, by the type that it has and the type that it should have."""

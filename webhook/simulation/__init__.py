@@ -14,9 +14,10 @@ from webhook.simulation.answers import Answers
 from webhook.simulation.cluster import DEFAULT_RELEASE, Cluster, Settings
 from webhook.simulation.queue import in_order
 from webhook.simulation.scheduler import Placement, Scheduler
+from webhook.simulation.workloads import pods_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["DEFAULT_RELEASE", "Cluster", "Inventory", "Placement", "Scheduler", "Settings", "simulate"]
 
@@ -29,9 +30,27 @@ def simulate(
     feature_gates: Mapping[str, bool] | None = None,
 ) -> list[dict[str, Any]]:
     """Schedule pods into a cluster; see :func:`webhook.simulate`."""
-    inventory = Inventory(objects)
-    given = [taken for each in pods if (taken := inventory.take({"apiVersion": "v1", "kind": "Pod", **each}))]
+    inventory = Inventory(_listed(objects))
+    nodes = [name for _, name in inventory.names("Node")]
+    made = (pod for each in _listed(pods) for pod in pods_of({"apiVersion": "v1", "kind": "Pod", **each}, nodes))
+    given = [taken for pod in made if (taken := inventory.take(pod))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
     tell = Answers(scheduler)
     answers = {index: tell.of(scheduler.schedule(given[index])) for index in in_order(given, inventory)}
     return [answers[index] for index in range(len(given))]
+
+
+def _listed(objects: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Go through objects, and through those in lists such as kubectl prints.
+
+    Raises:
+        ValueError: Something is not an object.
+    """
+    for each in objects:
+        if not isinstance(each, dict):
+            message = f"an object is a dict, not {type(each).__name__}"
+            raise ValueError(message)  # noqa: TRY004 - as for all other input
+        if str(each.get("kind", "")).endswith("List") and isinstance(each.get("items"), list):
+            yield from _listed(each["items"])
+        else:
+            yield each

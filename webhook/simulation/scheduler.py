@@ -107,7 +107,7 @@ class Scheduler:
         claims = () if isinstance(uses, Blocked) else tuple(use.claim for use in uses)
         if isinstance(uses, list) and all(use.consumer.has(use.claim) for use in uses):
             return Placement(pod, node, conditions.SCHEDULED, claims, reason="it runs already")
-        return Placement(pod, node, None, claims, reason="it names its node itself, so nobody allocates its claims")
+        return Placement(pod, node, None, claims, reason="it names its node itself, so its claims are not allocated")
 
     def ask(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Standing, Round]:
         """Ask all nodes about a pod, without binding it.

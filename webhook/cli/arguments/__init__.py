@@ -106,13 +106,13 @@ _COMMANDS = (
         scheduling.snapshot,
     ),
     _Command("mutate", "rewrite pods that bypass the scheduler, in manifests", manifests.MUTATE, manifests.mutate),
-    _Command("explain", "tell what is declared about a kind, a field or a rule", manifests.EXPLAIN, manifests.explain),
+    _Command("explain", "describe a kind, a field, a rule or a feature gate", manifests.EXPLAIN, manifests.explain),
     _Command("policy", "check and test policies", policy.POLICY, policy.policy),
     _Command("review", "answer recorded AdmissionReviews as the webhook would", reviews.REVIEW, reviews.review),
     _Command("serve", "run the admission webhook", reviews.SERVE, reviews.serve),
     _Command(
         "manage-certificate",
-        "manage the webhook's certificate by means of its cluster",
+        "manage the webhook's certificate in its cluster",
         reviews.MANAGE_CERTIFICATE,
         reviews.manage_certificate,
     ),
@@ -129,7 +129,7 @@ def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """
     parser = Parser(
         prog="draguard",
-        description="Tells what a Kubernetes API server will say of Dynamic Resource Allocation objects.",
+        description="Says what a Kubernetes API server and scheduler will make of Dynamic Resource Allocation objects.",
         epilog=f"{_EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples.",
         formatter_class=Help,
         allow_abbrev=False,

@@ -16,8 +16,8 @@ examples:
   draguard review --endpoint mutate - < reviews.jsonl | jq .response.patch
 
 Input is AdmissionReviews (admission.k8s.io/v1) as JSON, one or many, each on one line or several.
-Each is answered by an AdmissionReview on a line of its own. What is no AdmissionReview is reported
-with its line, and the exit code is 1; a refusal is an answer like any other.
+Each is answered by an AdmissionReview on a line of its own. Input that is not an AdmissionReview is
+reported with its line, and the exit code is 1. A refusal is an answer like any other.
 """
 
 
@@ -28,7 +28,7 @@ examples:
   draguard serve --kubernetes-version 1.30 --tls-cert /tls/tls.crt --tls-key /tls/tls.key
 
 POST /validate and POST /mutate answer AdmissionReviews; GET /healthz and GET /readyz answer probes.
---monitoring-port adds a port for probes and GET /metrics; docs/observability.md has what is told.
+--monitoring-port adds a port for probes and GET /metrics; docs/observability.md lists both.
 SIGTERM and SIGINT end it once the requests in flight are answered. Certificates and policies are
 taken up when their files change.
 """
@@ -240,7 +240,7 @@ def _clients(parser: argparse.ArgumentParser) -> None:
 
 
 def _monitoring(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what is told of it")
+    group = parser.add_argument_group("logs and metrics")
     group.add_argument(
         "--monitoring-port",
         type=int,

@@ -27,9 +27,9 @@ priority, age, and order; each uses up devices, cpu and memory. What else the ma
 templates, classes, slices, nodes) is added to the cluster. Claims are made from templates, and for
 extended resources that a device class provides.
 
-For a pod without a node it is told what the scheduler would say; what is left of the devices of each
-node, step by step, with nodes grouped that look alike; and what would help: changes are tried, and
-those that lead to a node are listed, the smallest first.
+For each pending pod you see the scheduler's message; how many devices of each node are left after
+each step, with similar nodes grouped; and what would help: draguard tries changes and lists those that
+lead to a node, the smallest first.
 
 Not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those
 of devices. Where several nodes suit a pod equally well the scheduler picks one at random; here it is
@@ -49,11 +49,11 @@ examples:
   kubectl get resourceslices,deviceclasses -o yaml | draguard match template.yaml --cluster -
   draguard match claim.yaml --cluster cluster.yaml --output json
 
-For each request of claims and templates, each alternative, and each class: how many devices its
-selectors take, and what keeps the others out: the first part that is false, with the value it met.
-Devices of one model for which the same is true are told together, with their nodes. A selector that is
-an error for a device ends the scheduling of a pod for all nodes, so errors make the exit code 1; so
-does a request that no device suits.
+For each request of claims and templates, each alternative, and each class you see how many devices its
+selectors match, and why others do not: the first condition that is false, with the device's value.
+Devices of one model with the same outcome are shown together, with their nodes. The exit code is 1 if
+no device matches a request, or if a selector fails on a device, which ends the scheduling of a pod for
+all nodes.
 
 JSON output is a list with an object for each request, class or expression: file, kind, namespace,
 name, request, deviceClass, devices (how many there are), matching, rows (outcome, reason, model, nodes,

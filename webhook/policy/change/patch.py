@@ -52,7 +52,7 @@ def apply_patch(obj: JSONObject, operations: Sequence[JSONObject]) -> JSONObject
     for operation in operations:
         patcher.apply(operation)
     if not isinstance(patcher.document, dict):
-        msg = "the patched document is no object"
+        msg = "the patched document is not an object"
         raise PatchError(msg)
     return patcher.document
 

@@ -86,7 +86,9 @@ class DecisionLog:
             seconds: How long it took.
         """
         if record.decision == MALFORMED:  # anybody can send any number of them, and nobody's object is in them
-            self._malformed.warning("what came to /%s is no review: %s", record.endpoint, record.message or "malformed")
+            self._malformed.warning(
+                "what came to /%s is not a review: %s", record.endpoint, record.message or "malformed"
+            )
             return
         plain = record.decision in {ALLOWED, EXEMPT} and not (record.found or record.patched or record.warnings)
         if plain and zlib.crc32(record.uid.encode(errors="replace")) >= self._bound:

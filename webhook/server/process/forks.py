@@ -87,7 +87,7 @@ class Forks:
         except OSError as error:
             ours.close()
             if isinstance(error, ConnectionError):
-                _log.critical("the process that forks others is no more: ending, to be started anew")
+                _log.critical("the process that forks others is gone: stopping, to be restarted")
                 os.kill(os.getpid(), signal.SIGTERM)
             raise
         return ours

@@ -131,14 +131,14 @@ class Certificate:
         name, key_name = self._pair.paths or ("the certificate", "its key")
 
         def no_password() -> str:
-            message = f"{key_name} is encrypted: decrypt it first, a server has nobody to ask for the password"
+            message = f"{key_name} is encrypted: decrypt it first: the server cannot ask for the password"
             raise ServerError(message)
 
         try:
             with _as_file(self._pair.content[0]) as certificate, _as_file(self._pair.content[1]) as key:
                 context.load_cert_chain(certificate, key, password=no_password)
         except ssl.SSLError as error:
-            fault = f"{name} and {key_name} are no certificate and key in PEM ({error})"
+            fault = f"{name} and {key_name} are not a certificate and a key in PEM ({error})"
             if error.reason == "KEY_VALUES_MISMATCH":
                 fault = f"{key_name} is not the key of {name}"
             message = f"{fault}: give a pair such as `draguard certs` makes"

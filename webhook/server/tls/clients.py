@@ -56,7 +56,7 @@ class Clients:
             message = f"{path} holds no certificates in PEM ({error}): {_MEND}"
             raise ServerError(message) from error
         if context.cert_store_stats()["crl"]:
-            message = f"{path} holds a revocation list, which nobody would look at: {_MEND}, and nothing else"
+            message = f"{path} holds a revocation list, which would be ignored: {_MEND}, and nothing else"
             raise ServerError(message)
         context.verify_mode = ssl.CERT_REQUIRED
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate authority may vouch, too, as in Go
