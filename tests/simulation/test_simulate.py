@@ -38,7 +38,7 @@ class TestInput:
         with pytest.raises(ValueError, match="an object is a dict, not int"):
             simulate([3], [pod()])  # type: ignore[list-item]
         with pytest.raises(ValueError, match="an object is a dict, not str"):
-            simulate(NODES, {"metadata": {}})  # type: ignore[arg-type]
+            simulate(NODES, ["pod"])  # type: ignore[list-item]
 
 
 class TestNodes:
