@@ -41,7 +41,22 @@ def _burst(request: bytes) -> Callable[[Target], list[str]]:
     return run
 
 
+def _records(target: Target) -> list[str]:
+    """Send bodies in TLS records of a byte each."""
+
+    def send() -> None:
+        while not target.is_over:
+            with suppress(OSError), target.tls() as connection:
+                connection.sendall(POST + b"Content-Length: 100000\r\n\r\n")
+                for _ in range(900):
+                    connection.send(b" ")
+
+    together(*[send] * 20)
+    return []
+
+
 ATTACK = {
+    "records": Attack("bodies in TLS records of a byte", _records, seconds=4),
     "chunks": Attack("bodies in chunks of a byte", _burst(CHUNKED + b"1\r\n \r\n" * 40_000), seconds=4),
     "fields": Attack("headers of very many fields", _burst(POST + b"a:b\r\n" * 50_000), seconds=4),
     "trailers": Attack("as many trailers", _burst(CHUNKED + b"1\r\n \r\n0\r\n" + b"a:b\r\n" * 50_000), seconds=4),

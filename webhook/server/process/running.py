@@ -41,6 +41,11 @@ SHUTDOWN_DELAY = 5.0
 BACKLOG: Final = 4096
 """How many connections the kernel may keep that are not accepted yet, as far as it allows."""
 
+UNREAD: Final = 1 << 15
+"""Bytes of a connection that the kernel keeps until they are read; it doubles the number.
+
+That much of each connection is taken in at once, which takes long if it comes in TLS records of a byte each."""
+
 _TICKS_A_SECOND = 10  # of uvicorn's main loop
 _PROBES = 200
 """Connections to the plain port: of kubelet, of whoever collects metrics, and of strangers."""
@@ -68,11 +73,13 @@ def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, (address, *_) = found[0][0], found[0][4]
         both = address == "::" and socket.has_dualstack_ipv6()
-        return socket.create_server((str(address), port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
+        listener = socket.create_server((str(address), port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except (OSError, UnicodeError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or error
         message = f"cannot listen on {host} port {port}: {reason}: give another {prefix}host or {prefix}port"
         raise ServerError(message) from error
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD)
+    return listener
 
 
 class Plain(NamedTuple):
