@@ -225,6 +225,7 @@ DOUBLED = "[{[]: []}].all(n0, " + "".join(f"[{{n{n}: n{n}}}].all(n{n + 1}, " for
 HEAVY = [DOUBLED, *(f"{number} > 0 && {ATTACKS['comparisons']}" for number in range(30))]
 
 
+@pytest.mark.alone  # measuring coverage would take most of the time that is measured
 @KINDS
 def test_a_review_beyond_its_budget_is_decided_by_the_failure_policy(kind: str) -> None:
     obj = claim(HEAVY, kind)
