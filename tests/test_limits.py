@@ -60,7 +60,7 @@ def test_what_is_deep_is_judged_alike_whatever_was_used_before(before: str) -> N
 
 def test_offline_what_is_too_deep_is_a_finding() -> None:
     deep: list[object] = []
-    for _ in range(6000):
+    for _ in range(100_000):
         deep = [deep]
     obj = json.loads(claim("{}"))
     obj["spec"]["devices"]["config"][0]["opaque"]["parameters"] = {"a": deep}
