@@ -288,6 +288,14 @@ def test_an_answer_is_read_as_it_was_written() -> None:
     assert read_task(written[LENGTHS.size :]) == Task("mutate", None, 1.5, 1.0)
 
 
+def test_a_record_may_hold_integers_of_any_size() -> None:
+    record = Record("validate", request={"uid": "1", "resource": {"group": 2**70}})
+    written = write_answer(Answer(200, b"", "text/plain", record), is_last=False)
+    read, _ = read_answer(written[LENGTHS.size :], b"")
+    assert read.record is not None
+    assert read.record.request["resource"] == {"group": 2**70}
+
+
 def test_how_heavy_others_were_is_forgotten() -> None:
     weights = Weights()
     assert not weights.is_heavy(10_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -65,13 +66,14 @@ def write_answer(answer: Answer, *, is_last: bool) -> bytes:
         record.cost,
         record.message,
     )
-    head = _encode((is_last, answer.status, answer.content_type, told))
+    # JSON, since what a request states as its resource or namespace may hold integers of any size.
+    head = json.dumps((is_last, answer.status, answer.content_type, told)).encode()
     return LENGTHS.pack(len(head), len(answer.body)) + head + answer.body
 
 
 def read_answer(head: bytes, body: bytes) -> tuple[Answer, bool]:
     """Read an answer, and whether it is the last of its process."""
-    is_last, status, content_type, told = _decode(head)
+    is_last, status, content_type, told = json.loads(head)
     return Answer(status, body, content_type, told and _record(*told)), is_last
 
 
