@@ -18,7 +18,7 @@ from tests.command import ROOT
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 WANTED: dict[str, list[str]] = {
-    "Containerfile.lock": PROJECT["project"]["dependencies"],
+    "Containerfile.lock": PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["serve"],
     "Containerfile.build.lock": PROJECT["build-system"]["requires"],
 }
 

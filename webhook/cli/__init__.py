@@ -54,6 +54,14 @@ def _run(arguments: Namespace) -> int:
     except UsageError as error:
         print(f"draguard {arguments.command}: error: {error}", file=sys.stderr)
         return USAGE
+    except ModuleNotFoundError as error:
+        from webhook.cli.extras import missing  # noqa: PLC0415 - a whole installation has all modules
+
+        if not (advice := missing(error)):
+            _report_own_failure(arguments.command)
+            return INTERNAL
+        print(f"draguard {arguments.command}: error: {advice}", file=sys.stderr)
+        return USAGE
     except BrokenPipeError:
         raise
     except OSError as error:  # the reader turns those of files into findings; what is left is the output

@@ -1,0 +1,24 @@
+"""Which extra of the distribution brings what a command lacks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SERVE: Final = "serve"
+_MODULES: Final = {
+    "cryptography": _SERVE,
+    "flask": _SERVE,
+    "helm_python": "helm",
+    "httptools": _SERVE,
+    "prometheus_client": _SERVE,
+    "uvicorn": _SERVE,
+    "uvloop": _SERVE,
+}
+"""The modules that an extra brings, and its name in pyproject.toml."""
+
+
+def missing(error: ModuleNotFoundError) -> str:
+    """Say how to install a module that is not there; empty if no extra brings it."""
+    module = (error.name or "").partition(".")[0]
+    extra = _MODULES.get(module)
+    return f"the module {module} is missing: pip install 'draguard[{extra}]'" if extra else ""
