@@ -13,6 +13,7 @@ from webhook.report import (
     MAX_MESSAGE,
     Finding,
     Identity,
+    Origin,
     Report,
     as_json,
     as_text,
@@ -230,3 +231,17 @@ class TestJson:
         report = Report()
         report.findings.append(Finding(invalid(Path(("\ud800",)), "", "d"), "a.yaml", 1, 1, "", 1))
         assert json.loads(as_json(report).encode())["findings"][0]["field"] == "\ud800"
+
+
+class TestFingerprints:
+    def test_a_finding_is_the_same_on_another_line_and_in_another_file(self) -> None:
+        first = found(PROBLEM, document("kind: K\nmetadata: {name: a}\nspec: {name: A}"))
+        again = first._replace(file="b.yaml", line=9, column=2, kubernetes="1.30")
+        assert first.fingerprint == again.fingerprint == ("dns-label", "K", "", "a", "", "spec.name")
+
+    def test_an_object_without_a_name_is_known_by_its_file(self) -> None:
+        assert found(PROBLEM, document("kind: K")).fingerprint == ("dns-label", "K", "", "", "claim.yaml", "spec.name")
+
+    def test_what_a_policy_says_is_told_apart_from_what_another_says(self) -> None:
+        finding = found(PROBLEM, document("kind: K"))._replace(origin=Origin("ValidatingAdmissionPolicy", "owner"))
+        assert finding.fingerprint.rule == "dns-label/owner"

@@ -91,6 +91,40 @@ class Origin(NamedTuple):
     text: str = ""
 
 
+class Suppression(NamedTuple):
+    """Why a finding is not reported.
+
+    Args:
+        kind: ``inline`` (a comment in the file), ``annotation`` (of the object), ``path`` (of the configuration file),
+            ``option`` (a rule's level is off, or it is not selected), ``baseline``, or ``revision`` (the finding was
+            there before, see ``--new-only``).
+        reason: Why, in the words of who suppressed it; empty if they gave none.
+    """
+
+    kind: str
+    reason: str = ""
+
+
+class Fingerprint(NamedTuple):
+    """What makes a finding the same one in another run: no lines, for these change with every edit.
+
+    Args:
+        rule: The rule; of a policy, ``policy/NAME``.
+        kind: The object's kind.
+        namespace: The object's namespace.
+        name: The object's name.
+        file: The file, only of objects without a name.
+        path: The field in the manifest, such as ``spec.devices.requests[0].name``.
+    """
+
+    rule: str
+    kind: str
+    namespace: str
+    name: str
+    file: str
+    path: str
+
+
 class Finding(NamedTuple):
     """A problem, and where it was found.
 
@@ -105,6 +139,7 @@ class Finding(NamedTuple):
         kubernetes: The release that was asked, such as ``1.30``.
         origin: Which policy says so; None if it is a rule of the API server.
         brief: What text shows in the place of the message, where that is long.
+        suppression: Why it is not reported; None if it is.
     """
 
     problem: Problem
@@ -117,6 +152,15 @@ class Finding(NamedTuple):
     kubernetes: str = ""
     origin: Origin | None = None
     brief: str = ""
+    suppression: Suppression | None = None
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What makes this the same finding in another run."""
+        problem, about, origin = self.problem, self.identity, self.origin
+        rule = f"{problem.rule}/{origin.name}" if origin else problem.rule
+        file = "" if about.name else self.file
+        return Fingerprint(rule, about.kind, about.namespace, about.name, file, str(problem.path))
 
 
 def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding:
@@ -145,6 +189,9 @@ class Report:
         self.left_out: Mapping[str, int] = {}
         """What of directories was not read, by reason; see :mod:`webhook.documents.selection`."""
         self.findings: list[Finding] = []
+        """What is reported."""
+        self.suppressed: list[Finding] = []
+        """What is not reported; each says why."""
 
     @property
     def errors(self) -> int:
