@@ -1,33 +1,30 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
+from webhook.findings import Finding, Identity, Origin, found, identity, unread
 from webhook.problem import WARNING, Path, Problem, invalid, required
-from webhook.report import (
-    MAX_LINE,
-    MAX_MESSAGE,
-    Finding,
-    Identity,
-    Origin,
-    Report,
-    as_json,
-    as_text,
-    found,
-    identity,
-    summary,
-    unread,
-)
+from webhook.report import Style, make
+from webhook.report.excerpt import MAX_LINE, MAX_MESSAGE
+from webhook.report.model import Report
+from webhook.report.summary import summary
+from webhook.report.text import as_text
 
 PROBLEM = invalid(Path() / "spec" / "name", "A", "must be lower case").named("dns-label")
 
 
 def shown(finding: Finding, *, color: bool = False) -> list[str]:
     return list(as_text([finding], color=color))
+
+
+def shown_as(name: str, report: Report) -> Any:
+    return json.loads("\n".join(make(name, Style()).lines(report)))
 
 
 def document(text: str) -> Document:
@@ -187,7 +184,8 @@ class TestJson:
         report.skipped["v1", "ConfigMap"] += 2
         about = Identity("v1", "Pod", "ns", "pod")
         report.findings.append(Finding(PROBLEM, "a.yaml", 2, 3, "  name: A", 1, about, "1.30"))
-        assert json.loads(as_json(report)) == {
+        assert shown_as("json", report) == {
+            "version": 1,
             "files": ["a.yaml"],
             "findings": [
                 {
@@ -225,12 +223,12 @@ class TestJson:
     def test_long_messages_are_whole(self) -> None:
         report = Report()
         report.findings.append(Finding(invalid(Path(), "x" * 10_000, "d"), "a.yaml", 1, 1, "", 1))
-        assert "x" * 10_000 in json.loads(as_json(report))["findings"][0]["message"]
+        assert "x" * 10_000 in shown_as("json", report)["findings"][0]["message"]
 
     def test_half_a_surrogate_pair_does_not_end_it(self) -> None:
         report = Report()
         report.findings.append(Finding(invalid(Path(("\ud800",)), "", "d"), "a.yaml", 1, 1, "", 1))
-        assert json.loads(as_json(report).encode())["findings"][0]["field"] == "\ud800"
+        assert shown_as("json", report)["findings"][0]["field"] == "\ud800"
 
 
 class TestFingerprints:

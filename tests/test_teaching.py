@@ -12,7 +12,7 @@ from tests.structured import claim
 from webhook import validate
 from webhook.cli.changes import changed
 from webhook.references.hints import hint_of
-from webhook.report import folded
+from webhook.report.text import folded
 
 if TYPE_CHECKING:
     from pathlib import Path

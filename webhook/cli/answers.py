@@ -56,7 +56,8 @@ def _surroundings(arguments: Namespace, answering: admission.ReviewOptions) -> S
     """
     from webhook.cli.surroundings import read_cluster  # noqa: PLC0415 - only who has a snapshot pays for it
     from webhook.references.cluster import Surroundings  # noqa: PLC0415
-    from webhook.report import Report, as_text  # noqa: PLC0415
+    from webhook.report.model import Report  # noqa: PLC0415
+    from webhook.report.text import as_text  # noqa: PLC0415
 
     report = Report()
     inventory = read_cluster(arguments.cluster, report)

@@ -12,14 +12,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import Position
-from webhook.report import counted, found
+from webhook.findings import found
+from webhook.report.summary import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.documents import Document
+    from webhook.findings import Finding
     from webhook.problem import Path, Problem
-    from webhook.report import Finding
 
 _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})
 """The fields that hold expressions."""

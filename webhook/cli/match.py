@@ -14,10 +14,12 @@ from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.surroundings import read_cluster
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, rows, shortened
 from webhook.documents import Unreadable, read
+from webhook.findings import unread
 from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
 from webhook.inventory.reading import items, text
 from webhook.references.claims import CLAIMS, requests_of
-from webhook.report import Report, as_text, unread
+from webhook.report.model import Report
+from webhook.report.text import as_text
 from webhook.simulation import Settings
 from webhook.simulation.cluster import DEFAULT_RELEASE
 

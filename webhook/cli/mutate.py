@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webhook.cli.release import kubernetes
 from webhook.documents import Document, Unreadable, dump, read
 from webhook.engine import prescheduled
+from webhook.findings import Finding, found, identity, unread
 from webhook.problem import ERROR, WARNING, Path, Problem
-from webhook.report import Finding, as_text, found, identity, unread
+from webhook.report.text import as_text
 
 if TYPE_CHECKING:
     from argparse import Namespace

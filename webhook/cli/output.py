@@ -1,4 +1,4 @@
-"""Prints reports, and derives the exit code."""
+"""Shows reports in the formats that were asked for, and derives the exit code."""
 
 from __future__ import annotations
 
@@ -6,28 +6,58 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from webhook.report import as_text, folded
+from webhook.cli.arguments import UsageError
+from webhook.report import Style, make
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from webhook.report import Report
+    from webhook.report.model import Report
 
 
 _NARROWEST = 40
 """Columns below which nothing is folded any further."""
 
 
-def show_text(report: Report, arguments: Namespace, *lines: str, closing: str) -> None:
-    """Print findings, further lines, and a last one unless that is not wanted."""
+def check_outputs(arguments: Namespace) -> None:
+    """Say what is wrong with ``--output`` before the work begins.
+
+    Raises:
+        UsageError: A file cannot be written, or two reports go to one place.
+    """
+    seen = set[str]()
+    for output in arguments.output:
+        if output.file in seen:
+            where = f"the file {output.file}" if output.file else "standard output: give one a file, FORMAT=FILE"
+            message = f"--output: two reports go to {where}"
+            raise UsageError(message)
+        seen.add(output.file)
+        directory = os.path.dirname(output.file) or "."  # noqa: PTH120 - pathlib takes longer to import than this takes
+        if output.file and not os.path.isdir(directory):  # noqa: PTH112 - as above
+            message = f"--output {output.format}={output.file}: there is no directory {directory}: create it first"
+            raise UsageError(message)
+        if os.path.isdir(output.file):  # noqa: PTH112 - as above
+            message = f"--output {output.format}={output.file}: this is a directory: name a file in it"
+            raise UsageError(message)
+
+
+def show(report: Report, arguments: Namespace) -> int:
+    """Write a report in all formats that were asked for; return the exit code."""
+    # What goes to a file is there before somebody who reads standard output goes on.
+    for output in sorted(arguments.output, key=lambda each: not each.file):
+        if output.file:
+            from webhook.cli.files import write  # noqa: PLC0415 - only who wants files pays for it
+
+            write(output.file, make(output.format, Style(quiet=arguments.quiet)).lines(report))
+        else:
+            for line in make(output.format, _style(arguments)).lines(report):
+                print(line)
+    return exit_code(report, arguments)
+
+
+def _style(arguments: Namespace) -> Style:
     color = arguments.color == "always" or (arguments.color == "auto" and _takes_colors())
-    width = _columns()
-    for line in as_text(report.findings, color=color, width=width):
-        print(line)
-    for line in lines:
-        print(folded(line, width))
-    if not arguments.quiet:
-        print("\n".join(folded(line, width) for line in closing.splitlines()))
+    return Style(color, _columns(), arguments.quiet)
 
 
 def _columns() -> int:

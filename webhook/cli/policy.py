@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import position
-from webhook.cli.output import exit_code, show_text
+from webhook.cli.output import check_outputs, show
 from webhook.cli.policyoptions import is_suite, placed, release
 from webhook.cli.release import kubernetes
 from webhook.documents import Unreadable, read
+from webhook.findings import identity, unread
 from webhook.policy.ask.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.check import check_policies
-from webhook.report import Report, as_json, identity, summary, unread
+from webhook.report.model import Judged, Report
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -28,6 +28,7 @@ _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"}
 
 def run(arguments: Namespace) -> int:
     """Do what the action says; only a test imports what tests need."""
+    check_outputs(arguments)
     if arguments.action == "check":
         return check(arguments)
     code: int = import_module("webhook.cli.suites").run(arguments)
@@ -45,8 +46,10 @@ def check(arguments: Namespace) -> int:
             report.files[document.source] = None
             report.documents += 1
             given.append(Given(document.data, document))
-            if not is_policy(document.data):
-                about = identity(document.data)
+            about = identity(document.data)
+            if is_policy(document.data):
+                report.judged.append(Judged(document.source, document.index + 1, about))
+            else:
                 report.skipped[about.api_version, about.kind] += 1
     if not report.findings and not any(is_policy(each.object) for each in given):
         message = f"there is no policy in {', '.join(arguments.paths)}"
@@ -55,12 +58,9 @@ def check(arguments: Namespace) -> int:
     # Where something could not be read, it may be what others seem to lack.
     unsure = _LACKING if report.findings else frozenset()
     report.findings += placed((each for each in result.findings if each.problem.rule not in unsure), minor)
-    costs = [_cost_of(cost, result) for cost in result.costs]
-    if arguments.output == "json":
-        print(json.dumps(json.loads(as_json(report)) | {"costs": costs}, indent=2))
-    else:
-        show_text(report, arguments, *(map(_told, costs) if arguments.costs else ()), closing=summary(report))
-    return exit_code(report, arguments)
+    report.costs = [_cost_of(cost, result) for cost in result.costs]
+    report.remarks += map(_told, report.costs) if arguments.costs else ()
+    return show(report, arguments)
 
 
 def _cost_of(cost: Cost, result: CheckResult) -> dict[str, Any]:

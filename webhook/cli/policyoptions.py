@@ -11,6 +11,7 @@ from webhook.cli.expressions import located, position
 from webhook.cli.namespaces import POLICY_HINT
 from webhook.documents import Document, Unreadable, read
 from webhook.engine.offline import Sender
+from webhook.findings import NOTE, Finding, Origin, found, unread
 from webhook.policy.ask.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.ask.authorizer import NOTE as USERS_NOT_KNOWN
 from webhook.policy.ask.policyset import Given, PolicySet
@@ -19,7 +20,8 @@ from webhook.policy.load import load
 from webhook.policy.manifest.model import DENY
 from webhook.policy.manifest.objects import metadata_of, text_of
 from webhook.problem import ERROR, WARNING, Path, Problem
-from webhook.report import NOTE, Finding, Origin, as_text, counted, found, unread
+from webhook.report.summary import counted
+from webhook.report.text import as_text
 
 if TYPE_CHECKING:
     from argparse import Namespace

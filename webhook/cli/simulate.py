@@ -15,8 +15,10 @@ from webhook.cli.simulationreferences import References
 from webhook.cli.simulationreport import Text, waits
 from webhook.cli.surroundings import malformed, read_cluster
 from webhook.documents import Unreadable, read
+from webhook.findings import unread
 from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
-from webhook.report import Report, as_text, unread
+from webhook.report.model import Report
+from webhook.report.text import as_text
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import NOT_SIMULATED, Answers
 from webhook.simulation.cluster import DEFAULT_RELEASE

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import located
-from webhook.cli.output import exit_code, show_text
+from webhook.cli.output import show
 from webhook.cli.policyoptions import is_suite, placed, release
 from webhook.cli.release import kubernetes
-from webhook.cli.testreport import SuiteRun, TestReport
 from webhook.documents import Document, Unreadable, read
 from webhook.documents.files import Trees
 from webhook.documents.selection import SUFFIXES
 from webhook.engine.suites import SuiteError, run_suite
+from webhook.findings import Finding, found, unread
 from webhook.policy.ask.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.problem import ERROR, WARNING, Path, Problem
-from webhook.report import Finding, Report, counted, found, json_of, unread
+from webhook.report.model import Report, SuiteRun, Tested
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -32,27 +31,20 @@ _STANDARD_INPUT = "<stdin>"
 
 def run(arguments: Namespace) -> int:
     """Run the suites, and print what failed, what no case has seen, and a summary."""
-    tested = test(arguments.paths, kubernetes(arguments))
-    if not tested.runs and not tested.report.findings:
+    report = test(arguments.paths, kubernetes(arguments), strict=arguments.strict)
+    if not (report.tested and report.tested.runs) and not report.findings:
         message = f"there is no suite in {', '.join(arguments.paths)}; a suite is a document with cases"
         raise UsageError(message)
-    if arguments.output == "json":
-        print(_as_json(tested))
-    elif arguments.output == "junit":
-        from webhook.cli.junit import as_junit  # noqa: PLC0415 - one output of three
-
-        print(as_junit(tested, strict=arguments.strict))
-    else:
-        show_text(tested.report, arguments, closing=_summary(tested))
-    return exit_code(tested.report, arguments)
+    return show(report, arguments)
 
 
-def test(paths: Iterable[str], stated: str | None) -> TestReport:
+def test(paths: Iterable[str], stated: str | None, *, strict: bool) -> Report:
     """Run the suites that paths name, or those beside the policies that they name.
 
     Args:
         paths: Files, directories, globs, ``-``.
         stated: The release for which all suites are run; None for what each of them says.
+        strict: Whether an expression that no case has seen whole is a failure.
     """
     report, runs = Report(), list[SuiteRun]()
     findings: dict[Finding, None] = {}
@@ -74,7 +66,8 @@ def test(paths: Iterable[str], stated: str | None) -> TestReport:
             findings |= dict.fromkeys(_untested(directory.manifests))
     findings |= dict.fromkeys(_unseen(coverage.values()))
     report.findings += findings
-    return TestReport(report, runs, list(coverage.values()))
+    report.tested = Tested(runs, list(coverage.values()), strict)
+    return report
 
 
 class _Directory(NamedTuple):
@@ -149,53 +142,3 @@ def _untested(manifests: Iterable[Document]) -> Iterator[Finding]:
             message = "no suite stands beside this policy"
             hint = "write one, such as tests.yaml in the same directory"
             yield found(Problem(WARNING, "not-tested", "", Path(), message, hint), document)
-
-
-def _summary(tested: TestReport) -> str:
-    passed = tested.cases - tested.failed
-    text = f"{counted(tested.cases, 'case')} in {counted(len(tested.runs), 'suite')}: {passed} passed"
-    text += f", {tested.failed} failed" if tested.failed else ""
-    return f"{text}; {tested.covered} of {counted(len(tested.coverage), 'expression')} covered"
-
-
-def _as_json(tested: TestReport) -> str:
-    suites = [
-        {
-            "file": ran.suite.source,
-            "line": ran.suite.position().line,
-            "kubernetes": ran.kubernetes,
-            "cases": [
-                {
-                    "name": case.name,
-                    "file": ran.suite.source,
-                    "line": ran.suite.position(("cases", index)).line,
-                    "passed": case.passed,
-                    "failures": case.failures,
-                }
-                for index, case in enumerate(ran.result.cases)
-            ],
-        }
-        for ran in tested.runs
-    ]
-    coverage = [
-        {
-            "kind": each.policy.kind,
-            "policy": each.policy.name,
-            "field": str(each.path),
-            "file": manifest.source,
-            "line": manifest.position(each.path).line,
-            "missing": each.missing,
-        }
-        for each, manifest in tested.coverage
-    ]
-    summary = {
-        "suites": len(tested.runs),
-        "cases": tested.cases,
-        "failed": tested.failed,
-        "expressions": len(tested.coverage),
-        "covered": tested.covered,
-        "errors": tested.report.errors,
-        "warnings": tested.report.warnings,
-    }
-    findings = [json_of(finding) for finding in tested.report.findings]
-    return json.dumps({"suites": suites, "coverage": coverage, "findings": findings, "summary": summary}, indent=2)

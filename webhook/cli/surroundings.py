@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webhook.cli.neighbours import Neighbours
 from webhook.documents import Document, Unreadable, read
 from webhook.engine.prescheduled import pod_template
+from webhook.findings import UNREADABLE, found, identity, unread
 from webhook.inventory import Inventory, MalformedError, newest
 from webhook.problem import ERROR, Path, Problem
-from webhook.report import UNREADABLE, found, identity, unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from webhook.report import Finding, Report
+    from webhook.findings import Finding
+    from webhook.report.model import Report
 
 JSONObject = dict[str, Any]
 

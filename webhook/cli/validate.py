@@ -13,14 +13,15 @@ from webhook.api.judgement import ONCE_DECODED
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
-from webhook.cli.output import exit_code, show_text
+from webhook.cli.output import check_outputs, show
 from webhook.cli.progress import with_progress
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.surroundings import References, read_cluster
 from webhook.documents import Document, Selection, Unreadable, read
 from webhook.engine.manifests import not_compared, review
+from webhook.findings import Finding, Identity, found, identity, unread
 from webhook.problem import ERROR, WARNING, Problem
-from webhook.report import Finding, Identity, Report, as_json, found, identity, summary, unread
+from webhook.report.model import Judged, Report
 from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Print what is found and a summary."""
+    check_outputs(arguments)
     stated = kubernetes(arguments)
     gates = feature_gates(arguments, stated)
     namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
@@ -55,12 +57,8 @@ def run(arguments: Namespace) -> int:
     judging.all_pods = arguments.all_pods
     _judge_all(documents, judging, stated, report)
     report.left_out = selection.left_out
-    left_out = references.report(report)
-    if arguments.output == "json":
-        print(as_json(report))
-    else:
-        show_text(report, arguments, *left_out, closing=summary(report))
-    return exit_code(report, arguments)
+    report.remarks += references.report(report)
+    return show(report, arguments)
 
 
 def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Sender | None:
@@ -154,10 +152,16 @@ class _InOrder:
         self._found.append(())
 
     def _add(self, findings: Sequence[Finding] | None, document: Document) -> None:
+        if findings is None:
+            self._skip(document)
+            return
+        self._note(document)
         if findings:
             self._found.append(findings)
-        elif findings is None:
-            self._skip(document)
+
+    def _note(self, document: Document) -> None:
+        """Remember that a document was judged."""
+        self._report.judged.append(Judged(document.source, document.index + 1, identity(document.data)))
 
     def _skip(self, document: Document) -> None:
         """Count a document that nobody judges."""
@@ -174,8 +178,12 @@ class _InOrder:
                 self._found[at] = findings or ()
                 if findings is None:
                     self._skip(document)
+                else:
+                    self._note(document)
             elif release is None or judging.namespaces.found:
                 beside = release or f"1.{self._releases.beside(document.source, served)}"
+                if release is None:
+                    self._note(document)
                 self._found[at] = judging(document, beside)
         self._report.findings += (finding for findings in self._found for finding in findings)
 

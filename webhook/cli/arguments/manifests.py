@@ -128,7 +128,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
         help="judge pods and workloads without resource claims, too",
     )
     parser.add_argument("--strict", action="store_true", help=STRICT)
-    report(parser, "text", "json")
+    report(parser)
     requester(policies(parser))
 
 

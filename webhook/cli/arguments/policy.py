@@ -52,7 +52,7 @@ def policy(parser: argparse.ArgumentParser) -> None:
     """Take what `draguard policy` takes."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
 
-    def add(name: str, summary: str, epilog: str, *outputs: str) -> argparse.ArgumentParser:
+    def add(name: str, summary: str, epilog: str) -> argparse.ArgumentParser:
         action = actions.add_parser(
             name,
             help=summary,
@@ -64,12 +64,12 @@ def policy(parser: argparse.ArgumentParser) -> None:
         paths = "files, directories, globs, or - for standard input"
         action.add_argument("paths", nargs="+", metavar="PATH", help=paths)
         action.add_argument("--strict", action="store_true", help=STRICT)
-        report(action, *outputs)
+        report(action)
         return action
 
-    check = add("check", "say what is wrong with policies before they meet an object", _POLICY_CHECK, "text", "json")
+    check = add("check", "say what is wrong with policies before they meet an object", _POLICY_CHECK)
     check.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
     check.add_argument("--costs", action="store_true", help="show what each expression may cost")
-    test = add("test", "run the suites that stand beside policies", _POLICY_TEST, "text", "json", "junit")
+    test = add("test", "run the suites that stand beside policies", _POLICY_TEST)
     release = "run all suites for this release (default: what the suite says, or the newest)"
     test.add_argument("--kubernetes-version", metavar="VERSION", help=release)

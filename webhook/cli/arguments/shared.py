@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from webhook.cli.arguments.outputs import reports
+
 
 class Help(argparse.RawDescriptionHelpFormatter):
     """Help of a fixed width: to ask the terminal for its own takes argparse longer than all the rest."""
@@ -15,9 +17,9 @@ class Help(argparse.RawDescriptionHelpFormatter):
 STRICT = "warnings make the exit code 1, too"
 
 
-def report(parser: argparse.ArgumentParser, *outputs: str) -> None:
+def report(parser: argparse.ArgumentParser) -> None:
     """Take how findings are shown."""
-    parser.add_argument("--output", choices=outputs, default=outputs[0], help="how findings are shown")
+    reports(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="show findings only: no summary, no progress")
     parser.add_argument(
         "--color",

@@ -1,0 +1,64 @@
+"""``--output``: in which formats reports are shown, and where."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NamedTuple
+
+from webhook.report import FORMATS
+
+
+class Output(NamedTuple):
+    """A report that is asked for.
+
+    Args:
+        format: The name of its format.
+        file: Where it goes; empty for standard output.
+    """
+
+    format: str
+    file: str = ""
+
+
+class _Outputs(argparse.Action):
+    """Collects outputs; the first that is given takes the place of the default."""
+
+    def __call__(
+        self,
+        _parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        value: object,
+        _option: str | None = None,
+    ) -> None:
+        """Add an output."""
+        given = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, [value] if given is self.default else [*given, value])
+
+
+def reports(parser: argparse.ArgumentParser) -> None:
+    """Take how, and where, findings are shown."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        action=_Outputs,
+        type=_output,
+        default=[Output("text")],
+        metavar="FORMAT[=FILE]",
+        help=f"how findings are shown, and the file to write that to (default: standard output); can be repeated; "
+        f"FORMAT is one of {', '.join(FORMATS)}",
+    )
+
+
+def _output(value: str) -> Output:
+    name, equals, file = value.partition("=")
+    if name not in FORMATS:
+        from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
+
+        near = get_close_matches(name, FORMATS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"formats are {', '.join(FORMATS)}"
+        message = f"there is no format {name!r}: {hint}"
+        raise argparse.ArgumentTypeError(message)
+    if equals and not file:
+        message = f"{value}: name the file, such as {name}=report"
+        raise argparse.ArgumentTypeError(message)
+    return Output(name, file)

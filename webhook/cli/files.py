@@ -1,0 +1,49 @@
+"""Writes files whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ALL_MAY = 0o666
+
+
+def write(name: str, lines: Iterable[str]) -> None:
+    """Write lines to a file: whoever reads it meanwhile sees the earlier one, or none.
+
+    What is no regular file, such as ``/dev/stderr`` or a named pipe, is written to as it is.
+
+    Args:
+        name: The file's name; a symbolic link is followed.
+        lines: What is written, without line feeds.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    path = Path(name)
+    text = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+    if path.exists() and not path.is_file():
+        path.write_bytes(text)
+        return
+    path = path.resolve()
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text)
+        Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else _ALL_MAY & ~_mask())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _mask() -> int:
+    """Return which permissions the process gives to nobody; to ask is to set."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,150 @@
+"""What was found, where, and about which object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
+
+if TYPE_CHECKING:
+    from webhook.documents import Document, Unreadable
+
+UNREADABLE = "unreadable"
+"""The rule that is broken by what cannot be read as Kubernetes reads it."""
+
+NOTE = "note"
+"""The level of what neither stops nor warns anybody, such as what goes to the audit log."""
+
+
+class Identity(NamedTuple):
+    """Which object something is about; what is missing is empty."""
+
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+def identity(obj: object) -> Identity:
+    """Read which object a JSON value is."""
+    if not isinstance(obj, dict):
+        return Identity()
+    metadata = obj.get("metadata")
+    return Identity(_text(obj, "apiVersion"), _text(obj, "kind"), _text(metadata, "namespace"), _text(metadata, "name"))
+
+
+def _text(holder: object, name: str) -> str:
+    value = holder.get(name) if isinstance(holder, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+class Origin(NamedTuple):
+    """The expression of a policy that a finding comes from.
+
+    Args:
+        kind: The policy's kind.
+        name: The policy's name.
+        binding: The binding's name; empty if the policy itself is at fault.
+        params: The parameters that it was asked with, such as ``default/limits``; empty if there are none.
+        field: The expression, such as ``spec.validations[0].expression``; empty for the policy as a whole.
+        file: The policy's file.
+        line: The line, from 1; 0 if it is not known.
+        column: The column, in characters from 1.
+        text: The line itself.
+    """
+
+    kind: str
+    name: str
+    binding: str = ""
+    params: str = ""
+    field: str = ""
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    text: str = ""
+
+
+class Suppression(NamedTuple):
+    """Why a finding is not reported.
+
+    Args:
+        kind: ``inline`` (a comment in the file), ``annotation`` (of the object), ``path`` (of the configuration file),
+            ``option`` (a rule's level is off, or it is not selected), ``baseline``, or ``revision`` (the finding was
+            there before, see ``--new-only``).
+        reason: Why, in the words of who suppressed it; empty if they gave none.
+    """
+
+    kind: str
+    reason: str = ""
+
+
+class Fingerprint(NamedTuple):
+    """What makes a finding the same one in another run: no lines, for these change with every edit.
+
+    Args:
+        rule: The rule; of a policy, ``policy/NAME``.
+        kind: The object's kind.
+        namespace: The object's namespace.
+        name: The object's name.
+        file: The file, only of objects without a name.
+        path: The field in the manifest, such as ``spec.devices.requests[0].name``.
+    """
+
+    rule: str
+    kind: str
+    namespace: str
+    name: str
+    file: str
+    path: str
+
+
+class Finding(NamedTuple):
+    """A problem, and where it was found.
+
+    Args:
+        problem: What is wrong.
+        file: The file's name as it was given, ``<stdin>`` for standard input.
+        line: The line, from 1; 0 if the file as a whole could not be read.
+        column: The column, in characters from 1.
+        text: The line itself.
+        document: Which document of the file, from 1; 0 if it could not be read.
+        identity: The object.
+        kubernetes: The release that was asked, such as ``1.30``.
+        origin: Which policy says so; None if it is a rule of the API server.
+        brief: What text shows in the place of the message, where that is long.
+        suppression: Why it is not reported; None if it is.
+    """
+
+    problem: Problem
+    file: str
+    line: int
+    column: int
+    text: str
+    document: int = 0
+    identity: Identity = Identity()
+    kubernetes: str = ""
+    origin: Origin | None = None
+    brief: str = ""
+    suppression: Suppression | None = None
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What makes this the same finding in another run."""
+        problem, about, origin = self.problem, self.identity, self.origin
+        rule = f"{problem.rule}/{origin.name}" if origin else problem.rule
+        file = "" if about.name else self.file
+        return Fingerprint(rule, about.kind, about.namespace, about.name, file, str(problem.path))
+
+
+def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding:
+    """Say where in its file a problem of a document is."""
+    place = document.position(problem.path)
+    about = identity(document.data)
+    text = document.line(place.line)
+    return Finding(problem, document.source, place.line, place.column, text, document.index + 1, about, kubernetes)
+
+
+def unread(what: Unreadable) -> Finding:
+    """Turn what could not be read into a finding; its line is 0 if that is a whole file."""
+    problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, what.hint)
+    return Finding(problem, what.source, what.line, what.column, what.excerpt)

@@ -1,0 +1,133 @@
+"""JSON, by the schema that ``draguard schema report`` prints.
+
+Keys may be added; none is taken away, or comes to mean something else, without a new ``version``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.report.summary import by_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.findings import Finding
+    from webhook.report import Style
+    from webhook.report.model import Report, Tested
+
+JSONObject = dict[str, Any]
+
+VERSION: Final = 1
+"""The version of the schema."""
+
+
+class Json:
+    """One JSON object.
+
+    Args:
+        _style: Nothing of it counts here.
+    """
+
+    def __init__(self, _style: Style) -> None:
+        """Take a style, as every format does."""
+
+    def lines(self, report: Report) -> Iterator[str]:
+        """Return one JSON object, indented."""
+        shown: JSONObject = {"version": VERSION, "files": list(report.files)}
+        if report.tested:
+            shown |= {"suites": _suites(report.tested), "coverage": _coverage(report.tested)}
+        shown["findings"] = [_finding(each) for each in report.findings]
+        if report.costs is not None:
+            shown["costs"] = report.costs
+        shown["summary"] = _of_tests(report, report.tested) if report.tested else _summary(report)
+        # ASCII: a file name or a text may hold what is no Unicode character.
+        yield json.dumps(shown, indent=2)
+
+
+def _summary(report: Report) -> JSONObject:
+    skipped = [
+        {"apiVersion": api_version, "kind": kind, "documents": documents}
+        for (api_version, kind), documents in by_number(report)
+    ]
+    return {
+        "files": len(report.files),
+        "documents": report.documents,
+        "judged": report.documents - sum(report.skipped.values()) - report.without_claims,
+        "errors": report.errors,
+        "warnings": report.warnings,
+        "notes": report.notes,
+        "skipped": skipped,
+        "withoutClaims": report.without_claims,
+        "notRead": [{"reason": reason, "count": count} for reason, count in report.left_out.items()],
+    }
+
+
+def _of_tests(report: Report, tested: Tested) -> JSONObject:
+    return {
+        "suites": len(tested.runs),
+        "cases": tested.cases,
+        "failed": tested.failed,
+        "expressions": len(tested.coverage),
+        "covered": tested.covered,
+        "errors": report.errors,
+        "warnings": report.warnings,
+    }
+
+
+def _finding(finding: Finding) -> JSONObject:
+    problem, about, origin = finding.problem, finding.identity, finding.origin
+    return {
+        "file": finding.file,
+        "document": finding.document,
+        "line": finding.line,
+        "column": finding.column,
+        "level": problem.level,
+        "rule": problem.rule,
+        "reason": problem.reason,
+        "field": problem.field,
+        "message": problem.message,
+        "hint": problem.hint,
+        "apiVersion": about.api_version,
+        "kind": about.kind,
+        "namespace": about.namespace,
+        "name": about.name,
+        "kubernetes": finding.kubernetes,
+        "policy": origin and {name: value for name, value in origin._asdict().items() if name != "text"},
+    }
+
+
+def _suites(tested: Tested) -> list[JSONObject]:
+    return [
+        {
+            "file": ran.suite.source,
+            "line": ran.suite.position().line,
+            "kubernetes": ran.kubernetes,
+            "cases": [
+                {
+                    "name": case.name,
+                    "file": ran.suite.source,
+                    "line": ran.suite.position(("cases", index)).line,
+                    "passed": case.passed,
+                    "failures": case.failures,
+                }
+                for index, case in enumerate(ran.result.cases)
+            ],
+        }
+        for ran in tested.runs
+    ]
+
+
+def _coverage(tested: Tested) -> list[JSONObject]:
+    return [
+        {
+            "kind": each.policy.kind,
+            "policy": each.policy.name,
+            "field": str(each.path),
+            "file": manifest.source,
+            "line": manifest.position(each.path).line,
+            "missing": each.missing,
+        }
+        for each, manifest in tested.coverage
+    ]

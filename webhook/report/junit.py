@@ -1,0 +1,166 @@
+"""JUnit XML, which GitLab, Jenkins and others read.
+
+A file is a ``testsuite``, an object a ``testcase``, an error a ``failure``; warnings and notes are the case's
+``system-out``. Of tests of policies, a suite is a ``testsuite`` and a case a ``testcase``. Two more suites follow. In
+``coverage``, each expression is a case, skipped if no case has seen all of it, or failed if that is demanded;
+``policies`` is what is wrong with policies and suites themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.problem import ERROR
+from webhook.report.excerpt import place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.findings import Finding, Identity
+    from webhook.report import Style
+    from webhook.report.model import Report, Tested
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class _Case(NamedTuple):
+    """A test case.
+
+    Args:
+        class_name: What it belongs to.
+        name: What it is called.
+        file: The file that it stands in.
+        line: The line; 0 if it is not known.
+        outcome: The element that says what became of it, if there is anything to say.
+        why: What there is to say.
+        output: What else it tells.
+    """
+
+    class_name: str
+    name: str
+    file: str
+    line: int
+    outcome: str = "failure"
+    why: str = ""
+    output: str = ""
+
+
+class JUnit:
+    """One XML document.
+
+    Args:
+        _style: Nothing of it counts here.
+    """
+
+    def __init__(self, _style: Style) -> None:
+        """Take a style, as every format does."""
+
+    def lines(self, report: Report) -> Iterator[str]:
+        """Return the lines of the document."""
+        yield '<?xml version="1.0" encoding="UTF-8"?>'
+        yield "<testsuites>"
+        if report.tested:
+            yield from _of_tests(report, report.tested)
+        else:
+            yield from _of_objects(report)
+        yield "</testsuites>"
+
+
+def _of_objects(report: Report) -> Iterator[str]:
+    objects: dict[str, dict[int, tuple[Identity, list[Finding]]]] = {file: {} for file in report.files}
+    for judged in report.judged:
+        objects.setdefault(judged.file, {})[judged.document] = (judged.identity, [])
+    for finding in report.findings:
+        of_file = objects.setdefault(finding.file, {})
+        of_file.setdefault(finding.document, (finding.identity, []))[1].append(finding)
+    for file, documents in objects.items():
+        yield from _suite(file, [_object(file, *documents[number]) for number in sorted(documents)])
+
+
+def _object(file: str, about: Identity, findings: list[Finding]) -> _Case:
+    name = "/".join(filter(None, (about.namespace, about.name)))
+    errors = [each for each in findings if each.problem.level == ERROR]
+    return _Case(
+        file,
+        f"{about.kind} {name}".strip() or "the file",
+        file,
+        min((each.line for each in errors or findings), default=0),
+        why="\n".join(map(_told, errors)),
+        output="\n".join(f"{each.problem.level} {_told(each)}" for each in findings if each not in errors),
+    )
+
+
+def _told(finding: Finding) -> str:
+    text = f"{place_of(finding)} {finding.problem.rule}: {finding.problem}"
+    return f"{text}\nhelp: {finding.problem.hint}" if finding.problem.hint else text
+
+
+def _of_tests(report: Report, tested: Tested) -> Iterator[str]:
+    for ran in tested.runs:
+        file = ran.suite.source
+        cases = [
+            _Case(
+                file,
+                case.name,
+                file,
+                ran.suite.position(("cases", index)).line,
+                why="\n".join(case.failures),
+            )
+            for index, case in enumerate(ran.result.cases)
+        ]
+        yield from _suite(file, cases)
+    expressions = [
+        _Case(
+            f"{each.policy.kind} {each.policy.name}",
+            str(each.path),
+            manifest.source,
+            manifest.position(each.path).line,
+            "failure" if tested.strict else "skipped",
+            f"no case has seen this {' or '.join(each.missing)}" if each.missing else "",
+        )
+        for each, manifest in tested.coverage
+    ]
+    yield from _suite("coverage", expressions)
+    errors = [
+        _Case(each.file, each.problem.rule, each.file, each.line, "error", str(each.problem).removeprefix(": "))
+        for each in report.findings
+        if each.problem.level == ERROR and each.problem.rule != "case"
+    ]
+    yield from _suite("policies", errors)
+
+
+def _suite(name: str, cases: Iterable[_Case]) -> Iterator[str]:
+    cases = list(cases)
+    if not cases:
+        return
+    numbers = {
+        outcome if outcome == "skipped" else f"{outcome}s": sum(
+            bool(case.why) and case.outcome == outcome for case in cases
+        )
+        for outcome in ("failure", "error", "skipped")
+    }
+    yield f"  <testsuite{_attributes(name=name, tests=len(cases), **numbers)}>"
+    for case in cases:
+        place: dict[str, str | int] = {"line": case.line} if case.line else {}
+        head = f"    <testcase{_attributes(classname=case.class_name, name=case.name, file=case.file, **place)}"
+        content = _outcome(case) if case.why else ""
+        content += f"<system-out>{_escaped(case.output)}</system-out>" if case.output else ""
+        yield f"{head}>{content}</testcase>" if content else f"{head}/>"
+    yield "  </testsuite>"
+
+
+def _outcome(case: _Case) -> str:
+    first, *more = case.why.splitlines()
+    head = f"<{case.outcome}{_attributes(message=first)}"
+    return f"{head}>{_escaped(case.why)}</{case.outcome}>" if more else f"{head}/>"
+
+
+def _attributes(**values: str | int) -> str:
+    return "".join(f' {name}="{_escaped(str(value))}"' for name, value in values.items())
+
+
+def _escaped(text: str) -> str:
+    """Write a text as XML takes it; what XML cannot say at all becomes a question mark."""
+    return escape(_NO_XML.sub("?", text)).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")

@@ -1,0 +1,76 @@
+"""The line that ends a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from webhook.documents.selection import BROKEN_LINK, HELM, IGNORED, NO_OBJECT, PATCH, TEMPLATE, VENDORED
+from webhook.report.excerpt import printable
+
+if TYPE_CHECKING:
+    from webhook.report.model import Report, Tested
+
+MAX_KINDS = 8
+"""Text names this many of the kinds that were skipped."""
+
+
+def summary(report: Report) -> str:
+    """Say in a line what was read, found and left out, or how tests came out."""
+    if report.tested:
+        return _tested(report.tested)
+    levels = ((report.errors, "error"), (report.warnings, "warning"), (report.notes, "note"))
+    found = [counted(number, noun) for number, noun in levels if number]
+    text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
+    text += ", ".join(found) or "no problems"
+    if report.skipped:
+        shown = Counter[str]()
+        for kind, documents in by_number(report):
+            shown[printable(_kind(*kind))] += documents
+        kinds = shown.most_common()
+        names = [f"{documents} {kind}" for kind, documents in kinds[:MAX_KINDS]]
+        names += ["…"] if len(kinds) > MAX_KINDS else []
+        text += f"; {sum(report.skipped.values())} skipped (kinds not judged: {', '.join(names)})"
+    if report.without_claims:
+        text += f"; {report.without_claims} not judged (pods and workloads without claims; --all-pods judges them)"
+    if report.left_out:
+        reasons = (_LEFT_OUT[reason][count > 1].format(count) for reason, count in report.left_out.items())
+        text += f"\nnot read: {', '.join(reasons)}"
+    return text
+
+
+def _tested(tested: Tested) -> str:
+    text = f"{counted(tested.cases, 'case')} in {counted(len(tested.runs), 'suite')}: "
+    text += f"{tested.cases - tested.failed} passed"
+    text += f", {tested.failed} failed" if tested.failed else ""
+    return f"{text}; {tested.covered} of {counted(len(tested.coverage), 'expression')} covered"
+
+
+_LEFT_OUT = {
+    HELM: ("{} Helm template (render it with helm template)", "{} Helm templates (render them with helm template)"),
+    TEMPLATE: ("{} template that is not YAML yet", "{} templates that are not YAML yet"),
+    PATCH: ("{} patch of a kustomization", "{} patches of kustomizations"),
+    IGNORED: ("{} path that git ignores", "{} paths that git ignores"),
+    VENDORED: ("{} vendored directory", "{} vendored directories"),
+    BROKEN_LINK: ("{} symbolic link that leads nowhere", "{} symbolic links that lead nowhere"),
+    NO_OBJECT: ("{} file that is not YAML and has no apiVersion", "{} files that are not YAML and have no apiVersion"),
+}
+"""How a reason for which something was not read is told: of one, and of several."""
+
+
+def by_number(report: Report) -> list[tuple[tuple[str, str], int]]:
+    """List the kinds that were skipped, with how many documents, the most frequent first."""
+    return sorted(report.skipped.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _kind(api_version: str, kind: str) -> str:
+    if not kind:
+        return "without kind"
+    if not api_version:
+        return f"{kind} without apiVersion"
+    return kind if api_version == "v1" else f"{kind} of {api_version}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Put a noun behind a number, in the plural if that is not one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
