@@ -73,8 +73,14 @@ def manifests(rendered: Mapping[str, str], namespace: str, standard: str = "rest
     labels = "\n".join(f"    pod-security.kubernetes.io/{mode}: {standard}" for mode in ("enforce", "warn"))
     first = f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {namespace}\n  labels:\n{labels}"
     texts = [text for path, text in rendered.items() if path != NOTES]
-    documents = [part.strip() for text in texts for part in text.split("\n---\n") if yaml.safe_load(part)]
+    parts = (part.strip() for text in texts for part in text.split("\n---\n"))
+    documents = [part for part in parts if (parsed := yaml.safe_load(part)) and not is_hook(parsed)]
     return [first, *sorted(documents, key=_order)]
+
+
+def is_hook(manifest: Mapping[str, Any]) -> bool:
+    """Return whether only Helm applies a manifest, such as the pod of ``helm test``."""
+    return "helm.sh/hook" in (manifest["metadata"].get("annotations") or {})
 
 
 def _order(document: str) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from charts.render import NOTES, render
+from charts.render import NOTES, is_hook, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,7 +57,7 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
     },
     "a given Secret": {"certificates": SECRET},
     "autoscaled": {"autoscaling": {"enabled": True, "minReplicas": 3}},
-    "one replica": {"replicas": 1, "priorityClassName": ""},
+    "one replica": {"replicaCount": 1, "priorityClassName": ""},
     "modes": {
         "enforce": {
             "mode": "audit",
@@ -100,9 +100,24 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
         "podAnnotations": {"a": "b"},
         "webhooks": {"mutation": {"enabled": True}},
     },
+    "house rules": {
+        "global": {"imageRegistry": "mirror.example.com:5000"},
+        "commonLabels": {"team": "platform"},
+        "commonAnnotations": {"owner": "platform@example.com"},
+        "webhooks": {
+            "labels": {"audit": "yes"},
+            "annotations": {"admissions.enforcer/disabled": "true"},
+        },
+        "serviceAccount": {"annotations": {"owner": "security@example.com"}},
+        "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        "extraVolumes": [{"name": "scratch", "emptyDir": {}}],
+        "extraVolumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+        "podDisruptionBudget": {"minAvailable": "50%"},
+        "certificates": {"source": "cert-manager"},
+    },
     "everything differs": {
         "fullnameOverride": "guard",
-        "image": {"repository": "registry.example.com/draguard", "digest": f"sha256:{'0' * 64}"},
+        "image": {"registry": "registry.example.com", "repository": "draguard", "digest": f"sha256:{'0' * 64}"},
         "imagePullSecrets": [{"name": "pull"}],
         "kubernetesVersion": "newest",
         "featureGates": {"DRAListTypeAttributes": True, "AllBeta": False},
@@ -164,7 +179,9 @@ class Rendered:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.notes = texts[NOTES]
         parsed = (yaml.safe_load_all(text) for path, text in texts.items() if path != NOTES)
-        self.manifests: list[Manifest] = [each for stream in parsed for each in stream if each]
+        found: list[Manifest] = [each for stream in parsed for each in stream if each]
+        self.manifests = [each for each in found if not is_hook(each)]
+        (self.test,) = (each for each in found if is_hook(each))
 
     def all(self, kind: str) -> list[Manifest]:
         return [each for each in self.manifests if each["kind"] == kind]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from functools import cache
 from pathlib import Path
+from subprocess import run
 from typing import TYPE_CHECKING, Any
 
 import helm_python
@@ -14,6 +16,7 @@ import pytest
 import yaml
 
 import webhook
+from charts.generate import generated
 from charts.render import CHART, main, render
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
 from webhook.admission import Enforcement
@@ -84,6 +87,7 @@ class TestManifests:
         for manifest in rendered(values, kubernetes).manifests:
             if not manifest["apiVersion"].startswith(("cert-manager.io/", "monitoring.coreos.com/")):
                 check(json.dumps(manifest), kubernetes)
+        check(json.dumps(rendered(values, kubernetes).test), kubernetes)
 
     def test_draguard_finds_nothing_wrong_with_them(self, values: str) -> None:
         for manifest in rendered(values).manifests:
@@ -106,6 +110,7 @@ class TestManifests:
     def test_selectors_match_the_pods(self, values: str) -> None:
         release = rendered(values)
         pods = [labels_of(each["spec"]["template"]) for each in release.all("Deployment")]
+        pods.append(labels_of(release.test))
         found = [selector for manifest in release.manifests for selector in selectors(manifest)]
         assert release.one("Service")["spec"]["selector"].items() <= labels_of(release.pod).items()
         assert found
@@ -331,6 +336,72 @@ class TestPods:
         assert unavailable == [0, 1]
 
 
+class TestHouseRules:
+    """Labels, annotations and images that an organisation wants everywhere."""
+
+    def test_common_labels_and_annotations_are_on_every_object(self) -> None:
+        release = rendered("house rules")
+        for manifest in [*release.manifests, release.test, release.pod]:
+            assert labels_of(manifest)["team"] == "platform"
+        for manifest in [*release.manifests, release.test]:
+            assert manifest["metadata"]["annotations"]["owner"].endswith("@example.com")
+
+    def test_an_object_s_own_annotation_wins(self) -> None:
+        account = rendered("house rules").one("ServiceAccount")
+        assert account["metadata"]["annotations"] == {"owner": "security@example.com"}
+
+    def test_webhook_configurations_have_their_own(self) -> None:
+        for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
+            configuration = rendered("house rules").one(kind)
+            assert labels_of(configuration)["audit"] == "yes"
+            assert configuration["metadata"]["annotations"] == {
+                "admissions.enforcer/disabled": "true",
+                "cert-manager.io/inject-ca-from": f"{NAMESPACE}/draguard",
+                "owner": "platform@example.com",
+            }
+
+    def test_images_come_from_the_registry_of_all_charts(self) -> None:
+        release = rendered("house rules")
+        assert release.container["image"] == f"mirror.example.com:5000/draguard/draguard:{webhook_version()}"
+        assert release.test["spec"]["containers"][0]["image"] == release.container["image"]
+
+    def test_environment_and_volumes_are_added(self) -> None:
+        release = rendered("house rules")
+        assert {"name": "TZ", "value": "UTC"} in release.container["env"]
+        assert release.volumes["scratch"] == {"name": "scratch", "emptyDir": {}}
+        assert release.mounts["scratch"]["mountPath"] == "/scratch"
+        embedded = with_values(certificates={"manager": "embedded"}, extraEnv=[{"name": "TZ", "value": "UTC"}])
+        assert [each["name"] for each in embedded.container["env"]] == ["POD_NAME", "TZ"]
+
+    def test_a_budget_can_state_what_must_be_available(self) -> None:
+        budget = rendered("house rules").one("PodDisruptionBudget")["spec"]
+        assert (budget["minAvailable"], "maxUnavailable" in budget) == ("50%", False)
+
+
+class TestHelmTest:
+    """The pod that ``helm test`` runs."""
+
+    def test_it_sends_a_review_to_the_service(self) -> None:
+        (container,) = rendered().test["spec"]["containers"]
+        script, url = container["args"]
+        assert url == f"https://draguard.{NAMESPACE}.svc:443/validate/fail"
+        done = run([sys.executable, "-c", script, "https://127.0.0.1:1/"], capture_output=True, text=True, check=False)
+        assert (done.returncode, "Connection refused" in done.stderr) == (1, True)
+
+    def test_it_asks_for_readiness_where_only_known_clients_send_reviews(self) -> None:
+        (container,) = rendered("known clients").test["spec"]["containers"]
+        assert container["args"][1] == f"http://draguard.{NAMESPACE}.svc:8080/readyz"
+
+    def test_the_network_policy_admits_it(self) -> None:
+        label = rendered("everything differs").test["metadata"]["labels"]["app.kubernetes.io/name"]
+        reviews, _ = rendered("everything differs").network_policy()["spec"]["ingress"]
+        assert reviews["from"][-1]["podSelector"]["matchLabels"]["app.kubernetes.io/name"] == label
+
+    def test_the_plain_manifests_leave_it_out(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([]) == 0
+        assert "helm.sh/hook" not in capsys.readouterr().out
+
+
 class TestPolicies:
     def test_policies_are_where_draguard_looks(self) -> None:
         release = rendered("policies")
@@ -393,10 +464,17 @@ class TestSwitches:
         ("wrong", "complaint"),
         [
             ({"replica": 2}, "replica"),
-            ({"replicas": 0}, "/replicas"),
+            ({"replicaCount": 0}, "/replicaCount"),
             ({"kubernetesVersion": 1.3}, "/kubernetesVersion"),
             ({"featureGates": {"DRADeviceTaints": "on"}}, "/featureGates/DRADeviceTaints"),
             ({"featureGates": {"A=b,C": True}}, "propertyName 'A=b,C'"),
+            ({"featureGates": {"DRADeviceTaint": True}}, "propertyName 'DRADeviceTaint'"),
+            ({"featureGates": {"DRADeviceTaints": True}, "kubernetesVersion": "1.32"}, "'DRADeviceTaints'"),
+            ({"featureGates": {"DRAAdminAccess": False}, "kubernetesVersion": "1.36"}, "/DRAAdminAccess"),
+            ({"kubernetesVersion": "1.27"}, "/kubernetesVersion"),
+            ({"enforce": {"rules": {"attribute-value": "warn"}}}, "propertyName 'attribute-value'"),
+            ({"commonLabels": {"app.kubernetes.io/name": "x"}}, "propertyName 'app.kubernetes.io/name'"),
+            ({"podDisruptionBudget": {"minAvailable": -1}}, "/podDisruptionBudget/minAvailable"),
             ({"serve": {"pods": "none"}}, "/serve/pods"),
             ({"serve": {"failurePolicy": "ignore"}}, "failurePolicy"),  # that of each webhook counts
             ({"serve": {"clientCA": {"kind": "File"}}}, "/serve/clientCA/kind"),
@@ -429,7 +507,11 @@ class TestSwitches:
         schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
         unwritten = set(defined(schema, schema)) - set(written(defaults))
         issuer = {f"certificates.certManager.issuerRef.{part}" for part in ("group", "kind", "name")}
-        assert unwritten == {"global", "resources.claims", *issuer}
+        assert unwritten == {"global", "global.imageRegistry", "resources.claims", *issuer}
+
+    def test_what_is_generated_is_current(self) -> None:
+        for path, text in generated().items():
+            assert path.read_text(encoding="utf-8") == text, "run: python charts/generate.py"
 
     def test_the_chart_is_of_this_release(self) -> None:
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ import base64
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,6 +118,17 @@ def test_every_webhook_trusts_what_is_served_under_the_service_s_name(api: ApiSe
 def test_the_webhook_judges_by_the_cluster_s_release(webhook: Running) -> None:
     _, metrics = webhook.probe("/metrics")
     assert b'kubernetes="v1.34.1-gke.7"' in metrics
+
+
+def test_helm_test_passes(webhook: Running) -> None:
+    (container,) = RELEASE.test["spec"]["containers"]
+    url = f"https://127.0.0.1:{webhook.ports['https']}/validate/fail"
+    done = subprocess.run(
+        [sys.executable, "-c", container["args"][0], url], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"warnings"' in done.stdout
+    assert "helm-test" in done.stdout
 
 
 def test_the_manager_ends_when_told_and_needs_no_more_than_the_roles(

@@ -14,6 +14,12 @@ app.kubernetes.io/name: {{ include "draguard.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{- /* The Service must not find the pod of `helm test`, so that pod has a name of its own. */ -}}
+{{- define "draguard.testSelector" -}}
+app.kubernetes.io/name: {{ include "draguard.name" . | trunc 58 | trimSuffix "-" }}-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
 {{- define "draguard.labels" -}}
 {{ include "draguard.selector" . }}
 app.kubernetes.io/component: admission-webhook
@@ -24,6 +30,17 @@ app.kubernetes.io/component: admission-webhook
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- /* The annotations of an object's metadata, with their key, if there are any. Takes: root, the object's own. */ -}}
+{{- define "draguard.annotations" -}}
+{{- with merge (dict) (default dict (last .)) (first .).Values.commonAnnotations -}}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end -}}
 {{- end -}}
 
 {{- define "draguard.serviceAccountName" -}}
@@ -40,12 +57,14 @@ httpGet:
 {{- end -}}
 
 {{- define "draguard.image" -}}
+{{- $global := default dict .Values.global -}}
 {{- with .Values.image -}}
+{{ with default .registry $global.imageRegistry }}{{ . }}/{{ end -}}
 {{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{ with .digest }}@{{ . }}{{ end }}
 {{- end -}}
 {{- end -}}
 
-{{- /* The newest Kubernetes 1.x release that draguard knows; it refuses to start with a later one. */ -}}
+{{- /* The newest Kubernetes 1.x release that draguard knows; a later one is judged as this one. */ -}}
 {{- define "draguard.newest" -}}37{{- end -}}
 
 {{- /* Whether the certificate manager, which may ask the API server, tells pods the cluster's version. */ -}}

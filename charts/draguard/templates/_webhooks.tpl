@@ -3,13 +3,17 @@
 {{- if semverCompare "<1.28.0-0" .Capabilities.KubeVersion.Version }}
 {{- fail "draguard needs Kubernetes 1.28 or later: earlier API servers drop matchConditions, and would send it every pod" }}
 {{- end -}}
+{{- $own := deepCopy .Values.webhooks.annotations -}}
+{{- if eq .Values.certificates.source "cert-manager" -}}
+{{- $_ := set $own "cert-manager.io/inject-ca-from" (printf "%s/%s" .Release.Namespace (include "draguard.fullname" .)) -}}
+{{- end -}}
 name: {{ include "draguard.fullname" . }}
 labels:
   {{- include "draguard.labels" . | nindent 2 }}
-{{- if eq .Values.certificates.source "cert-manager" }}
-annotations:
-  cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ include "draguard.fullname" . }}
-{{- end }}
+  {{- with .Values.webhooks.labels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{ include "draguard.annotations" (list . $own) }}
 {{- end -}}
 
 {{- /* A webhook's failurePolicy. While nothing is to be refused, nothing is refused for want of an answer. Takes: root, name. */ -}}
