@@ -93,7 +93,7 @@ def serving(directory: Path, *options: str | Path, port: int = 0) -> Iterator[Pr
             yield running
         finally:
             process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0, running.log
+        assert process.wait(SOON) == 0, running.log
 
 
 def certificate(directory: Path) -> ssl.SSLContext:
@@ -137,7 +137,9 @@ def loading(ports: Sequence[int], trust: ssl.SSLContext, clients: int = 4) -> It
     def ask(number: int) -> None:
         while not done.is_set():
             number += 1
-            connection = http.client.HTTPSConnection("127.0.0.1", ports[number % len(ports)], timeout=10, context=trust)
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", ports[number % len(ports)], timeout=SOON, context=trust
+            )
             try:
                 connection.connect()
             except ConnectionRefusedError:

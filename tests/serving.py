@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from webhook.server import Adapter
 
 JSON = {"Content-Type": "application/json"}
-SOON = 5.0
-"""Seconds after which a test stops waiting for what must happen at once."""
+SOON = 30.0
+"""Seconds after which a test stops waiting for what must happen at once: on a slow machine, too."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Served:
 
     def connect(self) -> http.client.HTTPSConnection:
         """Return a connection to send any number of requests on, one after the other."""
-        return http.client.HTTPSConnection(self.host, self.port, timeout=10, context=self.trust())
+        return http.client.HTTPSConnection(self.host, self.port, timeout=SOON, context=self.trust())
 
     def socket(self) -> ssl.SSLSocket:
         """Return a TLS connection for what no HTTP client would send."""
-        plain = socket.create_connection((self.host, self.port), timeout=10)
+        plain = socket.create_connection((self.host, self.port), timeout=SOON)
         return self.trust().wrap_socket(plain, server_hostname=self.host)
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:

@@ -45,7 +45,7 @@ def running(*arguments: str) -> Iterator[tuple[int, str]]:
 
 def ask(port: int, authority: str, endpoint: str, body: bytes) -> tuple[int, bytes]:
     context = ssl.create_default_context(cadata=authority)
-    connection = http.client.HTTPSConnection("localhost", port, timeout=10, context=context)
+    connection = http.client.HTTPSConnection("localhost", port, timeout=60, context=context)
     connection.request("POST", f"/{endpoint}", body, {"Content-Type": "application/json"})
     response = connection.getresponse()
     try:

@@ -7,11 +7,11 @@ import os
 import socket
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.steps import counting
 from webhook.documents import Document, Unreadable, read
 from webhook.documents.limits import MAX_BYTES
 
@@ -119,9 +119,9 @@ def test_links_that_lead_in_circles_take_no_time(here: Path) -> None:
     write(here, "d/a.yaml")
     for name in "bcdefgh":
         (here / "d" / name).symlink_to(here / "d")
-    started = time.monotonic()
-    assert found(["d/**/*.yaml", "d/**", "**/**/a.yaml", "d"]) == ["a.yaml"]
-    assert time.monotonic() - started < 1
+    with counting() as steps:
+        assert found(["d/**/*.yaml", "d/**", "**/**/a.yaml", "d"]) == ["a.yaml"]
+    assert steps() < 10_000
 
 
 def test_what_is_no_file_is_not_waited_for(here: Path) -> None:

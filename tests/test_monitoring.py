@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests import processes
 from tests.command import SCRIPT
 from tests.processes import REVIEW
-from tests.serving import JSON, echo, eventually, exchange, post, serving, statuses
+from tests.serving import JSON, SOON, echo, eventually, exchange, post, serving, statuses
 from webhook import certs
 from webhook.admission import Record, ReviewOptions
 from webhook.server import Certificate, Reloaded, create_app
@@ -40,7 +40,7 @@ DENIED = REVIEW | {"uid": "denied", "object": {**REVIEW["object"], "metadata": {
 def get(running: Process, path: str, method: str = "GET", host: str = "127.0.0.1") -> tuple[int, str]:
     """Ask the second port."""
     port = int(re.findall(r"metrics and probes on http://\S+?:(\d+)\b", running.log)[0])
-    connection = http.client.HTTPConnection(host, port, timeout=10)
+    connection = http.client.HTTPConnection(host, port, timeout=SOON)
     try:
         connection.request(method, path)
         response = connection.getresponse()
@@ -62,7 +62,7 @@ def review_of(request: Any) -> str:
 
 def ask(running: Process, trust: ssl.SSLContext, path: str = "/validate", request: Any = REVIEW) -> int:
     """Send a review over a connection of its own; return the status of the answer."""
-    connection = http.client.HTTPSConnection("127.0.0.1", running.port, timeout=10, context=trust)
+    connection = http.client.HTTPSConnection("127.0.0.1", running.port, timeout=SOON, context=trust)
     try:
         connection.request("POST", path, review_of(request), JSON)
         response = connection.getresponse()
@@ -115,7 +115,7 @@ class TestPort:
         assert get(monitored, path, "POST")[0] == 404
 
     def test_has_the_metrics_to_itself(self, monitored: Process, trust: ssl.SSLContext) -> None:
-        connection = http.client.HTTPSConnection("127.0.0.1", monitored.port, timeout=10, context=trust)
+        connection = http.client.HTTPSConnection("127.0.0.1", monitored.port, timeout=SOON, context=trust)
         connection.request("GET", "/metrics")
         assert connection.getresponse().status == 404
         connection.close()
@@ -133,7 +133,7 @@ class TestPort:
             running.process.send_signal(signal.SIGTERM)
             assert eventually(lambda: get(running, "/readyz") == (503, "not ready: it is shutting down\n"))
             assert get(running, "/healthz")[0] == 200
-            assert running.process.wait(10) == 0
+            assert running.process.wait(SOON) == 0
 
 
 class TestOneProcess:
@@ -155,7 +155,7 @@ class TestOneProcess:
 
     def test_tells_its_certificate_and_its_connections(self, monitored: Process, trust: ssl.SSLContext) -> None:
         assert total(monitored, "draguard_certificate_expiration_timestamp_seconds") > time.time()
-        connection = http.client.HTTPSConnection("127.0.0.1", monitored.port, timeout=10, context=trust)
+        connection = http.client.HTTPSConnection("127.0.0.1", monitored.port, timeout=SOON, context=trust)
         connection.connect()
         assert eventually(lambda: total(monitored, "draguard_open_connections") == 1)
         connection.close()
@@ -176,14 +176,14 @@ class TestUnreadLog:
             assert server.stderr
             port = re.search(rb"listening on https://127\.0\.0\.1:(\d+)", server.stderr.readline())
             assert port
-            connection = http.client.HTTPSConnection("127.0.0.1", int(port[1]), timeout=10, context=trust)
+            connection = http.client.HTTPSConnection("127.0.0.1", int(port[1]), timeout=SOON, context=trust)
             lines = 500  # of some 300 bytes; a pipe takes 64 KiB
             for _ in range(lines):
                 connection.request("POST", "/validate", review_of(REVIEW), JSON)
                 assert connection.getresponse().read()
             connection.close()
             server.send_signal(signal.SIGTERM)
-            assert server.wait(10) == 0
+            assert server.wait(SOON) == 0
             assert server.stderr.read().count(b"\n") < lines
 
 

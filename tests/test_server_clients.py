@@ -105,7 +105,7 @@ class TestAuthorities:
         assert guarded.certificate.failed_handshakes == 1
 
     def test_a_client_that_stays_though_it_is_refused_is_let_go(self, guarded: Guarded) -> None:
-        with guarded.serving(Limits(handshake_seconds=0.2)) as served:
+        with guarded.serving(Limits(handshake_seconds=0.5)) as served:
             connection = connect(served, served.trust())
             with pytest.raises(ssl.SSLError, match="certificate required"):
                 connection.recv(1)

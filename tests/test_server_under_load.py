@@ -10,6 +10,7 @@ import pytest
 
 from tests.policies import POLICY
 from tests.processes import Process, certificate, loading, serving
+from tests.serving import SOON
 from webhook import certs
 
 pytestmark = pytest.mark.process
@@ -72,7 +73,7 @@ class TestFiles:
 
 
 def readiness(server: Process, trust: ssl.SSLContext) -> tuple[int, bytes]:
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=trust)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=SOON, context=trust)
     connection.request("GET", "/readyz")
     response = connection.getresponse()
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.attacks.target import Target
 
 SECRET = "s3cr3t-t0ken"  # noqa: S105 - for the test
-SECONDS = 5.0
+SECONDS = 20.0
 """For a process that starts on a busy machine and refuses at once."""
 
 

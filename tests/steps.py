@@ -1,0 +1,22 @@
+"""Counts the steps of a computation: the same on every machine, however busy, with coverage and without."""
+
+from __future__ import annotations
+
+import cProfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextmanager
+def counting() -> Iterator[Callable[[], int]]:
+    """Count the steps of the block: the calls of functions, those in C included; five or ten take a microsecond.
+
+    Returns:
+        Tells how many there were, once the block has ended.
+    """
+    profile = cProfile.Profile()
+    with profile:
+        yield lambda: sum(each.callcount for each in profile.getstats())
