@@ -38,7 +38,7 @@ HURRY = Limits(
     handshake_seconds=0.4,
     header_seconds=0.4,
     body_seconds=0.4,
-    idle_seconds=1.5,
+    idle_seconds=2,
     stalled_seconds=0.4,
     closing_seconds=0.4,
 )
