@@ -127,7 +127,7 @@ class _InOrder:
         self._report.documents += 1
         data, judging = document.data, self._judging
         judging.namespaces.note(data)
-        served = find(data.get("apiVersion"), data.get("kind")) if isinstance(data, dict) else None
+        served = judging.kind_of(data)
         if judging.passes(document):
             self._report.without_claims += 1
             return
@@ -220,6 +220,18 @@ class _Judge:
         """Whether the rules are asked about pods without claims, too."""
         self.waits = False
         """Whether what was judged last depends on a Namespace that may yet come."""
+
+    def kind_of(self, obj: Any) -> Served | None:
+        """Return the kind of an object; of another project's, that of the pods with claims that it makes, if any."""
+        if not isinstance(obj, dict):
+            return None
+        version, kind = obj.get("apiVersion"), obj.get("kind")
+        if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
+            return served
+        from webhook.workloads import lost, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+
+        is_about_claims = any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj)) or any(lost(obj))
+        return find("v1", "PodTemplate") if is_about_claims else None
 
     def passes(self, document: Document) -> bool:
         """Tell whether nothing is asked about an object: a pod without claims, and there are no policies."""
