@@ -14,7 +14,7 @@ from webhook.allocation.constraints import Match
 from webhook.allocation.selecting import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.allocation.constraints import Value
     from webhook.allocation.demand import Ask, Demand
@@ -55,6 +55,14 @@ class Bounds:
         for index, device in enumerate(view.devices):
             self._shared |= (device.content.is_shared and view.variant.features.ConsumableCapacity) << index
 
+    def is_hopeless_from_the_start(self) -> bool:
+        """Tell whether there is no solution at all."""
+        start = Bounds(self._demand, self._view, self._every, self._state.anew())
+        start._eligible = self._eligible
+        start._values = self._values
+        needs = list(start._later(0))
+        return start._are_hopeless(needs, range(len(self._demand.claims)))
+
     def is_hopeless(self, place: Place) -> bool:
         """Tell whether there is no solution from a state."""
         request = self._demand.order[place.position]
@@ -63,6 +71,9 @@ class Bounds:
         ask = request.asks[place.alternative]
         needs = [_Need(ask, self._wanted(ask) - place.number, self._free(ask) >> place.start << place.start)]
         needs += self._later(place.position + 1)
+        return self._are_hopeless(needs, (ask.claim,))
+
+    def _are_hopeless(self, needs: Sequence[_Need], claims: Iterable[int]) -> bool:
         if any(need.devices.bit_count() < need.number for need in needs):
             return True
         alone = [need for need in needs if not need.ask.is_admin]
@@ -71,7 +82,9 @@ class Bounds:
             together |= need.devices
         if not together & self._shared and together.bit_count() < sum(need.number for need in alone):
             return True
-        return any(self._is_unmatched(ask.claim, number, needs) for number in range(self._constraints(ask.claim)))
+        return any(
+            self._is_unmatched(claim, number, needs) for claim in claims for number in range(self._constraints(claim))
+        )
 
     def _constraints(self, claim: int) -> int:
         return len(self._state.constraints[claim])

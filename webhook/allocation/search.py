@@ -215,12 +215,17 @@ class Search:
         self.is_cut = True
         return True
 
-    def _look_ahead(self) -> None:
-        """Begin to cut what cannot succeed."""
-        if self._bounds is None and self._can_cut:
-            self._can_cut = can_be_cut(self._demand, self._view)
-            if self._can_cut:
-                self._bounds = Bounds(self._demand, self._view, self._every, self._state)
+    def _look_ahead(self) -> bool:
+        """Begin to cut what cannot succeed; tell whether nothing can."""
+        if self._bounds is not None or not self._can_cut:
+            return False
+        demand, view, every = self._demand, self._view, self._every
+        self._can_cut = can_be_cut(demand, view)
+        if not self._can_cut:
+            return False
+        self._bounds = Bounds(demand, view, every, self._state)
+        self.is_cut = self._bounds.is_hopeless_from_the_start()
+        return self.is_cut
 
     def _recall(self, frame: _Scan) -> int | None:
         """Return how the search ended when it came to an equal state before; else have it noted when it ends."""
@@ -242,7 +247,9 @@ class Search:
             frame.pick = None
             if code == EXCEEDED or frame.ask.is_all:
                 return self._leave(frame, code or FAILED)
-            self._look_ahead()
+            if self._look_ahead():
+                self._stack.clear()
+                return FAILED
             if self._is_hopeless(frame):
                 return self._leave(frame, FAILED)
         elif code is not None:
