@@ -159,7 +159,7 @@ class TestDirectories:
             "chart/templates/_helpers.tpl": "{{ define }}",
         }
         assert left_out(write(tmp_path, chart)) == {"helm-template": 2}
-        assert "not read: 2 Helm templates (render them with helm template)\n" in draguard("validate", tmp_path).out
+        assert "not read: 2 Helm templates (name their charts to render them)\n" in draguard("validate", tmp_path).out
 
     def test_templates_that_are_named_are_read(self, tmp_path: Path) -> None:
         write(tmp_path, {"chart/Chart.yaml": "name: c\n", "chart/templates/a.yaml": WRONG})

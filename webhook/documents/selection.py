@@ -34,7 +34,7 @@ NO_OBJECT: Final = "no-api-version"
 BROKEN_LINK: Final = "broken-link"
 
 _VENDORED: Final = frozenset({"node_modules", "vendor"})
-_KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
+KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 """File names that kustomize knows (api/konfig ``RecognizedKustomizationFileNames``)."""
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _MARK: Final = "apiVersion"
@@ -64,7 +64,7 @@ class Selection:
             entries: What may be a manifest or hold some.
             ignored: What git ignores.
         """
-        self._kustomizations += [f"{directory}/{name}" for name in names & _KUSTOMIZATIONS]
+        self._kustomizations += [f"{directory}/{name}" for name in names & KUSTOMIZATIONS]
         is_chart = "Chart.yaml" in names
         kept = []
         for path, is_directory in entries:
