@@ -203,7 +203,10 @@ class TestJson:
                     "kind": "Pod",
                     "namespace": "ns",
                     "name": "pod",
+                    "rendered": False,
+                    "template": "",
                     "kubernetes": "1.30",
+                    "releases": ["1.30"],
                     "policy": None,
                 }
             ],

@@ -47,9 +47,16 @@ Entry = tuple[str, bool]
 
 
 class Selection:
-    """Leaves out what is not a manifest, and counts it by reason."""
+    """Leaves out what is not a manifest, and counts it by reason.
 
-    def __init__(self) -> None:
+    Args:
+        allow_empty: Whether standard input and directories may hold no manifest at all.
+        stdin_name: The file that standard input stands for, as an editor gives it; empty if it is none.
+    """
+
+    def __init__(self, *, allow_empty: bool = False, stdin_name: str = "") -> None:
+        self.allow_empty = allow_empty
+        self.stdin_name = stdin_name
         self.left_out: Counter[str] = Counter()
         self._kustomizations: list[str] = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.report.excerpt import place_of, printable, shortened
+from webhook.report.excerpt import object_of, place_of, printable, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 class Concise:
     """Findings as ``FILE:LINE:COLUMN: LEVEL RULE: FIELD: MESSAGE``, a line each, as compilers print them.
+
+    Of what was rendered, the object follows in brackets: nobody has the file that the line is of.
 
     Args:
         _style: Nothing of it counts here: lines are the same wherever they go.
@@ -29,4 +31,5 @@ class Concise:
             problem = finding.problem
             text = f"{problem.field}: {finding.brief or problem.message}".removeprefix(": ")
             text = f"{place_of(finding)} {problem.level} {problem.rule}: {printable(shortened(text))}"
-            yield f"{text} ({printable(problem.hint)})" if problem.hint else text
+            text = f"{text} ({printable(problem.hint)})" if problem.hint else text
+            yield f"{text} [{object_of(finding)}]" if finding.rendered else text

@@ -22,6 +22,13 @@ def place_of(where: Finding | Origin) -> str:
     return printable(f"{where.file}:{where.line}:{where.column}:" if where.line else f"{where.file}:")
 
 
+def object_of(finding: Finding) -> str:
+    """Name the object of a finding by its kind, namespace and name; empty if nothing is known of it."""
+    about = finding.identity
+    name = f"{about.namespace}/{about.name}" if about.namespace else about.name
+    return printable(f"{about.kind} {name}".strip())
+
+
 def shortened(text: str) -> str:
     """Cut a long message nearer to its beginning: that dumps the value, and the end tells what is wrong with it."""
     if len(text) <= MAX_MESSAGE:

@@ -93,7 +93,10 @@ def _finding(finding: Finding) -> JSONObject:
         "kind": about.kind,
         "namespace": about.namespace,
         "name": about.name,
+        "rendered": finding.rendered,
+        "template": finding.template,
         "kubernetes": finding.kubernetes,
+        "releases": list(finding.releases or filter(None, [finding.kubernetes])),
         "policy": origin and {name: value for name, value in origin._asdict().items() if name != "text"},
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.report.excerpt import columns_of, excerpt, place_of, printable, shortened
+from webhook.report.excerpt import columns_of, excerpt, object_of, place_of, printable, shortened
 from webhook.report.summary import summary
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0)
             f"{paint('place', place)} {paint(level, level)} {problem.rule}:",
         )
         yield painted + folded(printable(shortened(text)), width, plain)
+        if finding.rendered and (about := object_of(finding)):
+            template = f", rendered from {printable(finding.template)}" if finding.template else ""
+            yield f"{paint('help', 'object:')} {about}{template}"
         if origin:
             yield f"{paint('help', 'policy:')} {paint('place', place_of(origin))} {printable(_described(origin))}"
         # A policy tells of the object as a whole; what can be shown is the expression.

@@ -7,6 +7,7 @@ below a directory are left to :class:`webhook.documents.Selection`.
 from __future__ import annotations
 
 import os
+from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
 from webhook.documents import Document, Selection, Unreadable
@@ -33,12 +34,13 @@ def read(
     """Read every document, the rendered ones last.
 
     Args:
-        paths: As for :func:`webhook.documents.read`; a directory may also be a Helm chart or a kustomization.
+        paths: As for :func:`webhook.documents.read`; a directory may also be a Helm chart or a kustomization. None at
+            all stand for what is in and below the current directory.
         stdin: What ``-`` stands for; the process's standard input if not given.
         selection: What of directories is left out; nothing if not given.
         options: How charts are rendered.
 
-    Yields:
+    Returns:
         The documents, and in the place of what cannot be read or rendered, why.
 
     Raises:
@@ -47,13 +49,9 @@ def read(
     named = list(paths)
     rendered = [path for path in named if is_rendered(path)]
     if not rendered:
-        yield from read_files(named, stdin, selection)
-        return
+        return read_files(named or ["."], stdin, selection)
     from webhook.sources.rendering import render  # noqa: PLC0415 - most manifests are files
 
-    # Before anything is judged: a program that is missing ends the command.
-    streams = [render(path, options or RenderOptions()) for path in dict.fromkeys(rendered)]
-    if files := [path for path in named if path not in rendered]:
-        yield from read_files(files, stdin, selection)
-    for stream in streams:
-        yield from stream
+    files = [path for path in named if path not in rendered]
+    streams = [render(path, options or RenderOptions(), selection) for path in dict.fromkeys(rendered)]
+    return chain(read_files(files, stdin, selection), *streams)

@@ -17,7 +17,7 @@ def main(options: dict[str, Any]) -> None:
     """Print what is rendered.
 
     Args:
-        options: ``chart``, ``name``, and what :class:`webhook.sources.options.RenderOptions` has.
+        options: ``chart`` (its directory), ``values`` (files), ``sets``, and ``release``, as the library takes it.
     """
     values: dict[str, Any] = {}
     for file in options["values"]:
@@ -25,17 +25,10 @@ def main(options: dict[str, Any]) -> None:
             _merge(values, helm_python.values_from_yaml(opened.read()))
     for text in options["sets"]:
         _merge(values, helm_python.parse_set_string(text))
-    wanted = {
-        "name": options["name"],
-        "namespace": options["namespace"],
-        "kube_version": options["kubernetes"],
-        "api_versions": options["api_versions"],
-        "is_install": True,
-    }
     with helm_python.Chart.load(options["chart"]) as chart:
         chart.validate_schema(values)
         sys.stdout.write(
-            _native.call_string("helm_render", chart._raw(), json.dumps(values), json.dumps(wanted))  # noqa: SLF001
+            _native.call_string("helm_render", chart._raw(), json.dumps(values), json.dumps(options["release"]))  # noqa: SLF001
         )
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webhook.api.versions import NEWEST, VERSIONS
 from webhook.documents.selection import KUSTOMIZATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from webhook.release import Release
 
 _CHART: Final = "Chart.yaml"
 
@@ -24,15 +27,24 @@ class RenderOptions(NamedTuple):
         values: Files of values, as for ``helm --values``.
         sets: Single values, as for ``helm --set``.
         namespace: The release's namespace.
-        kubernetes: The cluster's release, such as ``1.36``.
-        api_versions: API versions that the cluster serves, beside those that Helm itself knows.
+        release: The cluster's release.
     """
 
     values: Sequence[str] = ()
     sets: Sequence[str] = ()
     namespace: str = "default"
-    kubernetes: str = "1.36"
-    api_versions: Sequence[str] = ()
+    release: Release = NEWEST
+
+    @property
+    def kubernetes(self) -> str:
+        """The cluster's version, as Helm takes it."""
+        return f"1.{self.release}.0"
+
+    @property
+    def api_versions(self) -> list[str]:
+        """The API versions that the cluster serves; Helm itself may be older, and not know the newest."""
+        kinds = ((name, kind) for name, version in VERSIONS.items() for kind in version.kinds.values())
+        return list(dict.fromkeys(name for name, kind in kinds if kind.since <= self.release <= kind.until))
 
 
 def is_chart(directory: str) -> bool:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from shutil import which
 from typing import TYPE_CHECKING, Final
 
-from webhook.documents import Document, Unreadable, parse
+from webhook.documents import Document, Selection, Unreadable, parse
 from webhook.documents.stream import SOURCE
 from webhook.sources.options import RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
@@ -22,31 +22,46 @@ RELEASE: Final = "release-name"
 _LIBRARY: Final = "webhook.sources.helmlibrary"
 _NOTES: Final = "NOTES.txt"
 _TEMPLATE: Final = re.compile(rf"^---\n{SOURCE}\n", re.MULTILINE)
-_PLACE: Final = re.compile(r"([\w.-]+/[\w./-]*templates/[\w./-]+):(\d+)(?::(\d+))?")
+_PLACE: Final = re.compile(r"(?<![\w./-])([\w.-]+/[\w./-]*templates/[\w./-]+):(\d+)(?::(\d+))?")
 """Where in a template an error is, as Helm says it."""
 _SAYS: Final = re.compile(r"\A(?:Error|error): ")
 _INSTALL_HELM: Final = "install Helm (https://helm.sh/docs/intro/install), or its library: pip install 'draguard[helm]'"
 _INSTALL_KUSTOMIZE: Final = "install kubectl (https://kubernetes.io/docs/tasks/tools) or kustomize, or name the files"
 
 
-def render(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]:
+def render(path: str, options: RenderOptions, selection: Selection | None = None) -> Iterator[Document | Unreadable]:
     """Prepare a chart or a kustomization for rendering, which starts when the result is read.
 
     Args:
         path: Its directory.
         options: How charts are rendered.
+        selection: Says whether there may be nothing.
 
     Raises:
         SourceError: There is no program to render with, or the options do not fit.
     """
     if is_chart(path):
-        return _chart(path.rstrip("/") or "/", _helm(path, options))
+        stream = _chart(path.rstrip("/") or "/", _helm(path, options))
+        return _unless_empty(stream, f"{path.rstrip('/')}/Chart.yaml", selection)
     program = which("kustomize") or which("kubectl")
     if program is None:
         message = f"{path} is a kustomization, and neither kubectl nor kustomize is installed: {_INSTALL_KUSTOMIZE}"
         raise SourceError(message)
     verb = "build" if "kustomize" in program.rpartition("/")[2] else "kustomize"
-    return _kustomization(kustomization_of(path), [program, verb, "--", path])
+    file = kustomization_of(path)
+    return _unless_empty(_kustomization(file, [program, verb, "--", path]), file, selection)
+
+
+def _unless_empty(
+    stream: Iterator[Document | Unreadable], file: str, selection: Selection | None
+) -> Iterator[Document | Unreadable]:
+    """Complain if nothing was rendered: what is switched off by its values must not pass for valid."""
+    empty = selection is None or not selection.allow_empty
+    for document in stream:
+        empty = False
+        yield document
+    if empty:
+        yield Unreadable(file, 1, 1, "nothing is rendered", "check the values; --allow-empty accepts that")
 
 
 def _helm(path: str, options: RenderOptions) -> Sequence[str]:
@@ -61,7 +76,7 @@ def _helm(path: str, options: RenderOptions) -> Sequence[str]:
     if helm := which("helm"):
         return [
             *(helm, "template", RELEASE, path, "--namespace", options.namespace),
-            *("--kube-version", f"{options.kubernetes}.0"),
+            *("--kube-version", options.kubernetes),
             *(f"--api-versions={version}" for version in options.api_versions),
             *(f"--values={file}" for file in options.values),
             *(f"--set={value}" for value in options.sets),
@@ -70,7 +85,19 @@ def _helm(path: str, options: RenderOptions) -> Sequence[str]:
         message = f"{path} is a Helm chart, and Helm is not installed: {_INSTALL_HELM}"
         raise SourceError(message)
     # A process of its own, which can be ended. -P: the current directory is a stranger's.
-    return [sys.executable, "-P", "-m", _LIBRARY, json.dumps({**options._asdict(), "chart": path, "name": RELEASE})]
+    wanted = {
+        "chart": path,
+        "values": options.values,
+        "sets": options.sets,
+        "release": {
+            "name": RELEASE,
+            "namespace": options.namespace,
+            "kube_version": options.kubernetes,
+            "api_versions": options.api_versions,
+            "is_install": True,
+        },
+    }
+    return [sys.executable, "-P", "-m", _LIBRARY, json.dumps(wanted)]
 
 
 def _chart(path: str, command: Sequence[str]) -> Iterator[Document | Unreadable]:

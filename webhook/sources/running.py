@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 120.0
 """How long a program may take; a kustomization may have bases on other machines."""
-_MAX_ERRORS: Final = 64 * 1024
+_MAX_ERRORS: Final = 8 * 1024
 _CHUNK: Final = 64 * 1024
 _OWN: Final = {
     "GIT_TERMINAL_PROMPT": "0",  # nobody is there to answer

@@ -41,6 +41,9 @@ class Parser(argparse.ArgumentParser):
         if "paths" in found and not any(each.startswith("-") and each != "-" for each in unknown):
             # argparse takes paths from one place only; people put options between them.
             found.paths, unknown = [*found.paths, *unknown], []
+        if "filenames" in found:
+            found.paths = [*found.filenames, *found.paths]
+            del found.filenames
         if unknown:
             from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
 
