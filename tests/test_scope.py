@@ -186,7 +186,7 @@ class TestDirectories:
 
     @pytest.mark.parametrize("names", ["patches: 3", "resources: [patch.yaml]", "patches: [", "[]"])
     def test_what_a_kustomization_takes_for_something_else_is_read(self, tmp_path: Path, names: str) -> None:
-        folder = write(tmp_path, {"kustomization.yaml": f"{names}\n", "patch.yaml": WRONG})
+        folder = write(tmp_path, {"a/kustomization.yaml": f"{names}\n", "a/patch.yaml": WRONG})
         assert [each["rule"] for each in report(folder)["findings"]] == ["object-name"]
 
     @pytest.mark.parametrize("name", ["vendor", "node_modules"])

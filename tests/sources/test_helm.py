@@ -118,8 +118,8 @@ kind: ConfigMap
         directory = chart(tmp_path / "c")
         values = tmp_path / "values.yaml"
         values.touch()
-        options = ["--helm-values", values, "--helm-set", "a=b", "--namespace", "ops", "--kubernetes-version", "1.34"]
-        found = findings(directory, *options)
+        options = ["--helm-set", "a=b", "--namespace", "ops", "--kubernetes-version", "1.34"]
+        found = findings(directory, "--helm-values", values, *options)
         assert [(each["file"], each["line"]) for each in found] == [
             (f"{directory}/templates/claims.yaml", 12),
             (f"{directory}/templates/claims.yaml", 25),
