@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.reviews import recorded
-from webhook.admission.requests import MAX_UID
+from webhook.admission.requests import MAX_UID, MalformedReviewError, parse_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,12 +78,14 @@ class Sent(NamedTuple):
         body: What is sent.
         uid: The review's uid, as it stands in the body; None if the body is no review, which is answered by 400.
         is_deep: Whether it may be refused for its depth, nevertheless.
+        is_odd: Whether what tells it from others has types that no API server sends: it may be called malformed.
     """
 
     path: str
     body: bytes
     uid: str | None
     is_deep: bool
+    is_odd: bool = False
 
 
 class Reviews:
@@ -114,7 +116,15 @@ class Reviews:
             body = chance.choice((cut_off, scribbled_over))(body, chance)
         if len(body) > MOST_BYTES:
             body = recorded_text.encode()
-        return Sent(path, body, uid_in(body), b"[" * DEEP in body or b'{"a": ' * DEEP in body)
+        return Sent(path, body, uid_in(body), b"[" * DEEP in body or b'{"a": ' * DEEP in body, _is_odd(body))
+
+
+def _is_odd(body: bytes) -> bool:
+    try:
+        parse_head(body)
+    except MalformedReviewError:
+        return True
+    return False
 
 
 def uid_in(body: bytes) -> str | None:
@@ -178,7 +188,8 @@ def lengthened(review: Any, chance: random.Random) -> None:
     """Repeat a text until it is long."""
     holder, key = _chosen(review, chance, str)
     length = chance.choice(LONG if chance.random() < OFTEN_LONG else LENGTHS)
-    holder[key] = ((holder[key] or "x") * length)[:length]
+    text = holder[key] or "x"
+    holder[key] = (text * (length // len(text) + 1))[:length]
 
 
 def strange(review: Any, chance: random.Random) -> None:

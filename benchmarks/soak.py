@@ -91,7 +91,7 @@ class Soak:
 
 def fault(sent: Sent, status: int, answer: bytes) -> str:
     """Say what is wrong with an answer; empty if nothing is."""
-    if status == http.client.BAD_REQUEST and (sent.uid is None or sent.is_deep):
+    if status == http.client.BAD_REQUEST and (sent.uid is None or sent.is_deep or sent.is_odd):
         return "" if answer.strip() else "400 without a reason"
     expected = http.client.BAD_REQUEST if sent.uid is None else http.client.OK
     if status != expected:

@@ -108,6 +108,7 @@ def test_reviews_are_recorded_mutated_and_broken_ones() -> None:
     assert len(sent) > len(answerable) > 350
     assert len(answerable) > len(as_recorded) > 100
     assert any(each.is_deep for each in sent)
+    assert any(each.is_odd for each in sent)
 
 
 @pytest.mark.parametrize("change", [{"kind": "Review"}, {"apiVersion": 1}, {"request": None}, {"request": []}])
@@ -170,9 +171,10 @@ def test_a_bad_answer_has_a_fault(response: dict[str, Any], told: str) -> None:
     assert told in soak.fault(SENT, 200, answer(**response))
 
 
-def test_only_what_is_no_review_or_too_deep_may_be_called_malformed() -> None:
+def test_only_what_is_no_review_or_too_deep_or_odd_may_be_called_malformed() -> None:
     assert soak.fault(SENT, 400, b"no\n") == "400, not 200: b'no\\n'"
     assert soak.fault(SENT._replace(is_deep=True), 400, b"no\n") == ""
+    assert soak.fault(SENT._replace(is_odd=True), 400, b"no\n") == ""
     assert soak.fault(SENT._replace(uid=None), 400, b"no\n") == ""
     assert soak.fault(SENT._replace(uid=None), 400, b"\n") == "400 without a reason"
     assert soak.fault(SENT._replace(uid=None), 200, answer()).startswith("200, not 400")

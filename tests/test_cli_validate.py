@@ -152,7 +152,10 @@ class TestFindings:
             "kind": "ResourceClaim",
             "namespace": "default",
             "name": "claim",
+            "rendered": False,
+            "template": "",
             "kubernetes": "1.28",
+            "releases": ["1.28"],
             "policy": None,
         }
 
@@ -253,9 +256,14 @@ class TestExitCodes:
             (CLAIM.replace("gpu", "G"), [], 1),
             ("a: [", [], 1),
             (CONFIG_MAP, [], 0),
-            ("", [], 0),
+            ("", [], 1),
+            ("# nothing\n", [], 1),
+            ("", ["--allow-empty"], 0),
         ],
-        ids=["fine", "warning", "strict", "strictly fine", "error", "unreadable", "not judged", "empty"],
+        ids=[
+            *("fine", "warning", "strict", "strictly fine", "error", "unreadable", "not judged"),
+            *("empty", "a comment", "allowed to be empty"),
+        ],
     )
     @pytest.mark.parametrize("output", ["text", "json"])
     def test_they_say_whether_anything_would_be_refused(

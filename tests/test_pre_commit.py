@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import tomllib
@@ -75,5 +76,23 @@ def test_a_hook_is_declared_as_pre_commit_wants_it(hook: str) -> None:
     declared = HOOKS[hook]
     assert {"id", "name", "entry", "language", "description"} <= declared.keys()
     assert declared["language"] == "python"
-    assert declared["types_or"] == ["yaml", "json"]
     assert declared["require_serial"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("manifests/claim.yaml", True),
+        ("a/b.json", True),
+        ("values.yml", True),
+        ("chart/templates/pod.yaml", False),
+        ("package.json", False),
+        ("web/tsconfig.build.json", False),
+        (".eslintrc.json", False),
+        ("notes.txt", False),
+    ],
+)
+def test_only_what_can_be_a_manifest_is_taken(name: str, *, taken: bool) -> None:
+    hook = HOOKS["draguard-validate"]
+    matches = re.search(hook["files"], name) and not re.search(hook["exclude"], name)
+    assert bool(matches) == taken

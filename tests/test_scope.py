@@ -159,7 +159,7 @@ class TestDirectories:
             "chart/templates/_helpers.tpl": "{{ define }}",
         }
         assert left_out(write(tmp_path, chart)) == {"helm-template": 2}
-        assert "not read: 2 Helm templates (render them with helm template)\n" in draguard("validate", tmp_path).out
+        assert "not read: 2 Helm templates (name their charts to render them)\n" in draguard("validate", tmp_path).out
 
     def test_templates_that_are_named_are_read(self, tmp_path: Path) -> None:
         write(tmp_path, {"chart/Chart.yaml": "name: c\n", "chart/templates/a.yaml": WRONG})
@@ -186,7 +186,7 @@ class TestDirectories:
 
     @pytest.mark.parametrize("names", ["patches: 3", "resources: [patch.yaml]", "patches: [", "[]"])
     def test_what_a_kustomization_takes_for_something_else_is_read(self, tmp_path: Path, names: str) -> None:
-        folder = write(tmp_path, {"kustomization.yaml": f"{names}\n", "patch.yaml": WRONG})
+        folder = write(tmp_path, {"a/kustomization.yaml": f"{names}\n", "a/patch.yaml": WRONG})
         assert [each["rule"] for each in report(folder)["findings"]] == ["object-name"]
 
     @pytest.mark.parametrize("name", ["vendor", "node_modules"])

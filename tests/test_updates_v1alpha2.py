@@ -275,3 +275,10 @@ def test_an_old_object_that_was_never_stored_is_a_finding(old: object) -> None:
 
 def test_an_old_object_may_have_fields_of_another_release() -> None:
     assert validate(CLAIM, changed(CLAIM, spec__controller="x"), kubernetes="1.30") == []
+
+
+def test_a_list_may_be_too_long_and_repeat_itself() -> None:
+    old = changed(CLAIM, status={"driverName": "gpu.example.com", "allocation": ALLOCATION})
+    new = changed(old, status__reservedFor=PODS[:30] * 2)
+    found = validate(new, old=old, subresource="status", kubernetes="1.30")
+    assert [each.reason for each in found] == ["FieldValueTooLong", *["FieldValueDuplicate"] * 30]

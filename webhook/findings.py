@@ -113,6 +113,9 @@ class Finding(NamedTuple):
         origin: Which policy says so; None if it is a rule of the API server.
         brief: What text shows in the place of the message, where that is long.
         suppression: Why it is not reported; None if it is.
+        rendered: Whether a program wrote the text, so that the line is that of no file that the user has.
+        template: The template that the object was rendered from, as Helm names it; empty if it does not say so.
+        releases: The releases that say so, where several were asked.
     """
 
     problem: Problem
@@ -126,6 +129,9 @@ class Finding(NamedTuple):
     origin: Origin | None = None
     brief: str = ""
     suppression: Suppression | None = None
+    rendered: bool = False
+    template: str = ""
+    releases: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -141,7 +147,8 @@ def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding
     place = document.position(problem.path)
     about = identity(document.data)
     text = document.line(place.line)
-    return Finding(problem, document.source, place.line, place.column, text, document.index + 1, about, kubernetes)
+    finding = Finding(problem, document.source, place.line, place.column, text, document.index + 1, about, kubernetes)
+    return finding._replace(rendered=True, template=document.template) if document.rendered else finding
 
 
 def unread(what: Unreadable) -> Finding:

@@ -64,8 +64,8 @@ class Cluster:
             for place in range(count)
         ]
         if self.kind == "partitions":
-            counters = {"memory": {"value": f"{random.randint(1, 6)}Gi"}}
-            specs.append({**where, "sharedCounters": [{"name": "set", "counters": counters}]})
+            sets = [{"name": name, "counters": {"memory": {"value": f"{random.randint(1, 6)}Gi"}}} for name in "abc"]
+            specs.append({**where, "sharedCounters": sets})
         pool = {"name": name, "generation": 1, "resourceSliceCount": len(specs)}
         return [
             {"metadata": {"name": f"{name}-{place}"}, "spec": {"driver": DRIVER, "pool": pool, **spec}}
@@ -82,7 +82,8 @@ class Cluster:
             device["taints"] = [TAINT]
         if self.kind == "partitions" and random.random() < 0.8:
             consumed = {"memory": {"value": f"{random.randint(1, 3)}Gi"}}
-            device["consumesCounters"] = [{"counterSet": "set", "counters": consumed}]
+            sets = random.sample("abc", random.choice((1, 1, 1, 2)))
+            device["consumesCounters"] = [{"counterSet": name, "counters": consumed} for name in sets]
         if self.kind == "shares":
             device["capacity"] = {"memory": {"value": f"{random.randint(2, 8)}Gi"}}
             device["allowMultipleAllocations"] = random.random() < 0.6

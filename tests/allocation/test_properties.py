@@ -50,8 +50,7 @@ def check_short_cuts(random: Random) -> None:
     full = tried_in_full(cluster)
     assume(not any("timed out" in str(answer) for answer, _ in full))
     with mock.patch.object(search, "_REMEMBERED_AFTER", 0):
-        found = answers(cluster)
-        assert [shown(each) for each in found] == [answer for answer, _ in full]
+        assert [(shown(each), each.steps) for each in answers(cluster)] == full
 
 
 @EXAMPLES
@@ -127,14 +126,14 @@ def check_limits(cluster: Cluster, allocated: Sequence[Json]) -> None:
     assert not used.keys() & consumed.keys()
     for key, amount in consumed.items():
         assert amount <= decode_quantity(devices[key]["capacity"]["memory"]["value"]).value()
-    drawn: Counter[str] = Counter()
+    drawn: Counter[tuple[str, str]] = Counter()
     for pool, name in {*used, *consumed}:
         for each in devices[pool, name].get("consumesCounters", ()):
-            drawn[pool] += decode_quantity(each["counters"]["memory"]["value"]).value()
+            drawn[pool, each["counterSet"]] += decode_quantity(each["counters"]["memory"]["value"]).value()
     for each in cluster.slices:
         for counters in each["spec"].get("sharedCounters", ()):
             limit = decode_quantity(counters["counters"]["memory"]["value"]).value()
-            assert drawn[each["spec"]["pool"]["name"]] <= limit
+            assert drawn[each["spec"]["pool"]["name"], counters["name"]] <= limit
 
 
 @EXAMPLES

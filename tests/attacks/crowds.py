@@ -6,6 +6,7 @@ import socket
 import struct
 import time
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING
 
 from tests.attacks import Attack
@@ -40,13 +41,24 @@ def _idle(target: Target) -> list[str]:
 
 
 def _reconnecting(target: Target) -> list[str]:
+    """Open and close connections; in turn, since each that is not reset keeps a port of this machine for a minute."""
+
     def client() -> None:
-        while not target.is_over:
-            with suppress(OSError):
-                target.plain().close()
+        for number in count():
+            if target.is_over:
+                return
+            with suppress(OSError), target.plain() as connection:
+                if number % 8:
+                    reset(connection)
 
     together(*[client] * 4)
     return []
+
+
+def reset(connection: socket.socket) -> None:
+    """Close a connection at once, which leaves nothing of it."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
 
 
 def _trickling(begun: bytes) -> Callable[[Target], list[str]]:
@@ -121,8 +133,7 @@ def _resetting(target: Target) -> list[str]:
             with suppress(OSError):
                 connection = target.tls()
                 connection.sendall(f"{POST}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                connection.close()
+                reset(connection)
 
     together(*[client] * 8)
     return []
@@ -149,7 +160,7 @@ ATTACK = {
     "probes": Attack("1,000 connections to the port of probes", _probes),
     "silent": Attack("1,000 connections without a handshake", _silent, slowest=1.0, anew=True),
     "idle": Attack("1,000 connections without a request", _idle, slowest=1.0, anew=True),
-    "reconnecting": Attack("connections that are closed at once", _reconnecting, slowest=5.0, anew=True),
+    "reconnecting": Attack("connections that are closed at once", _reconnecting, slowest=1.0, anew=True),
     "slow-headers": Attack("200 headers, a byte at a time", _trickling(b"POST /validate HTTP/1.1\r\nA: ")),
     "slow-bodies": Attack("200 bodies, a byte at a time", _trickling(CHUNKED)),
     "pipelining": Attack("requests sent ahead", _pipelining),

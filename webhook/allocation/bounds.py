@@ -14,9 +14,10 @@ from webhook.allocation.constraints import Match
 from webhook.allocation.selecting import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.allocation.constraints import Value
+    from webhook.allocation.counters import Counters
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.memory import Place
     from webhook.allocation.state import State
@@ -39,11 +40,33 @@ class Bounds:
         view: The node.
         every: The devices of each request for all devices, by place.
         state: What the search has allocated so far.
+        counters: The counters of its devices; None if they do not matter.
     """
 
-    __slots__ = ("_demand", "_eligible", "_every", "_shared", "_state", "_values", "_view")
+    __slots__ = (
+        "_costs",
+        "_counters",
+        "_demand",
+        "_eligible",
+        "_every",
+        "_shared",
+        "_state",
+        "_unfit",
+        "_values",
+        "_view",
+    )
 
-    def __init__(self, demand: Demand, view: NodeView, every: Mapping[Ask, Sequence[int]], state: State) -> None:
+    def __init__(
+        self,
+        demand: Demand,
+        view: NodeView,
+        every: Mapping[Ask, Sequence[int]],
+        state: State,
+        counters: Counters | None,
+    ) -> None:
+        self._counters = counters
+        self._costs: dict[Ask, Mapping[int, int]] = {}
+        self._unfit = 0
         self._demand = demand
         self._view = view
         self._every = every
@@ -55,14 +78,27 @@ class Bounds:
         for index, device in enumerate(view.devices):
             self._shared |= (device.content.is_shared and view.variant.features.ConsumableCapacity) << index
 
+    def is_hopeless_from_the_start(self) -> bool:
+        """Tell whether there is no solution at all."""
+        start = Bounds(self._demand, self._view, self._every, self._state.anew(), self._counters)
+        start._look_at_counters()
+        start._eligible = self._eligible
+        start._values = self._values
+        needs = list(start._later(0))
+        return start._are_hopeless(needs, range(len(self._demand.claims)))
+
     def is_hopeless(self, place: Place) -> bool:
         """Tell whether there is no solution from a state."""
         request = self._demand.order[place.position]
         if request is None:
             return False
+        self._look_at_counters()
         ask = request.asks[place.alternative]
         needs = [_Need(ask, self._wanted(ask) - place.number, self._free(ask) >> place.start << place.start)]
         needs += self._later(place.position + 1)
+        return self._are_hopeless(needs, (ask.claim,))
+
+    def _are_hopeless(self, needs: Sequence[_Need], claims: Iterable[int]) -> bool:
         if any(need.devices.bit_count() < need.number for need in needs):
             return True
         alone = [need for need in needs if not need.ask.is_admin]
@@ -71,7 +107,28 @@ class Bounds:
             together |= need.devices
         if not together & self._shared and together.bit_count() < sum(need.number for need in alone):
             return True
-        return any(self._is_unmatched(ask.claim, number, needs) for number in range(self._constraints(ask.claim)))
+        if self._counters is not None:
+            wanted = [(need.number, self._cost(need.ask)) for need in needs]
+            if self._counters.is_too_much(self._picked, wanted):
+                return True
+        return any(
+            self._is_unmatched(claim, number, needs) for claim in claims for number in range(self._constraints(claim))
+        )
+
+    @property
+    def _picked(self) -> list[int]:
+        return [pick.device for picks in self._state.picks for pick in picks]
+
+    def _look_at_counters(self) -> None:
+        if self._counters is not None:
+            self._unfit = self._counters.unfit(self._picked)
+
+    def _cost(self, ask: Ask) -> Mapping[int, int]:
+        """Return what a device for a request consumes at least."""
+        found = self._costs.get(ask)
+        if found is None:
+            found = self._costs[ask] = {} if self._counters is None else self._counters.least_cost(self._eligible[ask])
+        return found
 
     def _constraints(self, claim: int) -> int:
         return len(self._state.constraints[claim])
@@ -90,7 +147,7 @@ class Bounds:
         eligible = self._eligible.get(ask)
         if eligible is None:
             eligible = self._eligible[ask] = self._find_eligible(ask)
-        return eligible & ~self._state.blocked(ask)
+        return eligible & ~self._state.blocked(ask) & ~self._unfit
 
     def _find_eligible(self, ask: Ask) -> int:
         view, state = self._view, self._state

@@ -6,13 +6,17 @@ same devices free, up to exchanging equal ones, and constraints and counters in 
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.constraints import Distinct, MatchLists
+from webhook.allocation.selecting import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+    from webhook.allocation.counters import Counters, Group, Rest
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.state import State
     from webhook.allocation.view import NodeView
@@ -56,22 +60,13 @@ class Memories:
         demand: What is asked for.
         view: The node.
         state: What the search has allocated so far.
+        counters: Returns the node's counters, None if there are none.
     """
 
-    __slots__ = (
-        "_classes",
-        "_demand",
-        "_found",
-        "_has_admins",
-        "_known",
-        "_numbers",
-        "_sought",
-        "_state",
-        "_view",
-        "leaves_traces",
-    )
-
-    def __init__(self, demand: Demand, view: NodeView, state: State) -> None:
+    def __init__(self, demand: Demand, view: NodeView, state: State, counters: Callable[[], Counters | None]) -> None:
+        self._counters = counters
+        self._groups: dict[tuple[int, tuple[int, ...], int, int], int] = {}
+        self._others: dict[int, bool] = {}
         self._demand = demand
         self._view = view
         self._state = state
@@ -92,6 +87,11 @@ class Memories:
             if self.leaves_traces:
                 self._state.restore(memory.after)
         return memory
+
+    @cached_property
+    def _is_by_group(self) -> bool:
+        """Whether groups of devices that share counters can stand for each other, such as the partitions of a GPU."""
+        return not self.leaves_traces and not self._has_admins and _can_be_grouped(self._demand, self._view)
 
     @property
     def is_worthwhile(self) -> bool:
@@ -116,18 +116,71 @@ class Memories:
             used = tuple(sorted((number, pick.device) for number, each in enumerate(picks) for pick in each))
             return place, used, state.save()
         now, later = self._classes_at(place.position), self._classes_at(place.position + 1)
+        counters = self._counters() if self._is_by_group else None
+        grouped: Mapping[int, int] = {} if counters is None else counters.group_of
+        # A device may be used by one claim and, for its administrator, by others.
+        by_claim = {pick.device: False for each in picks for pick in each if pick.device not in grouped}
+        if self._has_admins:
+            by_claim.update({pick.device: True for pick in picks[claim]})
         alike = []
-        for number, each in enumerate(picks):
-            for pick in each:
-                is_ahead = pick.device >= place.start
-                class_ = (now if is_ahead else later)[pick.device]
-                if class_ is not None:
-                    shares = state.shares.get(pick.device)
-                    taken = () if shares is None else tuple(sorted(shares.items()))
-                    alike.append((class_, is_ahead, self._has_admins and number == claim, taken))
+        for index, is_by_claim in by_claim.items():
+            is_ahead = index >= place.start
+            class_ = (now if is_ahead else later)[index]
+            if class_ is not None:
+                shares = state.shares.get(index)
+                taken = () if shares is None else tuple(sorted(shares.items()))
+                alike.append((class_, is_ahead, is_by_claim, taken))
         alike.sort()
         constraints = tuple([each.state for each in state.constraints[claim]])
-        return place, len(picks[claim]), tuple(alike), constraints, state.consumed
+        if counters is None:
+            return place, len(picks[claim]), tuple(alike), constraints, state.consumed
+        groups = self._by_group(place.start, counters, now, later, place.position)
+        if not self._has_others(grouped, now, place.position):
+            place = place._replace(start=0)
+        return place, len(picks[claim]), tuple(alike), groups
+
+    def _by_group(
+        self, start: int, counters: Counters, now: Sequence[int | None], later: Sequence[int | None], position: int
+    ) -> Hashable:
+        """Return what is left of all groups of devices that share counters, whichever group it is."""
+        picked = counters.picked(pick.device for picks in self._state.picks for pick in picks)
+        found = []
+        for number, group in enumerate(counters.groups):
+            first = bisect_left(group.members, start)
+            key = number, picked.get(number, ()), first, position
+            kind = self._groups.get(key)
+            if kind is None:
+                classes_of = [later] * first + [now] * (len(group.members) - first)
+                kind = self._groups[key] = self._group(group, counters.rest(*key[:2]), key[1], classes_of)
+            found.append(kind)
+        return tuple(sorted(found))
+
+    def _group(
+        self,
+        group: Group,
+        rest: Rest,
+        picked: Sequence[int],
+        classes_of: Sequence[Sequence[int | None]],
+    ) -> int:
+        """Return a number that groups share of which the same is left; with the classes of each of their members."""
+        out = rest.unfit | self._view.taken
+        alike = [
+            None if out >> index & 1 or index in picked else classes[index]
+            for index, classes in zip(group.members, classes_of, strict=True)
+        ]
+        if all(each is None for each in alike):
+            return -1
+        consumes = tuple([tuple(each.items()) for each in group.consumes])
+        return self._numbers.setdefault((consumes, rest.left, tuple(alike)), len(self._numbers))
+
+    def _has_others(self, grouped: Mapping[int, int], now: Sequence[int | None], position: int) -> bool:
+        """Tell whether any device is wanted from a position on that is in no group."""
+        found = self._others.get(position)
+        if found is None:
+            found = self._others[position] = any(
+                class_ is not None and index not in grouped for index, class_ in enumerate(now)
+            )
+        return found
 
     def _classes_at(self, position: int) -> list[int | None]:
         """Return the classes of devices that are equal to all requests from a position on; None for what none wants."""
@@ -156,8 +209,12 @@ class Memories:
                 ]
             ),
             content.index if content.is_shared or content.capacity else None,
-            (view.pool_of[index], tuple(content.consumes.items())) if content.consumes else None,
+            (view.pool_of[index], tuple(content.consumes.items()))
+            if content.consumes and not self._is_by_group
+            else None,
             view.matches and view.matches[index],
+            # How far upstream gets with all devices depends on the first of them that is in use.
+            index if any(ask.is_all and choice for ask, choice in zip(asks, choices, strict=True)) else None,
             view.taken >> index & 1,
             tuple(sorted((view.capacity_used(index) or {}).items())),
         )
@@ -173,6 +230,20 @@ def _asks(demand: Demand, position: int) -> Iterable[Ask]:
     for request in demand.order[position:]:
         if request is not None:
             yield from request.asks
+
+
+def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
+    """Tell whether it does not matter by which names counters are known, and which devices stand for all of them.
+
+    A device that does not fit any more is out then; but for faults: upstream looks at counters after selectors.
+    """
+    asks = list(_asks(demand, 0))
+    if not view.consumes or any(ask.is_all for ask in asks):
+        return False
+    for device in view.devices:
+        if device.content.is_shared or any(isinstance(ask.chooser.choose(device.content), Fault) for ask in asks):
+            return False
+    return len({pool.name for pool in view.pools}) == len(view.pools)
 
 
 def _leaves_traces(demand: Demand, view: NodeView) -> bool:
@@ -192,4 +263,13 @@ def _leaves_traces(demand: Demand, view: NodeView) -> bool:
     if not view.consumes or not features.PartitionableDevices:
         return False
     has_constraints = any(ask.constraints for ask in asks)
-    return shares or has_constraints or any(d.content.taints for d in view.devices if d.content.consumes)
+    return (
+        shares
+        or has_constraints
+        or any(
+            ask.chooser.choose(device.content) is True and not ask.tolerates(device.content)
+            for device in view.devices
+            if device.content.consumes and device.content.taints
+            for ask in asks
+        )
+    )

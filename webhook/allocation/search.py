@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.allocation.bounds import Bounds, can_be_cut
+from webhook.allocation.counters import Counters
 from webhook.allocation.demand import LIMIT, Complaint, Stop
 from webhook.allocation.memory import Memories, Place
 from webhook.allocation.state import Pick, State
@@ -30,6 +31,8 @@ EXCEEDED: Final = 2
 
 MOST_VISITS: Final = 1_000_000
 """How many devices are looked at before the search is given up: some seconds."""
+_LOOK_AHEAD: Final = 25
+"""How many devices could be looked at in the time that it takes to look ahead."""
 _REMEMBERED_AFTER: Final = 64
 """The steps after which states are remembered; most searches end before."""
 
@@ -112,8 +115,10 @@ class Search:
 
     __slots__ = (
         "_ascending",
+        "_available",
         "_bounds",
         "_can_cut",
+        "_counters",
         "_demand",
         "_every",
         "_memories",
@@ -140,7 +145,9 @@ class Search:
         self._every = every
         self._ascending = view.variant.is_sorted
         self._state = State(demand, view, available)
-        self._memories = Memories(demand, view, self._state)
+        self._available = available
+        self._counters: Counters | None = None
+        self._memories = Memories(demand, view, self._state, self._count_counters)
         self._stack: list[_Frame] = []
         self._own_visits = 0
         self._bounds: Bounds | None = None
@@ -210,17 +217,31 @@ class Search:
             return self._recall(frame) if self.steps > _REMEMBERED_AFTER and self._memories.is_worthwhile else None
 
     def _is_hopeless(self, frame: _Scan) -> bool:
-        if self._bounds is None or not self._bounds.is_hopeless(frame.at):
+        if self._bounds is None:
+            return False
+        self._work(_LOOK_AHEAD)
+        if not self._bounds.is_hopeless(frame.at):
             return False
         self.is_cut = True
         return True
 
-    def _look_ahead(self) -> None:
-        """Begin to cut what cannot succeed."""
-        if self._bounds is None and self._can_cut:
-            self._can_cut = can_be_cut(self._demand, self._view)
-            if self._can_cut:
-                self._bounds = Bounds(self._demand, self._view, self._every, self._state)
+    def _look_ahead(self) -> bool:
+        """Begin to cut what cannot succeed; tell whether nothing can."""
+        if self._bounds is not None or not self._can_cut:
+            return False
+        demand, view, every = self._demand, self._view, self._every
+        self._can_cut = can_be_cut(demand, view)
+        if not self._can_cut:
+            return False
+        self._bounds = Bounds(demand, view, every, self._state, self._count_counters())
+        self.is_cut = self._bounds.is_hopeless_from_the_start()
+        return self.is_cut
+
+    def _count_counters(self) -> Counters | None:
+        """Return the node's counters, None if there are none."""
+        if self._counters is None and self._view.consumes and self._view.variant.features.PartitionableDevices:
+            self._counters = Counters(self._view, self._available)
+        return self._counters
 
     def _recall(self, frame: _Scan) -> int | None:
         """Return how the search ended when it came to an equal state before; else have it noted when it ends."""
@@ -242,7 +263,9 @@ class Search:
             frame.pick = None
             if code == EXCEEDED or frame.ask.is_all:
                 return self._leave(frame, code or FAILED)
-            self._look_ahead()
+            if self._look_ahead():
+                self._stack.clear()
+                return FAILED
             if self._is_hopeless(frame):
                 return self._leave(frame, FAILED)
         elif code is not None:
@@ -299,6 +322,9 @@ class Search:
 
     def _count(self, visits: int) -> None:
         self.visits += visits
+        self._work(visits)
+
+    def _work(self, visits: int) -> None:
         self._own_visits += visits
         if self._own_visits > MOST_VISITS:
             raise GivenUpError

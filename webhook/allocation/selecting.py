@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.budget import current
+from webhook.cel.cache import Cache
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, Refusal, compile_selector
@@ -95,14 +97,37 @@ class Reads(NamedTuple):
         return tuple(parts)
 
 
+class _Compiled(NamedTuple):
+    """A compiled selector, or why it cannot be compiled, and what it reads."""
+
+    selector: Selector | Refusal
+    reads: Reads | None
+
+
+_BYTES_A_CHARACTER: Final = 400
+"""How much memory a compiled selector takes, beside what it takes in any case."""
+_BYTES: Final = 20_000
+_programs: Final[Cache[_Compiled]] = Cache(16 << 20)
+"""What was compiled, for all allocators; the scheduler keeps such a cache, too."""
+
+
+def _compile(expression: str, release: Release, gates: frozenset[str]) -> _Compiled:
+    key = expression, release, gates, current().is_offline
+    known = _programs.get(key)
+    if known is None:
+        found = compile_selector(expression, release, gates, stored=True)
+        known = _Compiled(found, None if isinstance(found, Refusal) else Reads.of(found))
+        _programs.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
+    return known
+
+
 class _Selector:
     """A selector, and what it said of the contents seen so far, and of those that look the same to it."""
 
     __slots__ = ("_alike", "_compiled", "_known", "_reads", "_values")
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
-        self._compiled = compile_selector(expression, release, gates, stored=True)
-        self._reads = None if isinstance(self._compiled, Refusal) else Reads.of(self._compiled)
+        self._compiled, self._reads = _compile(expression, release, gates)
         self._values = values
         self._known: dict[int, bool | str] = {}
         self._alike: dict[Hashable, bool | str] = {}

@@ -46,6 +46,7 @@ class State:
     __slots__ = (
         "_available",
         "_consumed",
+        "_demand",
         "_features",
         "_used",
         "_used_by",
@@ -56,6 +57,7 @@ class State:
     )
 
     def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
+        self._demand = demand
         self._view = view
         self._available = available
         self._features = view.variant.features
@@ -71,6 +73,10 @@ class State:
         """What is taken of devices that are shared, by place and capacity."""
         self._consumed: dict[tuple[str, tuple[str, str]], int] = {}
         """The counters taken, by the pool's name, as upstream has it: whatever its driver."""
+
+    def anew(self) -> State:
+        """Return the state in which the search began."""
+        return State(self._demand, self._view, self._available)
 
     def blocked(self, ask: Ask) -> int:
         """Return the devices that are in use for a request, as a bit set of places."""

@@ -23,8 +23,20 @@ def kubernetes(arguments: Namespace) -> str | None:
         UsageError: The release is not known here.
     """
     stated: str | None = arguments.kubernetes_version
-    if stated is None:
-        return _of_file(getattr(arguments, "kubernetes_version_file", None))
+    return _of_file(getattr(arguments, "kubernetes_version_file", None)) if stated is None else _of_option(stated)
+
+
+def kubernetes_versions(arguments: Namespace) -> list[str | None]:
+    """Read ``--kubernetes-version`` where it can be repeated; one None if it was not given.
+
+    Raises:
+        UsageError: A release is not known here.
+    """
+    stated = [_of_option(each) for text in arguments.kubernetes_version for each in text.split(",")]
+    return list({release_of(each): each for each in stated}.values()) or [None]
+
+
+def _of_option(stated: str) -> str:
     try:
         return _known(stated, "--kubernetes-version")
     except ValueError as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.api.versions import find
 from webhook.cli.neighbours import Neighbours
 from webhook.documents import Document, Unreadable, read
 from webhook.engine.prescheduled import pod_template
@@ -13,10 +15,11 @@ from webhook.inventory import Inventory, MalformedError, newest
 from webhook.problem import ERROR, Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.findings import Finding
     from webhook.report.model import Report
+    from webhook.workloads import PodsIn
 
 JSONObject = dict[str, Any]
 
@@ -80,10 +83,20 @@ class References:
             return
         if not taken:
             self._note_name(obj)
-        elif self._inventory.hold(obj) or pod_template(obj) is not None:
+        elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj):
             self._given[id(document)] = _Given(document, obj, release)
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
+
+    def _makes_pods(self, obj: JSONObject) -> bool:
+        """Tell whether an object of another project makes pods; remember the templates that are made for it."""
+        if find(obj.get("apiVersion"), obj.get("kind")):
+            return False
+        from webhook.workloads import made_templates, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+
+        for name in made_templates(obj):
+            self._note("ResourceClaimTemplate", name, identity(obj).namespace or "default")
+        return any(pods_in(obj))
 
     def _note_name(self, obj: JSONObject) -> None:
         """Remember that a manifest is there, so that what refers to it is not said to be wrong, too."""
@@ -94,9 +107,12 @@ class References:
             name = about.kind, about.name, ""
         else:
             return
-        self._inventory.note(*name)
+        self._note(*name)
+
+    def _note(self, kind: str, name: str, namespace: str) -> None:
+        self._inventory.note(kind, name, namespace)
         if self._neighbours:
-            self._neighbours.note_name(*name)
+            self._neighbours.note_name(kind, name, namespace)
 
     def report(self, report: Report) -> list[str]:
         """Add what was found to a report, each finding beside the others of its file.
@@ -129,7 +145,7 @@ class References:
             if key not in contexts:
                 contexts[key] = _context(inventory, given.release, self._gates)
             context = contexts[key]
-            for obj, kind, at in _views(given.obj):
+            for obj, kind, place in _views(given.obj):
                 for problem in look(obj, kind, context, skipped):
                     needs = RULES[problem.rule].needs
                     if (
@@ -140,7 +156,7 @@ class References:
                     ):
                         skipped[needs[0]] += 1
                         continue
-                    path = _as_written(given.document.data, Path((*at, *problem.path)))
+                    path = _as_written(given.document.data, place(problem.path))
                     findings.append(_placed(problem, path, given))
         return findings, _not_looked_at(skipped)
 
@@ -160,23 +176,38 @@ def _placed(problem: Problem, path: Path, given: _Given) -> Finding:
     return found(replace(problem, path=path), given.document, given.release)
 
 
-def _views(obj: JSONObject) -> Iterator[tuple[JSONObject, str, tuple[str, ...]]]:
-    """Return what of an object rules look at: the object in the newest version, and the pod of its template."""
+def _views(obj: JSONObject) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
+    """Return what of an object rules look at: the object in the newest version, or its pods; and where that stands."""
     about = identity(obj)
     at = pod_template(obj)
+    if at is None and find(obj.get("apiVersion"), obj.get("kind")):
+        yield newest(obj), about.kind, Path
+        return
     if at is None:
-        yield newest(obj), about.kind, ()
+        from webhook.workloads import pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+
+        for pods in pods_in(obj):
+            yield _pod(obj, pods.manifest["template"], None), "Pod", partial(_placed_in, pods)
         return
     pod: Any = obj
     for step in at:
         pod = pod.get(step) if isinstance(pod, dict) else None
     if isinstance(pod, dict):
-        stated = pod.get("metadata")  # of pods that are not judged nobody knows that they could be decoded
-        metadata = {**(stated if isinstance(stated, dict) else {}), "namespace": about.namespace or "default"}
-        metadata.setdefault("name", about.name)
         spec = obj.get("spec")
         count = (spec.get("replicas", spec.get("parallelism")) if isinstance(spec, dict) else None) if at else 1
-        yield {**pod, "kind": "Pod", "metadata": metadata, "replicas": count}, "Pod", at
+        yield _pod(obj, pod, count), "Pod", lambda path: Path((*at, *path))
+
+
+def _placed_in(pods: PodsIn, path: Path) -> Path:
+    return pods.place(("template", *path))
+
+
+def _pod(owner: JSONObject, template: JSONObject, count: Any) -> JSONObject:
+    about = identity(owner)
+    stated = template.get("metadata")  # of pods that are not judged nobody knows that they could be decoded
+    metadata = {**(stated if isinstance(stated, dict) else {}), "namespace": about.namespace or "default"}
+    metadata.setdefault("name", about.name)
+    return {**template, "kind": "Pod", "metadata": metadata, "replicas": count}
 
 
 def _as_written(data: Any, path: Sequence[str | int]) -> Path:

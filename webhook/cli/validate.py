@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,13 +14,14 @@ from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
 from webhook.cli.output import check_outputs, show
-from webhook.cli.progress import with_progress
-from webhook.cli.release import feature_gates, kubernetes
+from webhook.cli.reading import STDIN, Manifests
+from webhook.cli.release import feature_gates, kubernetes_versions
 from webhook.cli.surroundings import References, read_cluster
-from webhook.documents import Document, Selection, Unreadable, read
+from webhook.documents import Document, Unreadable, read
 from webhook.engine.manifests import not_compared, review
 from webhook.findings import Finding, Identity, found, identity, unread
 from webhook.problem import ERROR, WARNING, Problem
+from webhook.report.matrix import merged
 from webhook.report.model import Judged, Report
 from webhook.schema import OLDEST
 
@@ -35,30 +36,45 @@ if TYPE_CHECKING:
 def run(arguments: Namespace) -> int:
     """Print what is found and a summary."""
     check_outputs(arguments)
-    stated = kubernetes(arguments)
-    gates = feature_gates(arguments, stated)
-    namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
+    manifests, versions = Manifests(arguments), kubernetes_versions(arguments)
+    _check_together(arguments, manifests.paths, versions)
+    first = Report()
+    old, cluster = _OldState(arguments.old, first), read_cluster(arguments.cluster, first)
+    reports = list[Report]()
+    for stated in versions:
+        report = Report() if reports else first
+        gates = feature_gates(arguments, stated)
+        namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
+        documents = manifests.documents(stated, again=len(versions) > 1)
+        sender = _sender(arguments, stated, namespaces, report)
+        # Manifests join what is in the cluster.
+        known = deepcopy(cluster) if versions[1:] else cluster
+        references = References(known, gates, is_cluster=bool(arguments.cluster))
+        judging = _Judge(old, arguments.subresource, sender, gates, namespaces=namespaces, references=references)
+        judging.all_pods = arguments.all_pods
+        _judge_all(documents, judging, stated, report)
+        report.remarks += references.report(report)
+        reports.append(report)
+    report = merged(reports, versions)
+    report.left_out = manifests.left_out
+    return show(report, arguments)
+
+
+def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequence[str | None]) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        UsageError: Two do not, or one lacks another.
+    """
+    message = ""
     if arguments.subresource and not arguments.old:
         message = f"--subresource {arguments.subresource} judges updates: give the earlier state with --old"
-        raise UsageError(message)
-    if "-" in arguments.paths and "-" in arguments.old:
+    elif STDIN in paths and STDIN in arguments.old:
         message = "standard input (-) cannot be both the manifests and their --old state: give one of them as files"
+    elif versions[1:] and STDIN in arguments.policies:
+        message = "--policies: standard input (-) is read once, and policies for each release: give them as files"
+    if message:
         raise UsageError(message)
-
-    report = Report()
-    old = _OldState(arguments.old, report)
-    selection = Selection()
-    documents: Iterable[Document | Unreadable] = read(arguments.paths, selection=selection)
-    if sys.stderr.isatty() and not arguments.quiet:
-        documents = with_progress(documents, sys.stderr)
-    sender = _sender(arguments, stated, namespaces, report)
-    references = References(read_cluster(arguments.cluster, report), gates, is_cluster=bool(arguments.cluster))
-    judging = _Judge(old, arguments.subresource, sender, gates, namespaces=namespaces, references=references)
-    judging.all_pods = arguments.all_pods
-    _judge_all(documents, judging, stated, report)
-    report.left_out = selection.left_out
-    report.remarks += references.report(report)
-    return show(report, arguments)
 
 
 def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Sender | None:
@@ -127,7 +143,7 @@ class _InOrder:
         self._report.documents += 1
         data, judging = document.data, self._judging
         judging.namespaces.note(data)
-        served = find(data.get("apiVersion"), data.get("kind")) if isinstance(data, dict) else None
+        served = judging.kind_of(data)
         if judging.passes(document):
             self._report.without_claims += 1
             return
@@ -220,6 +236,18 @@ class _Judge:
         """Whether the rules are asked about pods without claims, too."""
         self.waits = False
         """Whether what was judged last depends on a Namespace that may yet come."""
+
+    def kind_of(self, obj: Any) -> Served | None:
+        """Return the kind of an object; of another project's, that of the pods with claims that it makes, if any."""
+        if not isinstance(obj, dict):
+            return None
+        version, kind = obj.get("apiVersion"), obj.get("kind")
+        if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
+            return served
+        from webhook.workloads import lost, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+
+        is_about_claims = any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj)) or any(lost(obj))
+        return find("v1", "PodTemplate") if is_about_claims else None
 
     def passes(self, document: Document) -> bool:
         """Tell whether nothing is asked about an object: a pod without claims, and there are no policies."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _STDIN: Final = "-"
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
+_EMPTY_HINT: Final = "--allow-empty accepts that; to read files, name them"
 _OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
 _OUTSIDE_HINT: Final = "name the file that it leads to, or the directory which that is in"
 
@@ -46,8 +47,10 @@ def read(
     for found in _find(paths, selection):
         if isinstance(found, Unreadable):
             yield found
+        elif found.path == _STDIN:
+            yield from _read_stdin(stdin or sys.stdin.buffer, selection)
         else:
-            yield from _read(found, stdin, None if found.is_named else selection)
+            yield from _read(found, None if found.is_named else selection)
 
 
 def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
@@ -146,24 +149,37 @@ def _is_broken(found: _Found) -> bool:
     return not found.is_named and os.path.islink(found.path) and not os.path.exists(found.path)  # noqa: PTH110, PTH114
 
 
-def _read(found: _Found, stdin: BinaryIO | None, selection: Selection | None) -> Iterator[Document | Unreadable]:
+def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Document | Unreadable]:
+    """Read standard input; without a manifest, what should have written it has probably failed."""
+    try:
+        data = stdin.read(MAX_BYTES + 1)
+    except OSError as error:
+        yield _unreadable(_STDIN, error)
+        return
+    name = selection.stdin_name if selection else ""
+    empty = selection is not None and not selection.allow_empty
+    for document in parse(data, name or _shown(_STDIN), rendered=not name):
+        empty = False
+        yield document
+    if empty:
+        yield Unreadable(name or _shown(_STDIN), 1, 1, "standard input holds no manifest", _EMPTY_HINT)
+
+
+def _read(found: _Found, selection: Selection | None) -> Iterator[Document | Unreadable]:
     path = found.path
     try:
-        if path == _STDIN:
-            data = (stdin or sys.stdin.buffer).read(MAX_BYTES + 1)
-        else:
-            opener = _open_named if found.is_named else _open_regular
-            with open(path, "rb", opener=opener) as file:
-                size = os.fstat(file.fileno()).st_size
-                if size > MAX_BYTES:
-                    if selection and not mentions_objects(file.read(MAX_BYTES)):
-                        selection.left_out[NO_OBJECT] += 1
-                    else:
-                        yield too_large(_shown(path))
-                    return
-                data = file.read(size + 1)  # to ask for as much as there may be takes memory for that much
-                if len(data) > size:  # a pipe, or a file that grows
-                    data += file.read(MAX_BYTES - size)
+        opener = _open_named if found.is_named else _open_regular
+        with open(path, "rb", opener=opener) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                if selection and not mentions_objects(file.read(MAX_BYTES)):
+                    selection.left_out[NO_OBJECT] += 1
+                else:
+                    yield too_large(_shown(path))
+                return
+            data = file.read(size + 1)  # to ask for as much as there may be takes memory for that much
+            if len(data) > size:  # a pipe, or a file that grows
+                data += file.read(MAX_BYTES - size)
     except OSError as error:
         yield _unreadable(path, error)
         return
@@ -223,7 +239,7 @@ def _or_else(
     for file in found:
         nothing = False
         yield file if isinstance(file, Unreadable) else _Found(file, is_named=False)
-    if nothing and (selection is None or selection.left_out.total() == left_out):
+    if nothing and (selection is None or (selection.left_out.total() == left_out and not selection.allow_empty)):
         yield Unreadable(_shown(path), 0, 0, complaint)
 
 

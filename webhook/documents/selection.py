@@ -34,7 +34,7 @@ NO_OBJECT: Final = "no-api-version"
 BROKEN_LINK: Final = "broken-link"
 
 _VENDORED: Final = frozenset({"node_modules", "vendor"})
-_KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
+KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 """File names that kustomize knows (api/konfig ``RecognizedKustomizationFileNames``)."""
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _MARK: Final = "apiVersion"
@@ -47,9 +47,16 @@ Entry = tuple[str, bool]
 
 
 class Selection:
-    """Leaves out what is not a manifest, and counts it by reason."""
+    """Leaves out what is not a manifest, and counts it by reason.
 
-    def __init__(self) -> None:
+    Args:
+        allow_empty: Whether standard input and directories may hold no manifest at all.
+        stdin_name: The file that standard input stands for, as an editor gives it; empty if it is none.
+    """
+
+    def __init__(self, *, allow_empty: bool = False, stdin_name: str = "") -> None:
+        self.allow_empty = allow_empty
+        self.stdin_name = stdin_name
         self.left_out: Counter[str] = Counter()
         self._kustomizations: list[str] = []
 
@@ -64,7 +71,7 @@ class Selection:
             entries: What may be a manifest or hold some.
             ignored: What git ignores.
         """
-        self._kustomizations += [f"{directory}/{name}" for name in names & _KUSTOMIZATIONS]
+        self._kustomizations += [f"{directory}/{name}" for name in names & KUSTOMIZATIONS]
         is_chart = "Chart.yaml" in names
         kept = []
         for path, is_directory in entries:

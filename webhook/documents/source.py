@@ -49,11 +49,13 @@ class Source:
     Args:
         name: The file's name as given, ``<stdin>`` for standard input.
         text: What it holds, without a byte order mark.
+        rendered: Whether a program wrote the text, so that its lines are those of no file that the user has.
     """
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, *, rendered: bool = False) -> None:
         self.name = name
         self.text = text
+        self.rendered = rendered
 
     @cached_property
     def _starts(self) -> list[int]:

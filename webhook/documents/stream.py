@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _SEPARATOR: Final = "---"
 _SPACE: Final = re.compile(r"\s*")
 _REST_OF_LINE: Final = re.compile(r"[^\S\n]*\n?")
+SOURCE: Final = r"# Source: (\S+)[ \t]*"
+"""The comment by which Helm names a document's template, as a regular expression."""
+_TEMPLATE: Final = re.compile(rf"\s*^{SOURCE}$", re.MULTILINE)
 _MAX_VALUES_BEFORE_YAML: Final = 1
 """After more JSON values than this, kubectl no longer tries whether a text is YAML after all."""
 _NOTHING: Final = Composed(None)
@@ -53,6 +56,16 @@ class Document:
     def source(self) -> str:
         """The file's name as given, ``<stdin>`` for standard input."""
         return self._origin.source.name
+
+    @property
+    def rendered(self) -> bool:
+        """Whether a program wrote the text, so that its lines are those of no file that the user has."""
+        return self._origin.source.rendered
+
+    @property
+    def template(self) -> str:
+        """The template that a comment of Helm (``# Source: …``) names; empty if there is none."""
+        return self._origin.template()
 
     def position(self, path: Sequence[str | int] = ()) -> Position:
         """Return where a field is in the file.
@@ -86,6 +99,10 @@ class _Origin:
     def position(self, path: Sequence[str | int]) -> Position:
         return self.source.position(self._start + self._outline.locate(path))
 
+    def template(self) -> str:
+        found = _TEMPLATE.match(self.source.text, self._start, self._end)
+        return found[1] if found else ""
+
     def repeated(self) -> Iterator[Unreadable]:
         """Report every key that its map has already (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""
         for again in self._outline.repeated:
@@ -106,7 +123,7 @@ def too_large(source: str) -> Unreadable:
     return Unreadable(source, 0, 0, f"larger than {limit}", f"the limit is {limit} per file: split it")
 
 
-def parse(text: bytes | str, source: str = "<text>") -> Iterator[Document | Unreadable]:
+def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) -> Iterator[Document | Unreadable]:
     """Read every document of a text, YAML or JSON, as kubectl and the API server do.
 
     Documents that are empty or null are left out; a ``List`` stands for its items.
@@ -114,6 +131,7 @@ def parse(text: bytes | str, source: str = "<text>") -> Iterator[Document | Unre
     Args:
         text: The manifest; bytes are UTF-8, or UTF-16 with a byte order mark.
         source: What to call the text.
+        rendered: Whether a program wrote the text, so that its lines are those of no file that the user has.
 
     Yields:
         The documents in the order of the text, and in the place of what cannot be read, why.
@@ -125,7 +143,7 @@ def parse(text: bytes | str, source: str = "<text>") -> Iterator[Document | Unre
     bom, encoding = next(((bom, name) for bom, name in _ENCODINGS if data.startswith(bom)), (b"", "utf-8"))
     data = data[len(bom) :]
     try:
-        whole = Source(source, data.decode(encoding))
+        whole = Source(source, data.decode(encoding), rendered=rendered)
     except UnicodeDecodeError as error:
         offset = len(data[: error.start].decode(encoding))
         message = f"not {encoding.upper()} text: {error.reason}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.api.core.claimed import is_pod_without_claims
 from webhook.api.core.templates import TEMPLATES
 from webhook.api.judgement import judge
 from webhook.api.versions import find
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from webhook.engine.offline import Change, Sender
     from webhook.policy.ask.verdict import Decision, Verdict
+    from webhook.workloads import Locations
 
 _NOT_DECODED: Final = frozenset({BAD_REQUEST, "NotFound"})
 """The reasons for which an object reaches no validating policy, which would only say so in other words."""
@@ -60,6 +62,7 @@ def review(
     sender: Sender | None = None,
     rules: bool = True,
     beyond_decoding: bool = False,
+    pod_locations: Locations | None = None,
 ) -> Outcome:
     """Say what would become of a manifest.
 
@@ -73,6 +76,7 @@ def review(
         sender: Sends it to policies; None if there are none.
         rules: Whether the API server's own rules are asked, beside policies.
         beyond_decoding: Whether the rest of an object that cannot be decoded is validated, too.
+        pod_locations: Where kinds of other projects keep their pods, besides those that are known.
     """
     if not isinstance(obj, dict):
         return Outcome(obj, [])
@@ -80,6 +84,15 @@ def review(
     problems = [] if known else judge(obj, kubernetes=kubernetes)
     if problems:
         return Outcome(obj, problems)
+    if not known and rules:
+        problems = _in_pods(
+            obj,
+            pod_locations,
+            kubernetes=kubernetes,
+            feature_gates=feature_gates,
+            namespace_labels=namespace_labels,
+            beyond_decoding=beyond_decoding,
+        )
     subresource = "" if old is None else subresource
     change = sender.change(obj, old, subresource, kubernetes=kubernetes if known else None) if sender else None
     allowed = change is not None and change.mutation.verdict.allowed
@@ -98,6 +111,23 @@ def review(
     if sender is None or change is None or not allowed or any(each.reason in _NOT_DECODED for each in problems):
         return Outcome(sent, problems, change, warnings=warnings)
     return Outcome(sent, problems, change, sender.validate(change), warnings)
+
+
+def _in_pods(obj: dict[str, Any], locations: Locations | None, **options: Any) -> list[Problem]:
+    """Judge the pods with claims that an object of another project makes.
+
+    Its API server takes the object; it is the pods that are refused later. What only looks like a pod is warned of.
+    """
+    from webhook.workloads import lost, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+
+    problems = list(lost(obj))
+    for pods in pods_in(obj, locations):
+        if is_pod_without_claims(pods.manifest):
+            continue
+        found = judge(pods.manifest, **options)
+        found += never_runs(pods.manifest)
+        problems += (pods.seen(problem) for problem in found if problem.path[:1] == ("template",))
+    return problems
 
 
 def never_runs(obj: Any) -> list[Problem]:

@@ -104,6 +104,7 @@ EVERY_OBJECT: Mapping[str, str] = {
     "not-an-object": "What was submitted is not a JSON object.",
     "too-deep": "The object is nested deeper than draguard can look into.",
     "old-object": "The old state of an update is not a stored object of this kind.",
+    "claims-lost": "The controller of another project's workload drops or refuses the resource claims in it.",
     "old-version": "The old state of an object is in another apiVersion, so the two are not compared.",
     "name": "An update names another object than the one it is sent to.",
     "namespace": _paragraphs(

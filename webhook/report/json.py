@@ -1,19 +1,20 @@
-"""JSON, as ``json.schema.json`` beside this module describes it; ``draguard schema report`` prints that."""
+"""JSON, by the schema that ``draguard schema report`` prints.
+
+Keys may be added; none is taken away, or comes to mean something else, without a new ``version``.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.links import page
-from webhook.report import Format
-from webhook.report.identifiers import identified
 from webhook.report.summary import by_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.findings import Finding
+    from webhook.report import Style
     from webhook.report.model import Report, Tested
 
 JSONObject = dict[str, Any]
@@ -22,16 +23,22 @@ VERSION: Final = 1
 """The version of the schema."""
 
 
-class Json(Format):
-    """One JSON object."""
+class Json:
+    """One JSON object.
+
+    Args:
+        _style: Nothing of it counts here.
+    """
+
+    def __init__(self, _style: Style) -> None:
+        """Take a style, as every format does."""
 
     def lines(self, report: Report) -> Iterator[str]:
         """Return one JSON object, indented."""
         shown: JSONObject = {"version": VERSION, "files": list(report.files)}
         if report.tested:
             shown |= {"suites": _suites(report.tested), "coverage": _coverage(report.tested)}
-        shown["findings"] = [_finding(*each) for each in identified(report.findings)]
-        shown["suppressed"] = [_finding(*each) for each in identified(report.suppressed)]
+        shown["findings"] = [_finding(each) for each in report.findings]
         if report.costs is not None:
             shown["costs"] = report.costs
         shown["summary"] = _of_tests(report, report.tested) if report.tested else _summary(report)
@@ -51,7 +58,6 @@ def _summary(report: Report) -> JSONObject:
         "errors": report.errors,
         "warnings": report.warnings,
         "notes": report.notes,
-        "suppressed": len(report.suppressed),
         "skipped": skipped,
         "withoutClaims": report.without_claims,
         "notRead": [{"reason": reason, "count": count} for reason, count in report.left_out.items()],
@@ -67,11 +73,10 @@ def _of_tests(report: Report, tested: Tested) -> JSONObject:
         "covered": tested.covered,
         "errors": report.errors,
         "warnings": report.warnings,
-        "suppressed": len(report.suppressed),
     }
 
 
-def _finding(identifier: str, finding: Finding) -> JSONObject:
+def _finding(finding: Finding) -> JSONObject:
     problem, about, origin = finding.problem, finding.identity, finding.origin
     return {
         "file": finding.file,
@@ -80,7 +85,6 @@ def _finding(identifier: str, finding: Finding) -> JSONObject:
         "column": finding.column,
         "level": problem.level,
         "rule": problem.rule,
-        "help": page(problem.rule),
         "reason": problem.reason,
         "field": problem.field,
         "message": problem.message,
@@ -89,10 +93,11 @@ def _finding(identifier: str, finding: Finding) -> JSONObject:
         "kind": about.kind,
         "namespace": about.namespace,
         "name": about.name,
+        "rendered": finding.rendered,
+        "template": finding.template,
         "kubernetes": finding.kubernetes,
-        "fingerprint": identifier,
+        "releases": list(finding.releases or filter(None, [finding.kubernetes])),
         "policy": origin and {name: value for name, value in origin._asdict().items() if name != "text"},
-        "suppression": finding.suppression and finding.suppression._asdict(),
     }
 
 

@@ -15,11 +15,6 @@ MAX_KINDS = 8
 """Text names this many of the kinds that were skipped."""
 
 
-def closing(report: Report) -> list[str]:
-    """Return the lines that end a report: remarks, and what was read, found and left out."""
-    return [*report.remarks, *summary(report).splitlines()]
-
-
 def summary(report: Report) -> str:
     """Say in a line what was read, found and left out, or how tests came out."""
     if report.tested:
@@ -52,7 +47,7 @@ def _tested(tested: Tested) -> str:
 
 
 _LEFT_OUT = {
-    HELM: ("{} Helm template (render it with helm template)", "{} Helm templates (render them with helm template)"),
+    HELM: ("{} Helm template (name its chart to render it)", "{} Helm templates (name their charts to render them)"),
     TEMPLATE: ("{} template that is not YAML yet", "{} templates that are not YAML yet"),
     PATCH: ("{} patch of a kustomization", "{} patches of kustomizations"),
     IGNORED: ("{} path that git ignores", "{} paths that git ignores"),

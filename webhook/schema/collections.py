@@ -165,8 +165,8 @@ class Array(Field):
 
 
 def _of_others(found: Iterable[Finding], repeated: Container[object]) -> list[Finding]:
-    """Leave out the problems of items that are repeated."""
-    return [each for each in found if isinstance(each, Misfit) or each.path[0] not in repeated]
+    """Leave out the problems of items that are repeated; keep those of the whole list."""
+    return [each for each in found if isinstance(each, Misfit) or not each.path or each.path[0] not in repeated]
 
 
 def decoding(item: Field, target: Target, owner: str, package: str) -> Callable[[], Walk]:

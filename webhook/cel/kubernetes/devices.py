@@ -6,7 +6,7 @@ Follows k8s.io/dynamic-resource-allocation `cel/compile.go` and, for 1.30, `stru
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.budget import current, work
@@ -64,18 +64,24 @@ class Refusal(NamedTuple):
     is_internal: bool = False
 
 
-class Selector(NamedTuple):
+class Selector:
     """A selector that the API server can evaluate.
 
     Args:
         program: Evaluates it.
-        max_cost: What it can cost; None where the release does not ask.
         root: Its tree.
+        estimate: Returns what it can cost; None where the release does not ask.
     """
 
-    program: Program
-    max_cost: int | None
-    root: Expression
+    def __init__(self, program: Program, root: Expression, estimate: Callable[[], int | None] | None) -> None:
+        self.program = program
+        self.root = root
+        self._estimate = estimate
+
+    @cached_property
+    def max_cost(self) -> int | None:
+        """What it can cost; None where the release does not ask. The scheduler never does: it is found when read."""
+        return None if self._estimate is None else self._estimate()
 
     @property
     def is_too_complex(self) -> bool:
@@ -206,9 +212,9 @@ def _compiled(
     except ProgramError as error:
         return Refusal(f"program instantiation failed: {error}", is_internal=True)
     if release < _ESTIMATED_SINCE:
-        return Selector(program, None, checked.root)
+        return Selector(program, checked.root, None)
     sizes = _DEVICES[release >= _LISTS_SINCE and LIST_ATTRIBUTES in relevant]
-    return Selector(program, estimate_cost(checked, known, sizes.of).high, checked.root)
+    return Selector(program, checked.root, lambda: estimate_cost(checked, known, sizes.of).high)
 
 
 def _placed(error: CompileError, expression: str, release: Release) -> str:

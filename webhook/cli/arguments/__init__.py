@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.cli.arguments import manifests, policy, reviews, scheduling, schemas
+from webhook.cli.arguments import manifests, policy, reviews, scheduling
 from webhook.cli.arguments.shared import Help
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ class Parser(argparse.ArgumentParser):
         if "paths" in found and not any(each.startswith("-") and each != "-" for each in unknown):
             # argparse takes paths from one place only; people put options between them.
             found.paths, unknown = [*found.paths, *unknown], []
+        if "filenames" in found:
+            found.paths = [*found.filenames, *found.paths]
+            del found.filenames
         if unknown:
             from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
 
@@ -107,7 +110,6 @@ _COMMANDS = (
     ),
     _Command("mutate", "rewrite pods that bypass the scheduler, in manifests", manifests.MUTATE, manifests.mutate),
     _Command("explain", "describe a kind, a field, a rule or a feature gate", manifests.EXPLAIN, manifests.explain),
-    _Command("schema", "print the JSON schema of a report", schemas.SCHEMA, schemas.schema),
     _Command("policy", "check and test policies", policy.POLICY, policy.policy),
     _Command("review", "answer recorded AdmissionReviews as the webhook would", reviews.REVIEW, reviews.review),
     _Command("serve", "run the admission webhook", reviews.SERVE, reviews.serve),

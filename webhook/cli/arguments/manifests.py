@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.cli.arguments import reading
 from webhook.cli.arguments.shared import RELEASE, STRICT, cluster, gates, policies, prescheduled, report, requester
 
 if TYPE_CHECKING:
@@ -15,19 +16,29 @@ examples:
   draguard validate                                 everything below the current directory
   draguard validate manifests/ 'apps/*/claim*.yaml'
   kustomize build . | draguard validate -
+  draguard validate charts/driver --helm-set gpu.enabled=true      rendered by Helm
+  draguard validate overlays/prod                   a kustomization, built by kustomize or kubectl
   draguard validate --kubernetes-version 1.29 claim.yaml
+  draguard validate --kubernetes-version 1.34 --kubernetes-version 1.36 manifests/
   draguard validate --feature-gates DRAListTypeAttributes=true,AllBeta=false slices/
   draguard validate --namespace-labels ops=resource.kubernetes.io/admin-access=true claim.yaml
   draguard validate --old deployed/ manifests/      may these objects be changed like that?
   kubectl get resourceclaims -A -o yaml | draguard validate --old - manifests/
   draguard validate --policies policies/ --as jane --as-group dev manifests/
   draguard validate --output json manifests/ | jq '.findings[].rule'
-  draguard validate --output sarif=draguard.sarif --output html=report.html manifests/
 
 Files named *.yaml, *.yml and *.json are read in directories. Left out there, and counted in the
 summary: the templates of Helm charts and other templates that are not YAML yet, patches that a
 kustomization names, vendor and node_modules, what git ignores, and files that are not YAML and have
 no apiVersion. A path that is named is always read.
+
+The directory of a Helm chart or a kustomization is rendered if it is named itself: by helm, or by
+Helm's library (pip install 'draguard[helm]'); by kustomize, or by kubectl. Findings name the
+template and the object; lines are those of what was rendered. No cluster is asked, and neither
+plugins nor post-renderers run.
+
+Without a PATH, standard input is read if it is a pipe or a file. If it holds no manifest, the
+command that should have written it has probably failed: an error, unless --allow-empty is given.
 
 Pods and workloads that neither use resource claims nor name their node are counted, and not judged
 without --all-pods. So are objects of other kinds; `draguard explain` lists the kinds that are
@@ -37,10 +48,12 @@ An object is looked up in the --old state by API group, kind, namespace and name
 is missing on one side matches any. An object without an old state is judged as a new one; one that
 is only in the old state is left out.
 
---output can be repeated: one report goes to standard output, the others to files. sarif is for code
-scanning, junit for test reports, gitlab for GitLab's Code Quality, github for annotations of a pull
-request, markdown for comments and job summaries, html for people. `draguard schema report` prints
-the JSON schema of json.
+JSON output is one object: files (names); findings (each with file, document, line, column, level,
+rule, reason, field, message, hint, apiVersion, kind, namespace, name, rendered, template,
+kubernetes, releases, policy); summary (files, documents, judged, errors, warnings, notes, skipped:
+a list of apiVersion, kind, documents; withoutClaims: pods and workloads; notRead: a list of reason,
+count). policy is null, or names the policy's kind, name, binding, params, field, file, line and
+column. More keys may come, none will go.
 
 Claims with admin access are for namespaces with a label. A namespace is known from a Namespace
 object among the manifests or --policies, wherever it stands, or from --namespace-labels, which
@@ -86,18 +99,20 @@ examples:
 
 def validate(parser: argparse.ArgumentParser) -> None:
     """Take what `draguard validate` takes."""
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        default=["."],
-        metavar="PATH",
-        help="files, directories, globs, or - for standard input (default: the current directory)",
+    reading.paths(
+        parser,
+        "files, directories, globs, the directory of a Helm chart or kustomization, or - for standard input (default: "
+        "standard input if that is a pipe or a file, else the current directory)",
     )
+    reading.stdin(parser)
     parser.add_argument(
         "--kubernetes-version",
+        action="append",
+        default=[],
         metavar="VERSION",
         help="judge as this release does, such as 1.30 (default: the newest release that serves the object's version; "
-        "pods and workloads follow the objects of resource.k8s.io in the same file or else in the same directory)",
+        "pods and workloads follow the objects of resource.k8s.io in the same file or else in the same directory); "
+        "can be repeated: a table tells which release says what",
     )
     gates(parser, "the defaults of the release")
     parser.add_argument(
@@ -128,6 +143,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help=STRICT)
     report(parser)
+    reading.charts(parser)
     requester(policies(parser))
 
 

@@ -20,6 +20,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from webhook.server.errors import ServerError
+from webhook.server.http.acceptor import Acceptor
 from webhook.server.http.connection import Connection
 from webhook.server.http.crowd import Crowd
 from webhook.server.http.gate import Gate
@@ -209,6 +210,7 @@ class Server(uvicorn.Server):
         self._shutdown_delay = shutdown_delay
         self._limits = limits
         self.crowd = _crowd(limits)
+        self.acceptors: list[Acceptor] = []
         self._beside = beside
         self._beside_state = ServerState()
         """Of its own, so that whoever fills up one port leaves the other open."""
@@ -250,10 +252,10 @@ class Server(uvicorn.Server):
         def gate() -> Gate:
             return Gate(self.crowd, self._certificate.context, limits, connection)
 
-        loop = asyncio.get_running_loop()
-        self.servers = [await loop.create_server(gate, sock=self._listener, backlog=BACKLOG)]
+        self.servers = []  # uvicorn's own; these are the acceptors'
+        self.acceptors.append(Acceptor(self._listener, self.crowd, gate))
         if self._beside:
-            await self._startup_beside(*self._beside)
+            self._startup_beside(*self._beside)
         # Beside a thread that reads policies the loop has its turn after 1 ms, not 5.
         sys.setswitchinterval(0.001)
         if self._app.heavy:
@@ -264,7 +266,7 @@ class Server(uvicorn.Server):
         self.started = True
         self._ready(self.url)
 
-    async def _startup_beside(self, pages: Pages, listener: socket.socket) -> None:
+    def _startup_beside(self, pages: Pages, listener: socket.socket) -> None:
         limits = replace(
             self._limits,
             header_seconds=min(self._limits.header_seconds, _PROBE_SECONDS),
@@ -278,8 +280,7 @@ class Server(uvicorn.Server):
         def connection() -> Connection:
             return Connection(config, self._beside_state, limits, crowd, pages.body_limit + limits.header_bytes)
 
-        loop = asyncio.get_running_loop()
-        self.servers.append(await loop.create_server(connection, sock=listener, backlog=BACKLOG))
+        self.acceptors.append(Acceptor(listener, crowd, connection))
 
     def _do_chores(self) -> None:
         while not self._ended.wait(1):
@@ -288,16 +289,19 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting connections, and see every one of them to its end, those in their handshake included."""
-        closed = [asyncio.ensure_future(server.wait_closed()) for server in self.servers]
-        await asyncio.sleep(0)  # uvloop waits for those only who wait before the server closes
         for connection in tuple(self._beside_state.connections):
             connection.shutdown()
+        for acceptor in self.acceptors:
+            acceptor.close()
         await super().shutdown(sockets)
         for connection in (*self.server_state.connections, *self._beside_state.connections):
             connection.transport.abort()
         if self._app.heavy:
             self._app.heavy.stop()
-        await asyncio.wait(closed, timeout=self._limits.handshake_seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.handshake_seconds):
+                for acceptor in self.acceptors:
+                    await acceptor.wait_closed()
 
     async def on_tick(self, counter: int) -> bool:
         """Look after the certificate each second; return whether it is time to end."""

@@ -1,0 +1,189 @@
+"""Charts as input: rendered by Helm's library, and by a program that stands in for ``helm``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import draguard
+from tests.sources.programs import BAD, CLAIM, chart, program
+from webhook.sources import running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.tools
+
+TEMPLATED = BAD.replace("NAME", "{{ .Values.name }}").replace("team-a", "{{ .Release.Namespace }}")
+
+
+@pytest.fixture(autouse=True)
+def path(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Leave no program on the PATH, and return the directory that it names."""
+    directory = tmp_path_factory.mktemp("bin")
+    monkeypatch.setenv("PATH", str(directory))
+    return directory
+
+
+def findings(*arguments: str | Path, code: int = 1) -> list[dict[str, Any]]:
+    done = draguard("validate", "-o", "json", *arguments)
+    assert (done.code, done.err) == (code, "")
+    found: list[dict[str, Any]] = json.loads(done.out)["findings"]
+    return found
+
+
+class TestLibrary:
+    def test_a_finding_names_the_template_and_the_object(self, tmp_path: Path) -> None:
+        directory = chart(tmp_path / "c", claim=TEMPLATED)
+        (found,) = findings(directory, "--namespace", "ops")
+        assert found["file"] == f"{directory}/templates/claim.yaml"
+        assert (found["kind"], found["namespace"], found["name"]) == ("ResourceClaim", "ops", "gpu")
+        assert found["rendered"] is True
+        assert "object: ResourceClaim default/gpu\n12 | " in draguard("validate", directory).out
+        assert draguard("validate", "-o", "concise", f"{directory}/").out.endswith("[ResourceClaim default/gpu]\n")
+
+    def test_values_are_those_of_files_and_then_single_ones(self, tmp_path: Path) -> None:
+        directory = chart(
+            tmp_path / "c", claim=TEMPLATED, many=f"{{{{ if gt .Values.gpu.count 2.0 }}}}{TEMPLATED}{{{{ end }}}}"
+        )
+        values = tmp_path / "values.yaml"
+        values.write_text("name: from-file\ngpu: {count: 3}\n", encoding="utf-8")
+        assert {each["name"] for each in findings(directory, "--helm-values", values)} == {"from-file"}
+        found = findings(directory, "--helm-values", values, "--helm-set", "name=x,gpu.enabled=false")
+        assert [each["name"] for each in found] == ["x", "x"]
+
+    def test_the_release_is_that_of_the_cluster(self, tmp_path: Path) -> None:
+        asks = (
+            '{{ if .Capabilities.APIVersions.Has "resource.k8s.io/v1" }}{{ .Capabilities.KubeVersion.Minor }}{{ end }}'
+        )
+        directory = chart(tmp_path / "c", claim=BAD.replace("NAME", f"x-{asks}"))
+        names = [each["name"] for each in findings(directory, "--kubernetes-version", "1.36,1.34")]
+        assert names == ["x-36", "x-34"]
+
+    def test_notes_and_empty_templates_are_passed_over(self, tmp_path: Path) -> None:
+        directory = chart(tmp_path / "c", claim=CLAIM.replace("NAME", "x"), none="{{ if false }}x{{ end }}")
+        assert draguard("validate", directory).out.endswith("1 document in 1 file: no problems\n")
+
+    def test_a_chart_that_renders_nothing_is_an_error(self, tmp_path: Path) -> None:
+        directory = chart(tmp_path / "c", none="{{ if false }}x{{ end }}")
+        (found,) = findings(directory)
+        assert found["message"] == "nothing is rendered"
+        assert draguard("validate", "--allow-empty", directory).code == 0
+
+    def test_an_error_of_a_template_is_told_where_it_is(self, tmp_path: Path) -> None:
+        directory = chart(tmp_path / "c", claim='kind: x\nname: {{ required "give a class" .Values.class }}\n')
+        (found,) = findings(directory)
+        assert (found["file"], found["line"]) == (f"{directory}/templates/claim.yaml", 2)
+        assert "give a class" in found["message"]
+
+    def test_values_that_the_schema_refuses_are_told(self, tmp_path: Path) -> None:
+        directory = chart(tmp_path / "c", claim=TEMPLATED)
+        schema = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 3}}}
+        (directory / "values.schema.json").write_text(json.dumps(schema), encoding="utf-8")
+        (found,) = findings(directory, "--helm-set", "name=long")
+        assert found["file"] == f"{directory}/Chart.yaml"
+        assert "name" in found["message"]
+
+    def test_its_templates_stay_skipped_below_another_path(self, tmp_path: Path) -> None:
+        chart(tmp_path / "c", claim=TEMPLATED)
+        assert "not read: 1 Helm template" in draguard("validate", tmp_path).out
+
+    def test_the_current_directory_is_rendered_only_if_it_is_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(chart(tmp_path / "c", claim=TEMPLATED))
+        assert draguard("validate").code == 0
+        assert [each["file"] for each in findings(".")] == ["./templates/claim.yaml"]
+
+
+class TestProgram:
+    HELM = """\
+import json, os
+open(os.path.dirname(sys.argv[0]) + "/call.json", "w").write(json.dumps([sys.argv[1:], dict(os.environ)]))
+print('''---
+# Source: driver/templates/claims.yaml
+{0}---
+# Source: driver/templates/other.yaml
+kind: ConfigMap
+---
+# Source: driver/templates/claims.yaml
+{0}''')
+""".format(BAD.replace("NAME", "x"))
+
+    def test_helm_comes_first(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        program(path, "helm", self.HELM)
+        monkeypatch.setenv("HELM_PLUGINS", "/evil")
+        directory = chart(tmp_path / "c")
+        values = tmp_path / "values.yaml"
+        values.touch()
+        options = ["--helm-set", "a=b", "--namespace", "ops", "--kubernetes-version", "1.34"]
+        found = findings(directory, "--helm-values", values, *options)
+        assert [(each["file"], each["line"]) for each in found] == [
+            (f"{directory}/templates/claims.yaml", 12),
+            (f"{directory}/templates/claims.yaml", 25),
+        ]
+        arguments, environment = json.loads((path / "call.json").read_text(encoding="utf-8"))
+        assert arguments[:3] == ["template", "release-name", str(directory)]
+        assert arguments[3:7] == ["--namespace", "ops", "--kube-version", "1.34.0"]
+        assert "--api-versions=resource.k8s.io/v1" in arguments
+        assert arguments[-2:] == [f"--values={values}", "--set=a=b"]
+        assert environment["HELM_PLUGINS"] == environment["KUBECONFIG"] == "/dev/null"
+
+    @pytest.mark.parametrize(
+        ("body", "message"),
+        [
+            ("sys.exit('Error: chart requires kubeVersion')", "cannot be rendered: chart requires kubeVersion"),
+            ("sys.exit(4)", "cannot be rendered: ended with exit code 4"),
+            ("sys.stdout.buffer.write(b'\\xff')", "cannot be rendered: BIN/helm printed what is not UTF-8 text"),
+        ],
+        ids=["error", "silent", "no text"],
+    )
+    def test_what_fails_is_a_finding(self, body: str, message: str, tmp_path: Path, path: Path) -> None:
+        program(path, "helm", body)
+        (found,) = findings(chart(tmp_path / "c"))
+        assert (found["file"], found["rule"]) == (f"{tmp_path}/c/Chart.yaml", "unreadable")
+        assert found["message"] == message.replace("BIN", str(path))
+
+    def test_what_cannot_be_started_is_a_finding(self, tmp_path: Path, path: Path) -> None:
+        (path / "helm").write_text("#!/nonexistent/interpreter\n", encoding="utf-8")
+        (path / "helm").chmod(0o755)
+        (found,) = findings(chart(tmp_path / "c"))
+        assert "No such file" in found["message"]
+
+    def test_it_is_ended_after_a_while(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(running, "SECONDS", 0.2)
+        program(path, "helm", "import time\ntime.sleep(60)")
+        (found,) = findings(chart(tmp_path / "c"))
+        assert found["message"] == "cannot be rendered: took longer than 0.2 seconds"
+
+    def test_what_it_prints_is_limited(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(running, "MAX_BYTES", 1024 * 1024)
+        program(path, "helm", "while True: print('x' * 1000)")
+        (found,) = findings(chart(tmp_path / "c"))
+        assert found["message"] == "cannot be rendered: rendered more than 1 MiB"
+
+    def test_an_endless_complaint_does_not_block_it(self, tmp_path: Path, path: Path) -> None:
+        program(path, "helm", "sys.stderr.write('x' * 1000000)\nprint('# Source')\nsys.exit(1)")
+        (found,) = findings(chart(tmp_path / "c"))
+        assert len(found["message"]) < 10_000
+
+
+class TestUsage:
+    def test_without_helm_it_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _name: None)
+        done = draguard("validate", chart(tmp_path / "c"))
+        assert (done.code, done.out) == (2, "")
+        assert done.err.endswith("or its library: pip install 'draguard[helm]'\n")
+
+    @pytest.mark.parametrize("file", ["https://example.com/values.yaml", "missing.yaml", "-"])
+    def test_values_are_in_files(self, file: str, tmp_path: Path) -> None:
+        done = draguard("validate", chart(tmp_path / "c"), "--helm-values", file)
+        assert done.code == 2
+        assert done.err == f"draguard validate: error: --helm-values {file}: no such file or directory\n"
+
+    def test_values_need_a_chart(self, tmp_path: Path) -> None:
+        done = draguard("validate", tmp_path, "--helm-set", "a=b")
+        assert done.code == 2
+        assert "no path is the directory of a Helm chart" in done.err

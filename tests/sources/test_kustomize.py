@@ -1,0 +1,71 @@
+"""Kustomizations as input. A program stands in for kustomize and kubectl."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import draguard
+from tests.sources.programs import BAD, program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.process
+
+PRINTS = f"""\
+import os
+open(os.path.dirname(sys.argv[0]) + "/call", "w").write(" ".join(sys.argv[1:]))
+print('''{BAD.replace("NAME", "x")}''')
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path / "bin"
+
+
+@pytest.fixture
+def overlay(tmp_path: Path) -> Path:
+    (tmp_path / "overlay").mkdir()
+    (tmp_path / "overlay/kustomization.yml").write_text("resources: [../base]\n", encoding="utf-8")
+    return tmp_path / "overlay"
+
+
+@pytest.mark.parametrize(("name", "verb"), [("kustomize", "build"), ("kubectl", "kustomize")])
+def test_it_is_built_by_what_is_there(name: str, verb: str, path: Path, overlay: Path) -> None:
+    program(path, name, PRINTS)
+    done = draguard("validate", "-o", "json", overlay)
+    (found,) = json.loads(done.out)["findings"]
+    assert (found["file"], found["line"]) == (f"{overlay}/kustomization.yml", 12)
+    assert (found["kind"], found["namespace"], found["name"]) == ("ResourceClaim", "team-a", "x")
+    assert (path / "call").read_text(encoding="utf-8") == f"{verb} -- {overlay}"
+
+
+def test_what_cannot_be_built_is_a_finding(path: Path, overlay: Path) -> None:
+    program(path, "kubectl", "sys.exit('error: accumulating resources: no such file')")
+    done = draguard("validate", overlay)
+    assert done.code == 1
+    assert f"{overlay}/kustomization.yml:1:1: error unreadable: cannot be rendered: accumulating" in done.out
+
+
+@pytest.mark.usefixtures("path")
+def test_without_a_program_it_says_what_to_install(overlay: Path) -> None:
+    done = draguard("validate", overlay)
+    assert (done.code, done.out) == (2, "")
+    assert "neither kubectl nor kustomize is installed: install kubectl" in done.err
+
+
+@pytest.mark.usefixtures("path")
+def test_below_another_path_it_is_read_as_files(overlay: Path) -> None:
+    assert draguard("validate", overlay.parent).code == 0
+
+
+def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Path) -> None:
+    program(path, "kustomize", PRINTS)
+    (tmp_path / "file.yaml").write_text(BAD.replace("NAME", "file"), encoding="utf-8")
+    done = draguard("validate", "-o", "json", overlay, tmp_path / "file.yaml")
+    assert [each["name"] for each in json.loads(done.out)["findings"]] == ["file", "x"]

@@ -1,0 +1,110 @@
+"""What other repositories include in their CI: its scripts run here as the services would run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.command import ROOT, SCRIPT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.process
+
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+GITLAB: list[dict[str, Any]] = list(yaml.safe_load_all((ROOT / ".gitlab/draguard.yml").read_text(encoding="utf-8")))
+BAD = (ROOT / "examples/limits/names.yaml").read_bytes()
+FINE = (ROOT / "examples/mended/pod-with-cats.yaml").read_bytes()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Make a repository with an error in one directory, beside the place where the action installs draguard."""
+    (tmp_path / "bad dir").mkdir()
+    (tmp_path / "bad dir/bad.yaml").write_bytes(BAD)
+    (tmp_path / "fine").mkdir()
+    (tmp_path / "fine/fine.yaml").write_bytes(FINE)
+    (tmp_path / ".runner").mkdir()
+    (tmp_path / ".runner/draguard").symlink_to(SCRIPT.parent.parent)
+    return tmp_path
+
+
+def run(script: str, repository: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": f"{SCRIPT.parent}:{os.environ['PATH']}", **variables}
+    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
+    return subprocess.run(
+        command, cwd=repository, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+class TestAction:
+    """action.yml, for GitHub."""
+
+    def validate(self, repository: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+        """Run the last step as GitHub's runner does."""
+        *_, step = ACTION["runs"]["steps"]
+        given = {name: str(declared["default"]) for name, declared in ACTION["inputs"].items()} | inputs
+        expressions = {f"${{{{ inputs.{name} }}}}": value for name, value in given.items()}
+        variables = {name: expressions[text] for name, text in step["env"].items()}
+        summary = repository / ".runner/summary.md"
+        runner = {"RUNNER_TEMP": str(repository / ".runner"), "GITHUB_STEP_SUMMARY": str(summary)}
+        return run(step["run"], repository, **variables, **runner)
+
+    def test_findings_are_annotations_and_a_summary(self, repository: Path) -> None:
+        done = self.validate(repository)
+        assert done.returncode == 1, done.stderr
+        assert "::error file=bad dir/bad.yaml,line=5" in done.stdout
+        assert "object-name" in (repository / ".runner/summary.md").read_text(encoding="utf-8")
+
+    def test_a_report_for_code_scanning_is_written(self, repository: Path) -> None:
+        assert self.validate(repository, sarif="found.sarif").returncode == 1
+        report = json.loads((repository / "found.sarif").read_text(encoding="utf-8"))
+        assert report["version"] == "2.1.0"
+
+    def test_where_nothing_is_wrong_the_step_passes(self, repository: Path) -> None:
+        assert self.validate(repository, paths="fine", strict="true").returncode == 0
+
+    def test_inputs_are_never_run(self, repository: Path) -> None:
+        evil = "$(touch evil) `touch evil` ; touch evil"
+        for name in ("paths", "kubernetes-version", "policies", "against", "sarif"):
+            self.validate(repository, **{name: evil})
+        assert not list(repository.rglob("evil"))
+        for step in ACTION["runs"]["steps"]:
+            assert "${{" not in step.get("run", "")
+
+    def test_other_actions_are_pinned(self) -> None:
+        used = [step["uses"] for step in ACTION["runs"]["steps"] if "uses" in step]
+        assert used
+        assert all(len(each.partition("@")[2]) == len("08c6903cd8c0fde910a37f88322edcfb5dd907a8") for each in used)
+
+
+class TestGitLab:
+    """.gitlab/draguard.yml, for GitLab."""
+
+    def validate(self, repository: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+        head, body = GITLAB
+        given = {name: declared["default"] for name, declared in head["spec"]["inputs"].items()} | inputs
+        expressions = {f"$[[ inputs.{name} ]]": value for name, value in given.items()}
+        job = body["draguard"]
+        variables = {name: expressions[text] for name, text in job["variables"].items()}
+        return run("\n".join(job["script"]), repository, **variables)
+
+    def test_findings_are_code_quality_and_tests(self, repository: Path) -> None:
+        done = self.validate(repository)
+        assert done.returncode == 1, done.stderr
+        assert "bad dir/bad.yaml:5:3: error object-name" in done.stdout
+        reports = GITLAB[1]["draguard"]["artifacts"]["reports"]
+        found = json.loads((repository / reports["codequality"]).read_text(encoding="utf-8"))
+        assert "bad dir/bad.yaml" in [each["location"]["path"] for each in found]
+        assert (repository / reports["junit"]).read_text(encoding="utf-8").startswith("<?xml")
+
+    def test_options_are_passed_on(self, repository: Path) -> None:
+        done = self.validate(repository, paths="fine", options="--kubernetes-version=1.36 --strict")
+        assert done.returncode == 1
+        assert "not-served" in done.stdout

@@ -1,0 +1,152 @@
+"""Workloads of other projects: the pods with claims in them are judged as pods are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from webhook.engine.manifests import review
+from webhook.workloads import pods_in
+from webhook.workloads.locations import LOCATIONS, MIXED
+
+if TYPE_CHECKING:
+    from webhook.problem import Problem
+
+CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
+SPEC = {"containers": [CONTAINER], "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]}
+
+
+CASES = [(group, kind, path) for (group, kind), paths in LOCATIONS.items() for path in paths]
+
+
+def around(path: str, value: Any) -> Any:
+    """Build the object that has a value at a path."""
+    for step in reversed(path.split(".")):
+        name = step.removesuffix("[]")
+        value = {"anything" if name == "*" else name: value if name == step else [value]}
+    return value
+
+
+def workload(api_version: str, kind: str, body: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "train", "namespace": "ml"}, **body}
+
+
+def problems_of(api_version: str, kind: str, body: Any) -> list[Problem]:
+    return review(workload(api_version, kind, body), kubernetes="1.36").problems
+
+
+@pytest.mark.parametrize(("group", "kind", "path"), CASES)
+def test_pods_are_judged_where_their_kind_keeps_them(group: str, kind: str, path: str) -> None:
+    is_spec = path.endswith("podSpec") or group in MIXED
+    (problem,) = problems_of(f"{group}/v1", kind, around(path, SPEC if is_spec else {"spec": SPEC}))
+
+    place = path.replace("[]", "[0]").replace("*", "anything")
+    assert (problem.level, problem.rule) == ("error", "container-claims")
+    assert problem.field == f"{place}{'' if is_spec else '.spec'}.containers[0].resources.claims[0]"
+
+
+def test_pods_without_claims_are_not_judged() -> None:
+    template = {"spec": {"containers": [{"name": "Not a name"}]}}
+    assert problems_of("ray.io/v1", "RayCluster", around("spec.headGroupSpec.template", template)) == []
+
+
+def test_a_message_names_the_field_of_the_workload() -> None:
+    spec = {"containers": [{"name": "main", "image": "a"}], "resourceClaim": [{"name": "gpu"}]}
+    (problem,) = problems_of("batch.volcano.sh/v1alpha1", "Job", around("spec.tasks[].template", {"spec": spec}))
+    assert problem.message == 'strict decoding error: unknown field "spec.tasks[0].template.spec.resourceClaim"'
+
+
+def test_what_serving_fills_in_from_a_runtime_is_not_missed() -> None:
+    predictor = {"model": {"modelFormat": {"name": "onnx"}}, "resourceClaims": SPEC["resourceClaims"]}
+    assert problems_of("serving.kserve.io/v1beta1", "InferenceService", around("spec.predictor", predictor)) == []
+
+
+class TestUnknownKinds:
+    def test_what_looks_like_a_pod_is_warned_of(self) -> None:
+        (problem,) = problems_of("example.com/v1", "Trainer", around("spec.workers[].pod", SPEC))
+        assert (problem.level, problem.field) == ("warning", "spec.workers[0].pod.containers[0].resources.claims[0]")
+
+    def test_without_claims_nothing_is_said(self) -> None:
+        assert problems_of("example.com/v1", "Trainer", around("spec.pod", {"containers": [{"name": "A"}]})) == []
+
+    def test_paths_can_be_added(self) -> None:
+        obj = workload("example.com/v1", "Trainer", around("spec.pods.*", {"spec": SPEC}))
+        (problem,) = review(obj, pod_locations={("example.com", "Trainer"): ("spec.pods.*",)}).problems
+        assert (problem.level, problem.field[:23]) == ("error", "spec.pods.anything.spec")
+
+
+class TestArgoWorkflows:
+    def test_each_template_is_a_pod(self) -> None:
+        template = {
+            "name": "a",
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "Not a name"}],
+            "initContainers": [{"name": "first", "resources": {"claims": [{"name": "a"}]}}],
+            "containerSet": {"containers": [{"name": "x", "resources": {"claims": [{"name": "b"}]}}]},
+            "script": {"image": "python", "source": "pass", "resources": {"claims": [{"name": "gpu"}]}},
+        }
+        fields = [
+            each.field for each in problems_of("argoproj.io/v1alpha1", "Workflow", {"spec": {"templates": [template]}})
+        ]
+        assert sorted(fields) == [
+            "spec.templates[0].containerSet.containers[0].resources.claims[0]",
+            "spec.templates[0].initContainers[0].resources.claims[0]",
+            "spec.templates[0].resourceClaims[0].resourceClaimName",
+        ]
+
+    @pytest.mark.parametrize("where", ["spec", "spec.templateDefaults"])
+    def test_claims_of_the_workflow_hold_for_templates_without_any(self, where: str) -> None:
+        templates = [{"name": "a", "container": {"resources": {"claims": [{"name": "gpu"}]}}}]
+        claims = [{"name": "gpu", "resourceClaimName": "Not a name"}]
+        body: dict[str, Any] = {"spec": {"templates": templates}}
+        holder = body["spec"] if where == "spec" else body["spec"].setdefault("templateDefaults", {})
+        holder["resourceClaims"] = claims
+        (problem,) = problems_of("argoproj.io/v1alpha1", "WorkflowTemplate", body)
+        assert problem.field == f"{where}.resourceClaims[0].resourceClaimName"
+
+    def test_a_cron_workflow_has_a_workflow_in_it(self) -> None:
+        templates = [{"name": "a", "container": {"resources": {"claims": [{"name": "gpu"}]}}}]
+        body = {"spec": {"workflowSpec": {"templates": templates}}}
+        (problem,) = problems_of("argoproj.io/v1alpha1", "CronWorkflow", body)
+        assert problem.field == "spec.workflowSpec.templates[0].container.resources.claims[0]"
+
+
+class TestClaimsThatAreLost:
+    @pytest.mark.parametrize(("kind", "at"), [("Service", "spec.template.spec"), ("Revision", "spec")])
+    def test_knative_refuses_claims(self, kind: str, at: str) -> None:
+        problems = problems_of("serving.knative.dev/v1", kind, around(at, SPEC))
+        assert [each.field for each in problems] == [
+            f"{at}.resourceClaims",
+            f"{at}.containers[0].resources.claims",
+        ]
+        assert {(each.level, each.rule) for each in problems} == {("warning", "claims-lost")}
+
+    def test_a_train_job_cannot_add_claims(self) -> None:
+        patch = around("trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template", {"spec": SPEC})
+        body = {"spec": {"runtimePatches": [patch]}}
+        (problem,) = problems_of("trainer.kubeflow.org/v1alpha1", "TrainJob", body)
+        assert problem.field.endswith("template.spec.resourceClaims")
+        assert problem.hint == "state them in the pod templates of its TrainingRuntime"
+
+    def test_the_nim_operator_ignores_claims_in_resources(self) -> None:
+        body = {"spec": {"resources": {"claims": [{"name": "gpu"}]}, "draResources": [{"resourceClaimName": "A"}]}}
+        lost, bad = problems_of("apps.nvidia.com/v1alpha1", "NIMService", body)
+        assert (lost.rule, lost.field) == ("claims-lost", "spec.resources.claims")
+        assert bad.field == "spec.draResources[0].resourceClaimName"
+
+    def test_the_nim_operator_makes_claims_of_its_own(self) -> None:
+        body = {"spec": {"draResources": [{"claimCreationSpec": {"devices": []}}, {"resourceClaimName": "a"}]}}
+        assert problems_of("apps.nvidia.com/v1alpha1", "NIMService", body) == []
+
+
+@pytest.mark.parametrize(
+    "obj", [{}, {"apiVersion": 1, "kind": "JobSet"}, {"apiVersion": "ray.io/v1", "kind": "RayCluster"}]
+)
+def test_malformed_objects_have_no_pods(obj: dict[str, Any]) -> None:
+    assert list(pods_in(obj)) == []
+
+
+@pytest.mark.parametrize("value", [1, "a", [], [1], {}, {"spec": 1}, None])
+@pytest.mark.parametrize(("group", "kind", "path"), CASES)
+def test_malformed_pods_are_no_trouble(group: str, kind: str, path: str, value: Any) -> None:
+    problems_of(f"{group}/v1", kind, around(path, value))

@@ -1,0 +1,206 @@
+"""Partitions that share counters, as a search sees them: which of them still fit, and which states are alike.
+
+Devices that draw on the same counter sets make a group, such as the partitions of one GPU. What is left of a group
+depends on nothing but the devices picked from it, so that it is worked out once for each such choice.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from webhook.allocation.usage import Available
+    from webhook.allocation.view import NodeView
+
+Key = tuple[int, str, str]
+"""A counter: the place of its pool, its counter set and its name."""
+
+
+class Group(NamedTuple):
+    """Devices that draw on the same counters.
+
+    Args:
+        members: Their places among the node's devices, ascending.
+        left: What is left of their counters before the search.
+        consumes: What each member consumes; counters by their places in ``left``.
+        is_overdrawn: Whether their pool has no counters left at all, as upstream has it.
+    """
+
+    members: tuple[int, ...]
+    left: tuple[int, ...]
+    consumes: tuple[Mapping[int, int], ...]
+    is_overdrawn: bool
+
+
+class Rest(NamedTuple):
+    """What is left of a group.
+
+    Args:
+        left: What is left of its counters.
+        unfit: The members for which that is not enough, as a bit set of places.
+    """
+
+    left: tuple[int, ...]
+    unfit: int
+
+
+class Counters:
+    """The counters of a node's devices.
+
+    Args:
+        view: The node.
+        available: Returns what is left of the counters of a pool, by its place.
+    """
+
+    __slots__ = ("_costs", "_kinds", "_rests", "_totals", "_unfit", "group_of", "groups")
+
+    def __init__(self, view: NodeView, available: Callable[[int], Available]) -> None:
+        keys_of: dict[int, list[Key]] = {}
+        for index, device in enumerate(view.devices):
+            if device.content.consumes:
+                pool = view.pool_of[index]
+                keys_of[index] = [(pool, *key) for key in device.content.consumes]
+        self.groups: list[Group] = []
+        self.group_of: dict[int, int] = {}
+        """The group of each device that has one."""
+        self._kinds: dict[int, int] = {}
+        """Counters that have equal capacity are added up, such as the memory slices of all GPUs; their places."""
+        self._costs: dict[int, dict[int, int]] = {}
+        """What each device consumes, by kind."""
+        self._totals: defaultdict[int, int] = defaultdict(int)
+        """What is left before the search, by kind."""
+        self._rests: dict[tuple[int, tuple[int, ...]], Rest] = {}
+        for members in _connected(keys_of):
+            self._add(members, keys_of, view, available)
+        self._unfit = 0
+        for number in range(len(self.groups)):
+            self._unfit |= self.rest(number, ()).unfit
+
+    def _add(
+        self,
+        members: Sequence[int],
+        keys_of: Mapping[int, Sequence[Key]],
+        view: NodeView,
+        available: Callable[[int], Available],
+    ) -> None:
+        places: dict[Key, int] = {}
+        for index in members:
+            for key in keys_of[index]:
+                places.setdefault(key, len(places))
+        pool = view.pool_of[members[0]]
+        counters, capacity = available(pool).counters, view.pools[pool].counters
+        left = tuple(counters.get(key[1:], 0) for key in places)
+        kinds = [self._kinds.setdefault(capacity.get(key[1:], 0), len(self._kinds)) for key in places]
+        for kind, amount in zip(kinds, left, strict=True):
+            self._totals[kind] += amount
+        consumes: list[dict[int, int]] = []
+        for index in members:
+            amounts = view.devices[index].content.consumes.values()
+            consumes.append({places[key]: amount for key, amount in zip(keys_of[index], amounts, strict=True)})
+            self.group_of[index] = len(self.groups)
+            cost = self._costs[index] = defaultdict(int)
+            for place, amount in consumes[-1].items():
+                cost[kinds[place]] += amount
+        self.groups.append(Group(tuple(members), left, tuple(consumes), available(pool).is_overdrawn))
+
+    def unfit(self, devices: Sequence[int]) -> int:
+        """Return the devices that do not fit any more, as a bit set of places.
+
+        Args:
+            devices: The places of all devices picked.
+        """
+        found = self._unfit
+        for each in self.picked(devices).items():
+            found |= self.rest(*each).unfit
+        return found
+
+    def least_cost(self, devices: int) -> Mapping[int, int]:
+        """Return what any of some devices consumes at least, by kind.
+
+        Args:
+            devices: A bit set of places.
+        """
+        found: dict[int, int] | None = None
+        for index in range(devices.bit_length()):
+            if devices >> index & 1:
+                cost = self._costs.get(index)
+                if not cost:
+                    return {}
+                found = dict(cost) if found is None else {k: min(v, cost.get(k, 0)) for k, v in found.items()}
+        return found or {}
+
+    def is_too_much(self, devices: Iterable[int], wanted: Iterable[tuple[int, Mapping[int, int]]]) -> bool:
+        """Tell whether more is wanted than is left in all groups together.
+
+        Args:
+            devices: The places of all devices picked.
+            wanted: How many devices are still wanted, and what each of them consumes at least.
+        """
+        needed: defaultdict[int, int] = defaultdict(int)
+        for number, cost in wanted:
+            for kind, amount in cost.items():
+                needed[kind] += number * amount
+        for index in devices if needed else ():
+            for kind, amount in self._costs.get(index, {}).items():
+                needed[kind] += amount
+        return any(amount > self._totals[kind] for kind, amount in needed.items())
+
+    def picked(self, devices: Iterable[int]) -> dict[int, tuple[int, ...]]:
+        """Return which devices are picked from each group that any is picked from.
+
+        Args:
+            devices: The places of all devices picked.
+        """
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for index in devices:
+            group = self.group_of.get(index)
+            if group is not None:
+                found[group].append(index)
+        return {group: tuple(sorted(each)) for group, each in found.items()}
+
+    def rest(self, number: int, picked: tuple[int, ...]) -> Rest:
+        """Return what is left of a group.
+
+        Args:
+            number: The group.
+            picked: The devices picked from it, ascending.
+        """
+        found = self._rests.get((number, picked))
+        if found is None:
+            found = self._rests[number, picked] = self._find_rest(self.groups[number], picked)
+        return found
+
+    @staticmethod
+    def _find_rest(group: Group, picked: tuple[int, ...]) -> Rest:
+        left = list(group.left)
+        for index, consumed in zip(group.members, group.consumes, strict=True):
+            if index in picked:
+                for place, amount in consumed.items():
+                    left[place] -= amount
+        unfit = 0
+        for index, consumed in zip(group.members, group.consumes, strict=True):
+            if group.is_overdrawn or any(amount > left[place] for place, amount in consumed.items()):
+                unfit |= 1 << index
+        return Rest(tuple(left), unfit)
+
+
+def _connected(keys_of: Mapping[int, Sequence[Key]]) -> list[list[int]]:
+    """Return the devices that have counters in common, directly or by others."""
+    parents: dict[Key, Key] = {}
+
+    def find(key: Key) -> Key:
+        while parents[key] != key:
+            key = parents[key]
+        return key
+
+    for keys in keys_of.values():
+        for key in keys:
+            parents.setdefault(key, key)
+            parents[find(key)] = find(keys[0])
+    found: defaultdict[Key, list[int]] = defaultdict(list)
+    for index, keys in keys_of.items():
+        found[find(keys[0])].append(index)
+    return list(found.values())

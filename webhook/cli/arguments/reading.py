@@ -1,0 +1,67 @@
+"""Arguments that say what is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+PATHS = "files, directories, globs, or - for standard input"
+
+
+def paths(parser: argparse.ArgumentParser, help_: str, *, metavar: str = "PATH", **options: Any) -> None:
+    """Take paths, and the options by which kubectl takes them.
+
+    Args:
+        parser: The command's parser.
+        help_: What the paths are.
+        metavar: How the help calls one.
+        options: What else ``add_argument`` takes.
+    """
+    parser.add_argument("paths", nargs="*", default=[], metavar=metavar, help=help_, **options)
+    parser.add_argument(
+        "-f",
+        "--filename",
+        dest="filenames",
+        action="append",
+        default=[],
+        metavar=metavar,
+        help="a path, as kubectl takes it; can be repeated",
+    )
+    parser.add_argument(
+        "-R", "--recursive", action="store_true", help="accepted, as by kubectl: directories are always read as a whole"
+    )
+
+
+def charts(parser: argparse.ArgumentParser) -> None:
+    """Take how Helm charts are rendered."""
+    group = parser.add_argument_group("Helm charts")
+    group.add_argument(
+        "--helm-values",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="values for the charts, as for helm --values; can be repeated",
+    )
+    group.add_argument(
+        "--helm-set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a value for the charts, as for helm --set; can be repeated",
+    )
+
+
+def stdin(parser: argparse.ArgumentParser) -> None:
+    """Take what standard input stands for."""
+    parser.add_argument(
+        "--stdin-filename",
+        metavar="FILE",
+        help="the file that standard input stands for, as editors pass it: findings name it",
+    )
+    parser.add_argument(
+        "--allow-empty",
+        action="store_true",
+        help="accept standard input, directories and charts without a manifest, which are errors otherwise",
+    )

@@ -1,0 +1,91 @@
+"""What a command reads: the paths that are named, or else standard input."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+from webhook.api.versions import NEWEST, release_of
+from webhook.cli.arguments import UsageError
+from webhook.cli.progress import with_progress
+from webhook.documents import Selection
+from webhook.sources import RenderOptions, SourceError, is_rendered, read
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Mapping
+
+    from webhook.documents import Document, Unreadable
+
+STDIN = "-"
+
+
+def paths_of(arguments: Namespace) -> list[str]:
+    """Return the paths that are named; if there are none, standard input, if something is written to it."""
+    paths: list[str] = arguments.paths
+    return paths or ([STDIN] if _is_given() else [])
+
+
+def _is_given() -> bool:
+    """Tell whether standard input is a pipe or a file; a socket may be one that nobody ever closes."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+class Manifests:
+    """The manifests that a command is about, read anew for each release only if they are rendered for it.
+
+    Args:
+        arguments: The command's.
+
+    Raises:
+        UsageError: The options do not go together.
+    """
+
+    def __init__(self, arguments: Namespace) -> None:
+        name = arguments.stdin_filename
+        if name and arguments.paths and STDIN not in arguments.paths:
+            message = "--stdin-filename: standard input is not read: leave out the paths, or give -"
+            raise UsageError(message)
+        self.paths = [STDIN] if name and not arguments.paths else paths_of(arguments)
+        self._arguments = arguments
+        self._selection = Selection(allow_empty=arguments.allow_empty, stdin_name=name or "")
+        self._rendered = any(map(is_rendered, self.paths))
+        if not self._rendered and (arguments.helm_values or arguments.helm_set):
+            message = "--helm-values and --helm-set: no path is the directory of a Helm chart"
+            raise UsageError(message)
+        self._read: list[Document | Unreadable] | None = None
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """What of directories was not read, by reason."""
+        return self._selection.left_out
+
+    def documents(self, kubernetes: str | None, *, again: bool = False) -> Iterable[Document | Unreadable]:
+        """Read the manifests.
+
+        Args:
+            kubernetes: The release for which charts are rendered; None for the newest.
+            again: Whether they will be wanted for another release, too.
+
+        Raises:
+            UsageError: There is nothing to render with, or an option does not fit.
+        """
+        if self._read is not None:
+            return self._read
+        arguments, release = self._arguments, release_of(kubernetes) if kubernetes else NEWEST
+        options = RenderOptions(tuple(arguments.helm_values), tuple(arguments.helm_set), arguments.namespace, release)
+        try:
+            documents: Iterable[Document | Unreadable] = read(self.paths, selection=self._selection, options=options)
+        except SourceError as error:
+            raise UsageError(str(error)) from error
+        if sys.stderr.isatty() and not arguments.quiet:
+            documents = with_progress(documents, sys.stderr)
+        if again and not self._rendered:
+            documents = self._read = list(documents)
+        return documents

@@ -1,0 +1,54 @@
+"""What several releases say, told once: each finding with the releases that say it, and a table of all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.api.versions import release_of
+from webhook.report.excerpt import place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.findings import Finding
+    from webhook.report.model import Report
+
+_NOT_SAID: Final = "-"
+
+
+def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
+    """Merge what was found for several releases into the first report.
+
+    Args:
+        reports: A report for each release.
+        versions: The releases, as they were stated; of one report none need be.
+    """
+    first = reports[0]
+    if len(reports) == 1:
+        return first
+    columns = [f"1.{release_of(each)}" for each in versions if each]
+    said: dict[Finding, list[str]] = {}
+    for report, column in zip(reports, columns, strict=True):
+        for finding in report.findings:
+            said.setdefault(finding._replace(kubernetes=""), []).append(column)
+        first.files |= report.files
+    order = {file: index for index, file in enumerate(first.files)}
+    found = [each._replace(kubernetes=by[0], releases=tuple(by)) for each, by in said.items()]
+    first.findings = sorted(found, key=lambda each: (order.get(each.file, -1), each.document, each.line, each.column))
+    first.remarks = list(dict.fromkeys(line for report in reports for line in report.remarks))
+    first.remarks += _table(first.findings, columns)
+    return first
+
+
+def _table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:
+    """Tell in a table which release says what."""
+    if not findings:
+        return
+    heads = [f"{place_of(each)} {each.problem.rule}" for each in findings]
+    margin = max(map(len, heads))
+    width = max(len(each.problem.level) for each in findings)
+    yield "  ".join(["".ljust(margin), *(column.ljust(width) for column in columns)]).rstrip()
+    for head, each in zip(heads, findings, strict=True):
+        cells = (each.problem.level if column in each.releases else _NOT_SAID for column in columns)
+        yield "  ".join([head.ljust(margin), *(cell.ljust(width) for cell in cells)]).rstrip()
+    yield ""

@@ -1,0 +1,57 @@
+"""Reads what the command line names: files, directories and globs as they are, charts and kustomizations rendered.
+
+:func:`read` renders a directory with a ``Chart.yaml`` or a kustomization if the directory itself is named. Those found
+below a directory are left to :class:`webhook.documents.Selection`.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+from typing import TYPE_CHECKING, BinaryIO
+
+from webhook.documents import Document, Selection, Unreadable
+from webhook.documents import read as read_files
+from webhook.sources.options import RenderOptions, SourceError, is_chart, kustomization_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["RenderOptions", "SourceError", "is_rendered", "read"]
+
+
+def is_rendered(path: str) -> bool:
+    """Tell whether a path is rendered rather than read."""
+    return os.path.isdir(path) and (is_chart(path) or bool(kustomization_of(path)))  # noqa: PTH112 - pathlib is slow to import
+
+
+def read(
+    paths: Iterable[str],
+    stdin: BinaryIO | None = None,
+    selection: Selection | None = None,
+    options: RenderOptions | None = None,
+) -> Iterator[Document | Unreadable]:
+    """Read every document, the rendered ones last.
+
+    Args:
+        paths: As for :func:`webhook.documents.read`; a directory may also be a Helm chart or a kustomization. None at
+            all stand for what is in and below the current directory.
+        stdin: What ``-`` stands for; the process's standard input if not given.
+        selection: What of directories is left out; nothing if not given.
+        options: How charts are rendered.
+
+    Returns:
+        The documents, and in the place of what cannot be read or rendered, why.
+
+    Raises:
+        SourceError: There is no program to render with, or the options do not fit.
+    """
+    named = list(paths)
+    rendered = [path for path in named if is_rendered(path)]
+    if not rendered:
+        return read_files(named or ["."], stdin, selection)
+    from webhook.sources.rendering import render  # noqa: PLC0415 - most manifests are files
+
+    files = [path for path in named if path not in rendered]
+    streams = [render(path, options or RenderOptions(), selection) for path in dict.fromkeys(rendered)]
+    return chain(read_files(files, stdin, selection), *streams)

@@ -1,0 +1,145 @@
+"""Renders charts and kustomizations into documents that name what they were rendered from."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib.util import find_spec
+from shutil import which
+from typing import TYPE_CHECKING, Final
+
+from webhook.documents import Document, Selection, Unreadable, parse
+from webhook.documents.stream import SOURCE
+from webhook.sources.options import RenderOptions, SourceError, is_chart, kustomization_of
+from webhook.sources.running import ProgramError, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+RELEASE: Final = "release-name"
+"""The release's name, as ``helm template`` gives it."""
+_LIBRARY: Final = "webhook.sources.helmlibrary"
+_NOTES: Final = "NOTES.txt"
+_TEMPLATE: Final = re.compile(rf"^---\n{SOURCE}\n", re.MULTILINE)
+_PLACE: Final = re.compile(r"(?<![\w./-])([\w.-]+/[\w./-]*templates/[\w./-]+):(\d+)(?::(\d+))?")
+"""Where in a template an error is, as Helm says it."""
+_SAYS: Final = re.compile(r"\A(?:Error|error): ")
+_INSTALL_HELM: Final = "install Helm (https://helm.sh/docs/intro/install), or its library: pip install 'draguard[helm]'"
+_INSTALL_KUSTOMIZE: Final = "install kubectl (https://kubernetes.io/docs/tasks/tools) or kustomize, or name the files"
+
+
+def render(path: str, options: RenderOptions, selection: Selection | None = None) -> Iterator[Document | Unreadable]:
+    """Prepare a chart or a kustomization for rendering, which starts when the result is read.
+
+    Args:
+        path: Its directory.
+        options: How charts are rendered.
+        selection: Says whether there may be nothing.
+
+    Raises:
+        SourceError: There is no program to render with, or the options do not fit.
+    """
+    if is_chart(path):
+        stream = _chart(path.rstrip("/") or "/", _helm(path, options))
+        return _unless_empty(stream, f"{path.rstrip('/')}/Chart.yaml", selection)
+    program = which("kustomize") or which("kubectl")
+    if program is None:
+        message = f"{path} is a kustomization, and neither kubectl nor kustomize is installed: {_INSTALL_KUSTOMIZE}"
+        raise SourceError(message)
+    verb = "build" if "kustomize" in program.rpartition("/")[2] else "kustomize"
+    file = kustomization_of(path)
+    return _unless_empty(_kustomization(file, [program, verb, "--", path]), file, selection)
+
+
+def _unless_empty(
+    stream: Iterator[Document | Unreadable], file: str, selection: Selection | None
+) -> Iterator[Document | Unreadable]:
+    """Complain if nothing was rendered: what is switched off by its values must not pass for valid."""
+    empty = selection is None or not selection.allow_empty
+    for document in stream:
+        empty = False
+        yield document
+    if empty:
+        yield Unreadable(file, 1, 1, "nothing is rendered", "check the values; --allow-empty accepts that")
+
+
+def _helm(path: str, options: RenderOptions) -> Sequence[str]:
+    """Return the command that renders a chart."""
+    for file in options.values:
+        try:
+            with open(file, "rb"):  # noqa: PTH123 - as elsewhere; Helm would also take a URL, and run a plugin for it
+                pass
+        except OSError as error:
+            message = f"--helm-values {file}: {error.strerror or error}".lower()
+            raise SourceError(message) from error
+    if helm := which("helm"):
+        return [
+            *(helm, "template", RELEASE, path, "--namespace", options.namespace),
+            *("--kube-version", options.kubernetes),
+            *(f"--api-versions={version}" for version in options.api_versions),
+            *(f"--values={file}" for file in options.values),
+            *(f"--set={value}" for value in options.sets),
+        ]
+    if find_spec("helm_python") is None:
+        message = f"{path} is a Helm chart, and Helm is not installed: {_INSTALL_HELM}"
+        raise SourceError(message)
+    # A process of its own, which can be ended. -P: the current directory is a stranger's.
+    wanted = {
+        "chart": path,
+        "values": options.values,
+        "sets": options.sets,
+        "release": {
+            "name": RELEASE,
+            "namespace": options.namespace,
+            "kube_version": options.kubernetes,
+            "api_versions": options.api_versions,
+            "is_install": True,
+        },
+    }
+    return [sys.executable, "-P", "-m", _LIBRARY, json.dumps(wanted)]
+
+
+def _chart(path: str, command: Sequence[str]) -> Iterator[Document | Unreadable]:
+    try:
+        printed = run(command)
+    except ProgramError as error:
+        yield _failed(path, f"{path}/Chart.yaml", str(error))
+        return
+    templates = json.loads(printed) if _LIBRARY in command else _by_template(printed)
+    for name, text in templates.items():
+        if name.rpartition("/")[2] != _NOTES:
+            yield from parse(text, _file(path, name), rendered=True)
+
+
+def _by_template(printed: str) -> Mapping[str, str]:
+    """Put together what comes from one template; Helm sorts documents by kind."""
+    found: dict[str, str] = {}
+    _, *parts = _TEMPLATE.split(printed)
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        found[name] = f"{found[name]}---\n{text}" if name in found else text
+    return found
+
+
+def _kustomization(file: str, command: Sequence[str]) -> Iterator[Document | Unreadable]:
+    try:
+        printed = run(command)
+    except ProgramError as error:
+        yield _failed("", file, str(error))
+        return
+    yield from parse(printed, file, rendered=True)
+
+
+def _failed(path: str, file: str, text: str) -> Unreadable:
+    """Say why nothing was rendered, in the template that is to blame if that is known."""
+    message = " ".join(_SAYS.sub("", text).split())
+    place = _PLACE.search(message) if path else None
+    if place is None:
+        return Unreadable(file, 1, 1, f"cannot be rendered: {message}")
+    line, column = int(place[2]), int(place[3] or 0) + 1
+    return Unreadable(_file(path, place[1]), line, column, f"cannot be rendered: {message}")
+
+
+def _file(path: str, template: str) -> str:
+    """Name a template's file: Helm begins it with the chart's name rather than its directory."""
+    return f"{path}/{template.partition('/')[2]}"

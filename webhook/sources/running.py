@@ -1,0 +1,95 @@
+"""Runs a program that renders manifests: without a shell, for a limited time, with limited output."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from webhook.documents.limits import MAX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SECONDS: Final = 120.0
+"""How long a program may take; a kustomization may have bases on other machines."""
+_MAX_ERRORS: Final = 8 * 1024
+_CHUNK: Final = 64 * 1024
+_OWN: Final = {
+    "GIT_TERMINAL_PROMPT": "0",  # nobody is there to answer
+    "HELM_PLUGINS": os.devnull,  # what a chart is rendered with is Helm and nothing else
+    "KUBECONFIG": os.devnull,  # no cluster is asked
+    "KUBERC": "off",
+}
+_HELM: Final = "HELM_"
+
+
+class ProgramError(Exception):
+    """A program failed; the text is what it said."""
+
+
+def run(command: Sequence[str]) -> str:
+    """Run a program, and return what it prints.
+
+    Args:
+        command: The program's path, and its arguments.
+
+    Raises:
+        ProgramError: It cannot be started, failed, took too long, or printed too much or no text.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(_HELM)} | _OWN
+    try:
+        process = subprocess.Popen(  # noqa: S603 - each argument is one argument
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,  # so that what it has started ends with it
+        )
+    except OSError as error:
+        message = f"{command[0]}: {error.strerror}"
+        raise ProgramError(message) from error
+    with process:
+        try:
+            out, errors = _output(process, monotonic() + SECONDS)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode:
+        raise ProgramError(errors.decode(errors="replace").strip() or f"ended with exit code {process.returncode}")
+    try:
+        return out.decode()
+    except UnicodeDecodeError as error:
+        message = f"{command[0]} printed what is not UTF-8 text"
+        raise ProgramError(message) from error
+
+
+def _output(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bytes]:
+    """Read standard output and standard error until both end."""
+    assert process.stdout is not None  # noqa: S101 - it was asked for
+    assert process.stderr is not None  # noqa: S101
+    read = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+    with selectors.DefaultSelector() as waiting:
+        for descriptor in read:
+            waiting.register(descriptor, selectors.EVENT_READ)
+        while waiting.get_map():
+            ready = waiting.select(max(0.0, deadline - monotonic()))
+            if not ready:
+                message = f"took longer than {SECONDS:g} seconds"
+                raise ProgramError(message)
+            for key, _ in ready:
+                data = os.read(key.fd, _CHUNK)
+                if not data:
+                    waiting.unregister(key.fd)
+                read[key.fd] += data
+            if len(read[process.stdout.fileno()]) > MAX_BYTES:
+                message = f"rendered more than {MAX_BYTES // (1024 * 1024)} MiB"
+                raise ProgramError(message)
+            del read[process.stderr.fileno()][_MAX_ERRORS:]
+    return bytes(read[process.stdout.fileno()]), bytes(read[process.stderr.fileno()])

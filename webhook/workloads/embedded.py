@@ -1,0 +1,66 @@
+"""Pod templates that stand in other objects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.problem import WARNING, Path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.problem import Problem
+
+JSONObject = dict[str, Any]
+Steps = tuple["str | int", ...]
+
+
+class PodsIn(NamedTuple):
+    """A pod template in an object.
+
+    Args:
+        manifest: A PodTemplate of v1 that has it.
+        places: Where parts of that manifest stand in the object: steps in the one and in the other, the longest first.
+        is_known: Whether the object's kind is known to keep pods there; else it looks as if it did.
+    """
+
+    manifest: JSONObject
+    places: tuple[tuple[Steps, Steps], ...]
+    is_known: bool = True
+
+    def place(self, path: Iterable[str | int]) -> Path:
+        """Return where something of the manifest stands in the object."""
+        steps = tuple(path)
+        for here, there in self.places:
+            if steps[: len(here)] == here:
+                return Path((*there, *steps[len(here) :]))
+        return Path(self.places[-1][1])
+
+    def seen(self, problem: Problem) -> Problem:
+        """Return a problem of the manifest as one of the object."""
+        path = self.place(problem.path)
+        spelled = None if problem.spelled is None else self.place(problem.spelled)
+        message = problem.message.replace(f'"{problem.path}"', f'"{path}"')
+        level = problem.level if self.is_known else WARNING
+        return replace(problem, level=level, path=path, spelled=spelled, message=message)
+
+
+def manifest(obj: JSONObject, template: Any) -> JSONObject:
+    """Return a PodTemplate with a template, named as an object is."""
+    metadata = obj.get("metadata")
+    stated = metadata if isinstance(metadata, dict) else {}
+    names = {field: stated[field] for field in ("name", "namespace") if isinstance(stated.get(field), str)}
+    return {"apiVersion": "v1", "kind": "PodTemplate", "metadata": names or {"name": "unnamed"}, "template": template}
+
+
+def every_object(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, JSONObject]]:
+    """Return every object in a value, and where it stands."""
+    pending: list[tuple[Steps, Any]] = [(at, value)]
+    while pending:
+        steps, each = pending.pop()
+        if isinstance(each, list):
+            pending += (((*steps, index), inner) for index, inner in enumerate(each))
+        elif isinstance(each, dict):
+            yield steps, each
+            pending += (((*steps, key), inner) for key, inner in each.items())

@@ -1,0 +1,106 @@
+"""Finds the pods in workloads of other projects, as pod templates that the rules of Kubernetes can judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.workloads.embedded import PodsIn, every_object, manifest
+from webhook.workloads.locations import LOCATIONS, MIXED
+from webhook.workloads.projects import PODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.workloads.embedded import JSONObject, Steps
+
+Locations = dict[tuple[str, str], tuple[str, ...]]
+
+_SPEC: Final = ("template", "spec")
+
+
+def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[PodsIn]:
+    """Find the pods that an object of another project makes.
+
+    Args:
+        obj: An object of a kind that Kubernetes does not serve.
+        more: Paths that are known besides :data:`LOCATIONS`, which they replace.
+    """
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return
+    group = version.rpartition("/")[0]
+    paths = (more or {}).get((group, kind)) or LOCATIONS.get((group, kind))
+    if paths is None:
+        yield from _guessed(obj)
+        return
+    for path in paths:
+        for steps, value in _at(obj, path.split(".")):
+            if found := as_template(obj, value, steps, is_mixed=group in MIXED):
+                yield found
+    if not paths and group in PODS:
+        yield from PODS[group](obj)
+
+
+def as_template(
+    obj: JSONObject, value: Any, steps: Steps, *, is_mixed: bool = False, is_known: bool = True
+) -> PodsIn | None:
+    """Make a PodTemplate of a pod template or a pod spec; None if the value is neither.
+
+    Args:
+        obj: The object that has it.
+        value: The template or spec.
+        steps: Where it stands.
+        is_mixed: Whether other fields stand beside those of a pod spec.
+        is_known: Whether the object's kind is known to keep pods there.
+    """
+    if not isinstance(value, dict):
+        return None
+    if "containers" not in value and "spec" in value:
+        return PodsIn(manifest(obj, value), ((("template",), steps),), is_known)
+    if is_mixed:
+        value = _pod_spec(value)
+    if "containers" not in value and "resourceClaims" not in value:
+        return None
+    return PodsIn(manifest(obj, {"spec": value}), ((_SPEC, steps),), is_known)
+
+
+def _pod_spec(value: JSONObject) -> JSONObject:
+    """Return the fields that a pod spec has; where containers come from a runtime, one stands for them."""
+    from webhook.api.core.podspec import PodSpec  # noqa: PLC0415 - few kinds need it
+
+    spec = {name: field for name, field in value.items() if name in PodSpec.fields}
+    if spec.get("resourceClaims") and "containers" not in spec:
+        claims = spec["resourceClaims"] if isinstance(spec["resourceClaims"], list) else []
+        uses = [{"name": each["name"]} for each in claims if isinstance(each, dict) and "name" in each]
+        spec["containers"] = [{"name": "main", "image": "unknown", "resources": {"claims": uses}}]
+    return spec
+
+
+def _at(value: Any, path: list[str], steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+    """Find the values at a path, and where each stands."""
+    if not path:
+        yield steps, value
+        return
+    if not isinstance(value, dict):
+        return
+    step, rest = path[0], path[1:]
+    if step == "*":
+        for key, inner in value.items():
+            yield from _at(inner, rest, (*steps, key))
+        return
+    name = step.removesuffix("[]")
+    inner = value.get(name)
+    if name == step:
+        yield from _at(inner, rest, (*steps, name))
+    elif isinstance(inner, list):
+        for index, item in enumerate(inner):
+            yield from _at(item, rest, (*steps, name, index))
+
+
+def _guessed(obj: JSONObject) -> Iterator[PodsIn]:
+    """Find what looks like a pod with claims in an object of a kind that the table does not have."""
+    for steps, value in every_object(obj):
+        if isinstance(value.get("containers"), list) and isinstance(value.get("resourceClaims"), list):
+            found = as_template(obj, value, steps, is_mixed=True, is_known=False)
+            if found:
+                yield found

@@ -1,0 +1,152 @@
+"""Workloads that keep no pod template: what they state of claims becomes one, or cannot work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.problem import WARNING, Path, Problem
+from webhook.workloads.embedded import PodsIn, every_object, manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from webhook.workloads.embedded import JSONObject, Steps
+
+_CONTAINERS: Final = ("template", "spec", "containers")
+_CLAIMS: Final = ("template", "spec", "resourceClaims")
+
+
+def _mapping(value: Any, *names: str) -> JSONObject:
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _items(value: Any, name: str) -> list[Any]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
+    """Make a pod of each template of a workflow: ``resourceClaims`` since Argo Workflows 4.1 (workflow_types.go)."""
+    at: Steps = ("spec", "workflowSpec") if obj.get("kind") == "CronWorkflow" else ("spec",)
+    spec = _mapping(obj, *map(str, at))
+    for index, template in enumerate(_items(spec, "templates")):
+        here = (*at, "templates", index)
+        stated = ((template, here), (_mapping(spec, "templateDefaults"), (*at, "templateDefaults")), (spec, at))
+        found = ((claims, steps) for holder, steps in stated if (claims := _items(holder, "resourceClaims")))
+        claims, whose = next(found, ([], here))
+        containers = list(_containers(template, here))
+        if not isinstance(template, dict) or not containers:
+            continue
+        named = [{"name": f"c{number}", **_known(each)} for number, (_, each) in enumerate(containers)]
+        places: list[tuple[Steps, Steps]] = []
+        places += [((*_CONTAINERS, number), steps) for number, (steps, _) in enumerate(containers)]
+        places += [(_CLAIMS, (*whose, "resourceClaims")), ((), here)]
+        yield PodsIn(manifest(obj, {"spec": {"containers": named, "resourceClaims": claims}}), tuple(places))
+
+
+def _containers(template: Any, at: Steps) -> Iterator[tuple[Steps, JSONObject]]:
+    for name in ("container", "script"):
+        if found := _mapping(template, name):
+            yield (*at, name), found
+    for steps in (("containerSet", "containers"), ("initContainers",), ("sidecars",)):
+        holder = _mapping(template, *steps[:-1])
+        for index, each in enumerate(_items(holder, steps[-1])):
+            if isinstance(each, dict):
+                yield (*at, *steps, index), each
+
+
+def _known(container: JSONObject) -> JSONObject:
+    """Return what a container states of resources; Argo adds fields of its own to containers."""
+    resources = _mapping(container, "resources")
+    return {"image": "unknown", **({"resources": resources} if resources else {})}
+
+
+def _nim(obj: JSONObject) -> Iterator[PodsIn]:
+    """Make a pod of ``draResources`` (k8s-nim-operator, dra_types.go)."""
+    claims: list[JSONObject] = []
+    uses: list[JSONObject] = []
+    places: list[tuple[Steps, Steps]] = []
+    for index, each in enumerate(_items(_mapping(obj, "spec"), "draResources")):
+        if not isinstance(each, dict) or "claimCreationSpec" in each:
+            continue  # the operator makes the claim
+        there, name = ("spec", "draResources", index), f"claim-{index}"
+        for number, request in enumerate(_items(each, "requests") or [None]):
+            place = (*_CONTAINERS, 0, "resources", "claims", len(uses))
+            places.append(((*place, "request"), (*there, "requests", number)))
+            uses.append({"name": name} if request is None else {"name": name, "request": request})
+        places.append(((*_CLAIMS, len(claims)), there))
+        sources = {field: each[field] for field in each if field.startswith("resourceClaim")}
+        claims.append({"name": name, **sources})
+    if claims:
+        container = {"name": "nim", "image": "unknown", "resources": {"claims": uses}}
+        template = {"spec": {"containers": [container], "resourceClaims": claims}}
+        yield PodsIn(manifest(obj, template), (*places, ((), ("spec", "draResources"))))
+
+
+PODS: Final[dict[str, Callable[[JSONObject], Iterator[PodsIn]]]] = {
+    "apps.nvidia.com": _nim,
+    "argoproj.io": _workflow,
+}
+"""Finds the pods of a group's kinds that have no path in the table."""
+
+
+def lost(obj: JSONObject) -> Iterator[Problem]:
+    """Warn of claims that a workload's controller drops or refuses."""
+    version = obj.get("apiVersion")
+    check = _LOST.get(version.rpartition("/")[0]) if isinstance(version, str) else None
+    for path, message, hint in check(obj) if check else ():
+        yield Problem(WARNING, "claims-lost", "ClaimsLost", Path(path), message, hint)
+
+
+def _knative(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
+    """Knative Serving allows a part of a pod spec only (pkg/apis/serving/fieldmask.go)."""
+    at: Steps = ("spec",) if obj.get("kind") == "Revision" else ("spec", "template", "spec")
+    hint = "run the model with a Deployment, or with KServe in its standard deployment mode"
+    for path in _uses(_mapping(obj, *map(str, at)), at):
+        yield path, "Knative Serving refuses resource claims", hint
+
+
+def _train_job(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
+    """A TrainJob patches the pods of its runtime, but not their claims (trainer, trainjob_types.go)."""
+    for steps, value in every_object(_mapping(obj, "spec").get("runtimePatches"), ("spec", "runtimePatches")):
+        if value.get("resourceClaims"):
+            yield (*steps, "resourceClaims"), "a TrainJob cannot add resource claims", _RUNTIME
+
+
+_RUNTIME: Final = "state them in the pod templates of its TrainingRuntime"
+
+
+def _nim_resources(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
+    """The operator ignores claims in resources (k8s-nim-operator, nimservice_types.go)."""
+    if _items(_mapping(obj, "spec", "resources"), "claims"):
+        yield (
+            ("spec", "resources", "claims"),
+            "the NIM operator ignores these claims",
+            "state them in spec.draResources",
+        )
+
+
+def _uses(spec: JSONObject, at: Steps) -> Iterator[Steps]:
+    if spec.get("resourceClaims"):
+        yield (*at, "resourceClaims")
+    for index, container in enumerate(_items(spec, "containers")):
+        if _items(_mapping(container, "resources"), "claims"):
+            yield (*at, "containers", index, "resources", "claims")
+
+
+_LOST: Final = {
+    "apps.nvidia.com": _nim_resources,
+    "serving.knative.dev": _knative,
+    "trainer.kubeflow.org": _train_job,
+}
+
+
+def made_templates(obj: JSONObject) -> Iterator[str]:
+    """Return the names of ResourceClaimTemplates that a controller makes for an object, in its namespace."""
+    version = obj.get("apiVersion")
+    if obj.get("kind") == "ComputeDomain" and isinstance(version, str) and version.startswith("resource.nvidia.com/"):
+        name = _mapping(obj, "spec", "channel", "resourceClaimTemplate").get("name")
+        if isinstance(name, str):
+            yield name
