@@ -285,6 +285,7 @@ class TestSummary:
             "errors": 0,
             "warnings": 0,
             "notes": 0,
+            "suppressed": 0,
             "skipped": [
                 {"apiVersion": "", "kind": "", "documents": 3},
                 {"apiVersion": "v1", "kind": "ConfigMap", "documents": 2},

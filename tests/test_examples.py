@@ -39,6 +39,7 @@ def test_the_documentations_example_is_fine_once_mended() -> None:
         "errors": 0,
         "warnings": 0,
         "notes": 0,
+        "suppressed": 0,
         "skipped": [{"apiVersion": "cats.resource.example.com/v1", "kind": "ClaimParameters", "documents": 1}],
         "withoutClaims": 0,
         "notRead": [],

@@ -210,6 +210,8 @@ class TestJson:
                     "policy": None,
                 }
             ],
+            "suppressed": [],
+            "fixed": [],
             "summary": {
                 "files": 1,
                 "documents": 3,
@@ -217,6 +219,7 @@ class TestJson:
                 "errors": 1,
                 "warnings": 0,
                 "notes": 0,
+                "suppressed": 0,
                 "skipped": [{"apiVersion": "v1", "kind": "ConfigMap", "documents": 2}],
                 "withoutClaims": 0,
                 "notRead": [],

@@ -116,6 +116,7 @@ class Finding(NamedTuple):
         rendered: Whether a program wrote the text, so that the line is that of no file that the user has.
         template: The template that the object was rendered from, as Helm names it; empty if it does not say so.
         releases: The releases that say so, where several were asked.
+        key_line: The line of the field's key, of what is further down in a text of several lines; else 0.
     """
 
     problem: Problem
@@ -132,6 +133,7 @@ class Finding(NamedTuple):
     rendered: bool = False
     template: str = ""
     releases: tuple[str, ...] = ()
+    key_line: int = 0
 
     @property
     def fingerprint(self) -> Fingerprint:

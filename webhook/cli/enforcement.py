@@ -74,12 +74,12 @@ def _check_patterns(arguments: Namespace) -> None:
 
 
 def _check_rules(named: Collection[str]) -> None:
-    from webhook.explain.places import kinds, rules  # noqa: PLC0415 - takes longer than all the rest
+    from webhook.explain.names import is_rule, rule_names  # noqa: PLC0415 - takes longer than all the rest
 
-    known = rules(kinds(), None)
     for name in named:
-        if name not in known:
-            message = f"--enforce: there is no rule {name}{_meant(name, known) or '; `draguard explain` lists them'}"
+        if not is_rule(name):
+            meant = _meant(name, rule_names()) or "; `draguard explain` lists them"
+            message = f"--enforce: there is no rule {name}{meant}"
             raise UsageError(message)
 
 

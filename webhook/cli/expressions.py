@@ -57,7 +57,7 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
             problem=replace(problem, hint="YAML takes a text that begins with ! for a tag: quote it")
         )
     place = position(document, problem.path, _before(value, problem.message))
-    finding = finding._replace(brief=_brief(problem.message))
+    finding = finding._replace(brief=_brief(problem.message), key_line=finding.line)
     return finding._replace(line=place.line, column=place.column, text=document.line(place.line))
 
 

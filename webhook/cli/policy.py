@@ -10,6 +10,7 @@ from webhook.cli.expressions import position
 from webhook.cli.output import check_outputs, show
 from webhook.cli.policyoptions import is_suite, placed, release
 from webhook.cli.release import kubernetes
+from webhook.cli.suppressing import suppress, suppressions
 from webhook.documents import Unreadable, read
 from webhook.findings import identity, unread
 from webhook.policy.ask.policyset import Given
@@ -38,11 +39,13 @@ def run(arguments: Namespace) -> int:
 def check(arguments: Namespace) -> int:
     """Print what is wrong with policies, and a summary."""
     minor = release(kubernetes(arguments))
+    suppressed = suppressions(arguments, arguments.paths)
     report, given = Report(), list[Given]()
     for document in read(arguments.paths):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
         elif not is_suite(document.data):
+            suppressed.note(document)
             report.files[document.source] = None
             report.documents += 1
             given.append(Given(document.data, document))
@@ -58,6 +61,7 @@ def check(arguments: Namespace) -> int:
     # Where something could not be read, it may be what others seem to lack.
     unsure = _LACKING if report.findings else frozenset()
     report.findings += placed((each for each in result.findings if each.problem.rule not in unsure), minor)
+    suppress(report, suppressed, arguments)
     report.costs = [_cost_of(cost, result) for cost in result.costs]
     report.remarks += map(_told, report.costs) if arguments.costs else ()
     return show(report, arguments)

@@ -10,6 +10,7 @@ from webhook.cli.expressions import located
 from webhook.cli.output import show
 from webhook.cli.policyoptions import is_suite, placed, release
 from webhook.cli.release import kubernetes
+from webhook.cli.suppressing import suppress, suppressions
 from webhook.documents import Document, Unreadable, read
 from webhook.documents.files import Trees
 from webhook.documents.selection import SUFFIXES
@@ -22,7 +23,7 @@ from webhook.report.model import Report, SuiteRun, Tested
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from webhook.policy.tools.coverage import Covered
 
@@ -31,19 +32,22 @@ _STANDARD_INPUT = "<stdin>"
 
 def run(arguments: Namespace) -> int:
     """Run the suites, and print what failed, what no case has seen, and a summary."""
-    report = test(arguments.paths, kubernetes(arguments), strict=arguments.strict)
+    suppressed = suppressions(arguments, arguments.paths)
+    report = test(arguments.paths, kubernetes(arguments), suppressed.note, strict=arguments.strict)
     if not (report.tested and report.tested.runs) and not report.findings:
         message = f"there is no suite in {', '.join(arguments.paths)}; a suite is a document with cases"
         raise UsageError(message)
+    suppress(report, suppressed, arguments)
     return show(report, arguments)
 
 
-def test(paths: Iterable[str], stated: str | None, *, strict: bool) -> Report:
+def test(paths: Iterable[str], stated: str | None, note: Callable[[Document], None], *, strict: bool) -> Report:
     """Run the suites that paths name, or those beside the policies that they name.
 
     Args:
         paths: Files, directories, globs, ``-``.
         stated: The release for which all suites are run; None for what each of them says.
+        note: Takes each document into account.
         strict: Whether an expression that no case has seen whole is a failure.
     """
     report, runs = Report(), list[SuiteRun]()
@@ -51,6 +55,8 @@ def test(paths: Iterable[str], stated: str | None, *, strict: bool) -> Report:
     coverage: dict[tuple[str, int, Path], tuple[Covered, Document]] = {}
     for directory in _directories(paths, findings):
         given = [Given(document.data, document) for document in directory.manifests]
+        for document in (*directory.suites, *directory.manifests):
+            note(document)
         for suite in directory.suites:
             report.files[suite.source] = None
             try:

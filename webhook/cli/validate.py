@@ -16,12 +16,13 @@ from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespa
 from webhook.cli.output import check_outputs, show
 from webhook.cli.reading import STDIN, Manifests
 from webhook.cli.release import feature_gates, kubernetes_versions
+from webhook.cli.suppressing import suppress, suppressions
 from webhook.cli.surroundings import References, read_cluster
 from webhook.documents import Document, Unreadable, read
 from webhook.engine.manifests import not_compared, review
 from webhook.findings import Finding, Identity, found, identity, unread
 from webhook.problem import ERROR, WARNING, Problem
-from webhook.report.matrix import merged
+from webhook.report.matrix import merged, table
 from webhook.report.model import Judged, Report
 from webhook.schema import OLDEST
 
@@ -38,6 +39,7 @@ def run(arguments: Namespace) -> int:
     check_outputs(arguments)
     manifests, versions = Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)
+    suppressed = suppressions(arguments, manifests.paths)
     first = Report()
     old, cluster = _OldState(arguments.old, first), read_cluster(arguments.cluster, first)
     reports = list[Report]()
@@ -45,7 +47,7 @@ def run(arguments: Namespace) -> int:
         report = Report() if reports else first
         gates = feature_gates(arguments, stated)
         namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
-        documents = manifests.documents(stated, again=len(versions) > 1)
+        documents = suppressed.noting(manifests.documents(stated, again=len(versions) > 1))
         sender = _sender(arguments, stated, namespaces, report)
         # Manifests join what is in the cluster.
         known = deepcopy(cluster) if versions[1:] else cluster
@@ -57,6 +59,8 @@ def run(arguments: Namespace) -> int:
         reports.append(report)
     report = merged(reports, versions)
     report.left_out = manifests.left_out
+    suppress(report, suppressed, arguments)
+    report.remarks += table(report.findings, versions)
     return show(report, arguments)
 
 

@@ -24,6 +24,8 @@ from webhook.problem import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
+    from webhook.documents.comments import Comment
+
 _SEPARATOR: Final = "---"
 _SPACE: Final = re.compile(r"\s*")
 _REST_OF_LINE: Final = re.compile(r"[^\S\n]*\n?")
@@ -78,6 +80,15 @@ class Document:
         """
         return self._origin.position((*self._within, *path))
 
+    @property
+    def whole_text(self) -> str:
+        """The text of the whole file."""
+        return self._origin.source.text
+
+    def comments(self, mark: str) -> Iterator[Comment]:
+        """Return the comments of the document that begin with a mark; JSON has none."""
+        return self._origin.comments(mark)
+
     def line(self, number: int) -> str:
         """Return the text of a line of the file, counted from 1; empty if there is no such line."""
         return self._origin.source.line(number)
@@ -102,6 +113,13 @@ class _Origin:
     def template(self) -> str:
         found = _TEMPLATE.match(self.source.text, self._start, self._end)
         return found[1] if found else ""
+
+    def comments(self, mark: str) -> Iterator[Comment]:
+        if self._outliner is json_outline:
+            return iter(())
+        from webhook.documents.comments import comments  # noqa: PLC0415 - few files have such comments
+
+        return comments(self.source, self._start, self._end, mark)
 
     def repeated(self) -> Iterator[Unreadable]:
         """Report every key that its map has already (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""

@@ -159,6 +159,17 @@ EVERY_OBJECT: Mapping[str, str] = {
     "case": "A case of a suite came out otherwise than expected, or is malformed.",
     "not-covered": "No case of the suites has seen a validation true, or none false, or a mutation changing anything.",
     "not-tested": "No suite of `draguard policy test` stands beside the policy.",
+    "unused-suppression": _paragraphs(
+        "A comment, an annotation or the configuration file suppresses findings of a rule, and there are none.",
+        "Remove it: it would hide the next mistake. It is not reported of rules that a run cannot tell of, such as "
+        "those of policies without --policies, and of updates without --old.",
+    ),
+    "malformed-suppression": (
+        "A comment or an annotation that is meant for draguard names no rule, or one that does not exist."
+    ),
+    "unexplained-suppression": (
+        "A comment or an annotation suppresses findings and does not say why: write the reason after the rules."
+    ),
     "unreadable": "A file, or one of its documents, cannot be read as Kubernetes reads it.",
 }
 """Rules about whole objects and files, which no type declares."""

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 
+_SORTS = ("checks", "unions", "transitions")
+"""The sorts of rules of several fields."""
+
+
 class Kind(NamedTuple):
     """A kind in one API version.
 
@@ -158,6 +162,25 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
     return dict(sorted(found.items()))
 
 
+def names_of_types(*sorts: str) -> set[str]:
+    """Collect the names of the rules that types and their fields state, or those of some sorts."""
+    names = set[str]()
+    seen = set[type[Struct]]()
+    left: list[type[Struct]] = [served.type for version in VERSIONS.values() for served in version.kinds.values()]
+    left += [replacement for version in VERSIONS.values() for replacement in version.replaced.values()]
+    while left:
+        struct = left.pop()
+        if struct in seen:
+            continue
+        seen.add(struct)
+        names.update(each.name for sort in sorts or _SORTS for each in declared(struct, sort))
+        for field in struct.fields.values():
+            names.update(() if sorts else (stated.name for stated in _rules_of(field)))
+            if inner := _struct(field):
+                left.append(inner)
+    return names
+
+
 def rules_at(place: Place, release: Release | None) -> Iterator[Stated]:
     """List the rules that a place states, or those that a release has."""
     structs = [place]
@@ -169,7 +192,7 @@ def rules_at(place: Place, release: Release | None) -> Iterator[Stated]:
 
 def declared_at(place: Place, release: Release | None) -> Iterator[Stated]:
     """List the rules of several fields that the struct of a place states, or those that a release has."""
-    for sort in ("checks", "unions", "transitions"):
+    for sort in _SORTS:
         for each in declared(place.type, sort) if place.type else ():
             if _exists(each, place.kind, release):
                 yield Stated(each.name, _doc(each.rule), each)

@@ -39,6 +39,8 @@ class Json:
         if report.tested:
             shown |= {"suites": _suites(report.tested), "coverage": _coverage(report.tested)}
         shown["findings"] = [_finding(each) for each in report.findings]
+        shown["suppressed"] = [_suppressed(each) for each in report.suppressed]
+        shown["fixed"] = report.fixed
         if report.costs is not None:
             shown["costs"] = report.costs
         shown["summary"] = _of_tests(report, report.tested) if report.tested else _summary(report)
@@ -58,6 +60,7 @@ def _summary(report: Report) -> JSONObject:
         "errors": report.errors,
         "warnings": report.warnings,
         "notes": report.notes,
+        "suppressed": len(report.suppressed),
         "skipped": skipped,
         "withoutClaims": report.without_claims,
         "notRead": [{"reason": reason, "count": count} for reason, count in report.left_out.items()],
@@ -99,6 +102,10 @@ def _finding(finding: Finding) -> JSONObject:
         "releases": list(finding.releases or filter(None, [finding.kubernetes])),
         "policy": origin and {name: value for name, value in origin._asdict().items() if name != "text"},
     }
+
+
+def _suppressed(finding: Finding) -> JSONObject:
+    return _finding(finding) | {"suppression": finding.suppression and finding.suppression._asdict()}
 
 
 def _suites(tested: Tested) -> list[JSONObject]:

@@ -36,13 +36,18 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
     found = [each._replace(kubernetes=by[0], releases=tuple(by)) for each, by in said.items()]
     first.findings = sorted(found, key=lambda each: (order.get(each.file, -1), each.document, each.line, each.column))
     first.remarks = list(dict.fromkeys(line for report in reports for line in report.remarks))
-    first.remarks += _table(first.findings, columns)
     return first
 
 
-def _table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:
-    """Tell in a table which release says what."""
-    if not findings:
+def table(findings: Sequence[Finding], versions: Sequence[str | None]) -> Iterator[str]:
+    """Tell in a table which release says what, if there are several.
+
+    Args:
+        findings: What was found for all of them.
+        versions: The releases, as for :func:`merged`.
+    """
+    columns = [f"1.{release_of(each)}" for each in versions if each]
+    if not (findings and columns[1:]):
         return
     heads = [f"{place_of(each)} {each.problem.rule}" for each in findings]
     margin = max(map(len, heads))

@@ -35,6 +35,8 @@ class Report:
         """What is reported."""
         self.suppressed: list[Finding] = []
         """What is not reported; each says why."""
+        self.fixed: list[dict[str, Any]] = []
+        """What of a baseline is no longer found, as the baseline has it."""
         self.remarks: list[str] = []
         """What text says besides the findings, a line each."""
         self.costs: list[dict[str, Any]] | None = None

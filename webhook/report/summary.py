@@ -23,6 +23,8 @@ def summary(report: Report) -> str:
     found = [counted(number, noun) for number, noun in levels if number]
     text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
     text += ", ".join(found) or "no problems"
+    if report.suppressed:
+        text += f"; {len(report.suppressed)} suppressed ({_suppressed(report)})"
     if report.skipped:
         shown = Counter[str]()
         for kind, documents in by_number(report):
@@ -37,6 +39,22 @@ def summary(report: Report) -> str:
         reasons = (_LEFT_OUT[reason][count > 1].format(count) for reason, count in report.left_out.items())
         text += f"\nnot read: {', '.join(reasons)}"
     return text
+
+
+def _suppressed(report: Report) -> str:
+    kinds = Counter(each.suppression.kind for each in report.suppressed if each.suppression)
+    return ", ".join(f"{count} {_SUPPRESSED[kind]}" for kind, count in kinds.items())
+
+
+_SUPPRESSED = {
+    "inline": "by comments",
+    "annotation": "by annotations",
+    "path": "by their path",
+    "option": "by the level of their rule",
+    "baseline": "in the baseline",
+    "revision": "not new",
+}
+"""How kinds of suppressions are told."""
 
 
 def _tested(tested: Tested) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.shared import RELEASE, STRICT, cluster, gates, policies, prescheduled, report, requester
+from webhook.cli.arguments.suppression import suppression
 
 if TYPE_CHECKING:
     import argparse
@@ -26,6 +27,8 @@ examples:
   kubectl get resourceclaims -A -o yaml | draguard validate --old - manifests/
   draguard validate --policies policies/ --as jane --as-group dev manifests/
   draguard validate --output json manifests/ | jq '.findings[].rule'
+  draguard validate --ignore class-not-found --level deprecated=error manifests/
+  draguard validate --write-baseline baseline.json    and then --baseline baseline.json
 
 Files named *.yaml, *.yml and *.json are read in directories. Left out there, and counted in the
 summary: the templates of Helm charts and other templates that are not YAML yet, patches that a
@@ -47,6 +50,11 @@ judged. A kind or version of resource.k8s.io that no release serves is an error.
 An object is looked up in the --old state by API group, kind, namespace and name. A namespace that
 is missing on one side matches any. An object without an old state is judged as a new one; one that
 is only in the old state is left out.
+
+A comment `# draguard: ignore[RULE] reason` suppresses findings on its line, on the line below it if
+it has a line of its own, or in the whole document if it stands above all content; the annotation
+draguard.github.io/ignore: "RULE: reason; RULE: reason" those of its object. docs/suppress.md has
+the details, and the format of baselines.
 
 JSON output is one object: files (names); findings (each with file, document, line, column, level,
 rule, reason, field, message, hint, apiVersion, kind, namespace, name, rendered, template,
@@ -144,6 +152,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help=STRICT)
     report(parser)
     reading.charts(parser)
+    suppression(parser)
     requester(policies(parser))
 
 

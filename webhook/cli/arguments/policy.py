@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments.shared import RELEASE, STRICT, Help, report
+from webhook.cli.arguments.suppression import suppression
 
 if TYPE_CHECKING:
     import argparse
@@ -65,6 +66,7 @@ def policy(parser: argparse.ArgumentParser) -> None:
         action.add_argument("paths", nargs="+", metavar="PATH", help=paths)
         action.add_argument("--strict", action="store_true", help=STRICT)
         report(action)
+        suppression(action)
         return action
 
     check = add("check", "say what is wrong with policies before they meet an object", _POLICY_CHECK)

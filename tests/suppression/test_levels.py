@@ -1,0 +1,385 @@
+"""Levels of rules, comments, annotations and baselines, as `draguard validate` and `draguard policy` take them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import Done, draguard, process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: {name}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+{more}"""
+
+
+def claim(name: str = "gpu", more: str = "") -> str:
+    return CLAIM.format(name=name, more=more)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "claim.yaml"
+    path.write_text(claim("GPU", "  colour: red\n"), encoding="utf-8")
+    return path
+
+
+def rules(done: Done) -> list[tuple[str, str]]:
+    return [(each["level"], each["rule"]) for each in json.loads(done.out)["findings"]]
+
+
+def suppressed(done: Done) -> list[tuple[str, str, str]]:
+    found: list[dict[str, Any]] = json.loads(done.out)["suppressed"]
+    return [(each["rule"], *each["suppression"].values()) for each in found]
+
+
+def validate(*arguments: str | Path, code: int | None = None) -> Done:
+    done = draguard("validate", "--output", "json", *arguments)
+    assert done.err == ""
+    assert code is None or done.code == code
+    return done
+
+
+class TestLevels:
+    @pytest.mark.parametrize(
+        ("options", "left", "code"),
+        [
+            ([], [("error", "object-name"), ("error", "unknown-field")], 1),
+            (["--select", "unknown-field"], [("error", "unknown-field")], 1),
+            (["--select", "unknown-*,object-name"], [("error", "object-name"), ("error", "unknown-field")], 1),
+            (["--ignore", "unknown-field"], [("error", "object-name")], 1),
+            (["--ignore", "unknown-field,object-name"], [], 0),
+            (["--ignore", "unknown-field", "--ignore", "object-*"], [], 0),
+            (["--level", "unknown-field=off"], [("error", "object-name")], 1),
+            (["--level", "unknown-field=warn"], [("error", "object-name"), ("warning", "unknown-field")], 1),
+            (["--level", "*=warning"], [("warning", "object-name"), ("warning", "unknown-field")], 0),
+            (["--level", "warn"], [("warning", "object-name"), ("warning", "unknown-field")], 0),
+            (
+                ["--level", "warn", "--level", "unknown-field=deny"],
+                [("warning", "object-name"), ("error", "unknown-field")],
+                1,
+            ),
+            (["--level", "*=off", "--level", "unknown-field=audit"], [("note", "unknown-field")], 0),
+            (["--level", "unknown-field=audit,*=off"], [("note", "unknown-field")], 0),
+            (["--level", "warn", "--strict"], [("warning", "object-name"), ("warning", "unknown-field")], 1),
+        ],
+    )
+    def test_a_rule_counts_as_the_options_say(
+        self, file: Path, options: list[str], left: list[tuple[str, str]], code: int
+    ) -> None:
+        assert rules(validate(*options, file, code=code)) == left
+
+    def test_what_is_off_says_by_which_option(self, file: Path) -> None:
+        assert suppressed(validate("--ignore", "unknown-*", "--level", "object-name=off", file)) == [
+            ("object-name", "option", "--level object-name=off"),
+            ("unknown-field", "option", "--ignore unknown-*"),
+        ]
+
+    @pytest.mark.parametrize("option", ["--select", "--ignore"])
+    def test_a_rule_that_does_not_exist_is_refused(self, file: Path, option: str) -> None:
+        done = draguard("validate", option, "unknown-feild", file)
+        message = f"draguard validate: error: {option}: there is no rule unknown-feild; did you mean unknown-field?\n"
+        assert done == Done(2, "", message)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("unknown-feild=off", "there is no rule unknown-feild; did you mean unknown-field?"),
+            ("zz*=off", "there is no rule zz*; `draguard explain` lists the rules"),
+            ("unknown-field=of", "'unknown-field=of': give RULE=off, RULE=note, RULE=warn or RULE=error"),
+            ("=off", "'=off': give RULE=off, RULE=note, RULE=warn or RULE=error"),
+        ],
+    )
+    def test_a_level_that_makes_no_sense_is_refused(self, file: Path, text: str, message: str) -> None:
+        done = draguard("validate", "--level", text, file)
+        assert done == Done(2, "", f"draguard validate: error: --level: {message}\n")
+
+    def test_what_cannot_be_read_is_reported_whatever_is_selected(self, tmp_path: Path) -> None:
+        (tmp_path / "a.yaml").write_text("apiVersion: [\n", encoding="utf-8")
+        assert rules(validate("--select", "unknown-field", tmp_path, code=1)) == [("error", "unreadable")]
+        assert rules(validate("--ignore", "unreadable", tmp_path, code=0)) == []
+
+    def test_a_file_that_does_not_exist_is_always_reported(self, tmp_path: Path) -> None:
+        assert rules(validate("--ignore", "unreadable", tmp_path / "gone.yaml", code=2)) == [("error", "unreadable")]
+
+    def test_policies_are_checked_and_tested_by_the_same_options(self, tmp_path: Path) -> None:
+        policy = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: p}\n"
+        spec = 'spec:\n  matchConstraints:\n    resourceRules:\n    - {apiGroups: [""], apiVersions: [v1], '
+        spec += "resources: [pods], operations: [CREATE]}\n  validations:\n  - expression: 'true'\n"
+        (tmp_path / "policy.yaml").write_text(policy + spec, encoding="utf-8")
+        found = draguard("policy", "check", "-o", "json", tmp_path)
+        assert rules(found) == [("warning", "policy-without-binding"), ("warning", "never-refuses")]
+        left = draguard("policy", "check", "-o", "json", "--ignore", "never-*", "--level", "policy-*=error", tmp_path)
+        assert (left.code, rules(left)) == (1, [("error", "policy-without-binding")])
+        tested = draguard("policy", "test", "--strict", "--ignore", "not-tested", tmp_path)
+        assert (tested.code, tested.err) == (0, "")
+
+
+class TestPolicies:
+    def test_a_policy_has_a_level_of_its_own(self, file: Path) -> None:
+        policies = file.parent / "policies"
+        policies.mkdir()
+        texts = []
+        for name in ("one", "two"):
+            rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}
+            constraints = {"resourceRules": [rule]}
+            spec = {"matchConstraints": constraints, "validations": [{"expression": "object.metadata.name == ''"}]}
+            binding = {"policyName": name, "validationActions": ["Deny"]}
+            for kind, content in {"Policy": spec, "PolicyBinding": binding}.items():
+                obj = {
+                    "apiVersion": "admissionregistration.k8s.io/v1",
+                    "kind": f"ValidatingAdmission{kind}",
+                    "metadata": {"name": name},
+                    "spec": content,
+                }
+                texts.append(json.dumps(obj))
+        (policies / "p.json").write_text("\n".join(texts), encoding="utf-8")
+        file.write_text(claim() + "# draguard: ignore[policy/three] there is no such policy\n", encoding="utf-8")
+        options: list[str | Path] = ["--policies", policies, "--level", "policy/one=warn"]
+        assert rules(validate(*options, file)) == [
+            ("warning", "policy"),
+            ("error", "policy"),
+            ("warning", "unused-suppression"),
+        ]
+        assert rules(validate(*options, "--ignore", "policy/*,unused-suppression", file)) == []
+
+
+WRITE = "write # draguard: ignore[unknown-field] the reason"
+
+
+class TestComments:
+    def validate(self, tmp_path: Path, text: str) -> Done:
+        (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+        return validate(tmp_path / "a.yaml")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            claim(more="  colour: red # draguard: ignore[unknown-field] the driver reads it\n"),
+            claim(more="  colour: red  #draguard:ignore [unknown-field]: the driver reads it\n"),
+            claim(more="  colour: red # why? # draguard: ignore[unknown-field] the driver reads it # or not\n"),
+            claim(more="  # draguard: ignore[unknown-field] the driver reads it\n  colour: red\n"),
+            claim(more="  # draguard: ignore[unknown-*] the driver reads it\n\n  # more\n  colour: red\n"),
+            "# draguard: ignore[unknown-field] the driver reads it\n" + claim(more="  colour: red\n"),
+            "# License\n\n# draguard: ignore[unknown-field] the driver reads it\n---\n" + claim(more="  colour: red\n"),
+            "---\n# draguard: ignore[unknown-field] the driver reads it\n" + claim(more="  colour: red\n"),
+            "--- # draguard: ignore[unknown-field] the driver reads it\n" + claim(more="  colour: red\n"),
+            claim(more="  colour: red # draguard: ignore[unknown-field] the driver reads it\n").replace("\n", "\r\n"),
+        ],
+    )
+    def test_a_comment_suppresses_findings_with_its_reason(self, tmp_path: Path, text: str) -> None:
+        done = self.validate(tmp_path, text)
+        assert rules(done) == []
+        assert suppressed(done) == [("unknown-field", "inline", "the driver reads it")]
+
+    def test_a_comment_above_a_document_is_not_about_the_next(self, tmp_path: Path) -> None:
+        wrong = claim(more="  colour: red\n")
+        done = self.validate(tmp_path, f"# draguard: ignore[unknown-field] why\n{wrong}---\n{wrong}")
+        assert [each["document"] for each in json.loads(done.out)["findings"]] == [2]
+
+    def test_a_comment_on_the_key_of_a_block_is_about_what_is_in_it(self, tmp_path: Path) -> None:
+        selector = """\
+        selectors:
+        - cel:
+            expression: |- # draguard: ignore[cel-selector] it is an example
+              true &&
+              device.driver = 'x'
+"""
+        done = self.validate(tmp_path, claim(more=selector))
+        assert (rules(done), len(suppressed(done))) == ([], 1)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "'# draguard: ignore[unknown-field] why'",
+            '"a # draguard: x"',
+            "|\n    # draguard: x",
+            "x#draguard:y",
+            ">-\n    a\n    # draguard: x\n",
+        ],
+    )
+    def test_what_looks_like_a_comment_in_a_text_is_none(self, tmp_path: Path, value: str) -> None:
+        assert rules(self.validate(tmp_path, claim(more=f"  colour: {value}\n"))) == [("error", "unknown-field")]
+
+    @pytest.mark.parametrize(
+        ("comment", "message", "hint"),
+        [
+            ("ignore[unknown-field] why", "suppresses no finding of unknown-field", "remove it"),
+            ("ignore[unknown-field,required] why", "suppresses no finding of unknown-field, required", "remove it"),
+            ("ignore[object-name, required] why", "suppresses no finding of required", "remove required"),
+            (
+                "ignore[object-nam] why",
+                "there is no rule object-nam, so it suppresses nothing",
+                "did you mean object-name?",
+            ),
+            (
+                "ignore[] why",
+                "names no rule, so it suppresses nothing",
+                WRITE,
+            ),
+            (
+                "skip",
+                "says nothing that draguard knows, so it suppresses nothing",
+                WRITE,
+            ),
+            (
+                "ignore[object-name]",
+                "gives no reason why object-name does not count here",
+                WRITE,
+            ),
+        ],
+    )
+    def test_a_comment_that_is_of_no_use_is_reported_where_it_is(
+        self, tmp_path: Path, comment: str, message: str, hint: str
+    ) -> None:
+        done = self.validate(tmp_path, claim("GPU").replace("GPU", f"GPU # draguard: {comment}"))
+        (finding,) = [each for each in json.loads(done.out)["findings"] if each["rule"].endswith("-suppression")]
+        assert (finding["line"], finding["column"]) == (4, 13)
+        assert (finding["level"], finding["message"], finding["hint"]) == ("warning", message, hint)
+
+    @pytest.mark.parametrize("rule", ["immutable", "policy/p", "policy", "class-not-found", "allocation-changed"])
+    def test_a_comment_that_other_options_make_use_of_is_not_reported(self, tmp_path: Path, rule: str) -> None:
+        assert rules(self.validate(tmp_path, f"# draguard: ignore[{rule}] why\n{claim()}")) == []
+
+    def test_a_comment_on_an_object_that_is_not_judged_is_reported(self, tmp_path: Path) -> None:
+        text = "kind: Pod\napiVersion: v1\nmetadata: {name: p} # draguard: ignore[required] why\n"
+        assert rules(self.validate(tmp_path, text)) == [("warning", "unused-suppression")]
+
+
+class TestAnnotations:
+    def test_an_annotation_is_about_its_object(self, tmp_path: Path) -> None:
+        annotation = "  annotations:\n    draguard.github.io/ignore: 'unknown-field: it is: so; object-name: legacy'\n"
+        annotated = claim("GPU", "  colour: red\n").replace("spec:", f"{annotation}spec:")
+        (tmp_path / "a.yaml").write_text(f"{annotated}---\n{claim('OTHER')}", encoding="utf-8")
+        done = validate(tmp_path)
+        assert suppressed(done) == [
+            ("object-name", "annotation", "legacy"),
+            ("unknown-field", "annotation", "it is: so"),
+        ]
+        assert [each["name"] for each in json.loads(done.out)["findings"]] == ["OTHER"]
+
+    @pytest.mark.parametrize(
+        ("text", "rule"),
+        [
+            ("unknown-field: why", "unused-suppression"),
+            ("unknown-feild: why", "malformed-suppression"),
+            (": why", "malformed-suppression"),
+            ("object-name", "unexplained-suppression"),
+        ],
+    )
+    def test_an_annotation_that_is_of_no_use_is_reported(self, tmp_path: Path, text: str, rule: str) -> None:
+        annotation = f"  annotations: {{draguard.github.io/ignore: {json.dumps(text)}}}\nspec:"
+        (tmp_path / "a.yaml").write_text(claim("GPU").replace("spec:", annotation), encoding="utf-8")
+        assert ("warning", rule) in rules(validate(tmp_path))
+
+
+class TestBaselines:
+    def write(self, file: Path) -> Path:
+        baseline = file.parent / "baseline.txt"
+        done = draguard("validate", file, "--write-baseline", baseline)
+        assert done.code == 0
+        assert done.out.startswith(f"{baseline} is written, with ")
+        return baseline
+
+    def test_it_is_stable_and_has_no_lines(self, file: Path) -> None:
+        first = self.write(file).read_text(encoding="utf-8")
+        assert json.loads(first) == {
+            "version": 1,
+            "findings": [
+                {"rule": "object-name", "kind": "ResourceClaim", "name": "GPU", "path": "metadata.name", "count": 1},
+                {"rule": "unknown-field", "kind": "ResourceClaim", "name": "GPU", "path": "spec.colour", "count": 1},
+            ],
+        }
+        file.write_text("\n# moved\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
+        assert self.write(file).read_text(encoding="utf-8") == first
+
+    def test_what_it_holds_is_not_reported_wherever_it_is_now(self, file: Path) -> None:
+        baseline = self.write(file)
+        moved = file.with_name("moved.yaml")
+        file.rename(moved)
+        moved.write_text("# moved\n" + moved.read_text(encoding="utf-8"), encoding="utf-8")
+        done = validate("--baseline", baseline, moved, code=0)
+        assert rules(done) == []
+        assert {each[1:] for each in suppressed(done)} == {("baseline", str(baseline))}
+
+    def test_more_of_the_same_is_reported(self, file: Path) -> None:
+        baseline = self.write(file)
+        file.write_text(2 * f"{file.read_text(encoding='utf-8')}---\n", encoding="utf-8")
+        assert len(rules(validate("--baseline", baseline, file, code=1))) == 2
+
+    def test_what_is_no_longer_found_is_told(self, file: Path) -> None:
+        baseline = self.write(file)
+        file.write_text(claim("GPU"), encoding="utf-8")
+        done = validate("--baseline", baseline, file, code=0)
+        assert [each["rule"] for each in json.loads(done.out)["fixed"]] == ["unknown-field"]
+        text = draguard("validate", "--baseline", baseline, file).out
+        assert text.startswith(f"1 finding is fixed: rewrite the baseline with --write-baseline {baseline}\n")
+        assert "\n  unknown-field: ResourceClaim GPU: spec.colour\n" in text
+
+    def test_what_was_not_read_does_not_count_as_fixed(self, file: Path) -> None:
+        baseline, other = self.write(file), file.with_name("other.yaml")
+        other.write_text(claim(), encoding="utf-8")
+        assert json.loads(validate("--baseline", baseline, other).out)["fixed"] == []
+        file.unlink()
+        assert len(json.loads(validate("--baseline", baseline, file.parent).out)["fixed"]) == 2
+
+    def test_an_object_without_a_name_is_known_by_its_file(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        file.write_text(claim("GPU", "  colour: red\n").replace("name: GPU", "generateName: GPU-"), encoding="utf-8")
+        baseline = self.write(file)
+        assert {each["file"] for each in json.loads(baseline.read_text(encoding="utf-8"))["findings"]} == {"claim.yaml"}
+        monkeypatch.chdir(file.parent)
+        validate("--baseline", baseline, "claim.yaml", code=0)
+        file.rename(file.with_name("b.yaml"))
+        validate("--baseline", baseline, "b.yaml", code=1)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{", "not JSON: "),
+            ("[" * 100_000, "not JSON: "),
+            ("[]", "not a baseline of version 1: it has none; "),
+            ('{"version": 2}', "not a baseline of version 1: it has 2; "),
+            ('{"version": 1}', "findings must be a list"),
+            ('{"version": 1, "findings": [{"rule": 1}]}', "findings[0] is not an entry of a baseline, such as {"),
+            ('{"version": 1, "findings": [[]]}', "findings[0] is not an entry of a baseline, such as {"),
+            ('{"version": 1, "findings": [{"rule": "a", "count": true}]}', "findings[0] is not an entry"),
+        ],
+    )
+    def test_what_is_no_baseline_is_refused(self, file: Path, text: str, message: str) -> None:
+        baseline = file.with_name("baseline.txt")
+        baseline.write_text(text, encoding="utf-8")
+        done = draguard("validate", "--baseline", baseline, file)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"draguard validate: error: --baseline: {baseline}: {message}")
+
+    def test_one_that_is_not_there_is_refused_with_a_hint(self, file: Path) -> None:
+        done = draguard("validate", "--baseline", "gone.json", file)
+        assert done.err.endswith("gone.json: no such file or directory: `--write-baseline gone.json` makes it\n")
+
+    def test_it_is_not_written_where_an_input_cannot_be_read(self, file: Path) -> None:
+        baseline = file.with_name("baseline.json")
+        done = draguard("validate", "--write-baseline", baseline, file, file.with_name("gone.yaml"))
+        assert done.code == 2
+        assert not baseline.exists()
+        assert "baseline.json is not written, as not all inputs could be read\n" in done.out
+
+
+@pytest.mark.process
+def test_a_process_says_no_to_findings(file: Path) -> None:
+    assert process("validate", "--ignore", "unknown-field,object-name", file).code == 0
+    file.write_text("# draguard: ignore[unknown-field, object-name] an example\n" + file.read_text(), encoding="utf-8")
+    done = process("validate", "--strict", file)
+    assert done == Done(0, "1 document in 1 file: no problems; 2 suppressed (2 by comments)\n", "")

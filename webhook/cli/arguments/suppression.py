@@ -1,0 +1,40 @@
+"""Arguments that say no to findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def suppression(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Take which findings count."""
+    group = parser.add_argument_group(
+        "findings that count",
+        "RULE is a rule, a pattern such as 'cel-*', or policy/NAME; `draguard explain` lists the rules.",
+    )
+    for option, what in {
+        "--select": "report only these rules, and what cannot be read",
+        "--ignore": "do not report these rules",
+    }.items():
+        group.add_argument(option, action="append", default=[], metavar="RULE[,RULE…]", help=f"{what}; can be repeated")
+    group.add_argument(
+        "--level",
+        action="append",
+        default=[],
+        metavar="RULE=LEVEL",
+        help="report a rule as off, note, warn or error; a LEVEL alone is the most that any other rule is reported as; "
+        "can be repeated",
+    )
+    group.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="do not report what is in this file, and tell what of it is fixed",
+    )
+    group.add_argument(
+        "--write-baseline",
+        metavar="FILE",
+        help="write all that is found to this file, for --baseline, and exit with 0",
+    )
+    return group

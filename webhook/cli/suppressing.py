@@ -1,0 +1,126 @@
+"""Which findings count: reads the options, and takes out of reports what is suppressed."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments import UsageError
+from webhook.suppression import baseline
+from webhook.suppression.applying import Suppressions
+from webhook.suppression.levels import Levels, levels
+from webhook.suppression.names import UnknownRuleError, check, names_in
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable, Sequence
+
+    from webhook.report.model import Report
+    from webhook.suppression.baseline import Known
+
+
+def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
+    """Read which findings count.
+
+    Args:
+        arguments: The command's.
+        paths: What it reads.
+
+    Raises:
+        UsageError: There is no such rule, or the baseline cannot be used.
+    """
+    known: list[Known] = []
+    if arguments.baseline and not arguments.write_baseline:
+        try:
+            known.append(baseline.read(arguments.baseline))
+        except baseline.BaselineError as error:
+            message = f"--baseline: {error}"
+            raise UsageError(message) from error
+    return Suppressions(
+        levels=_levels(arguments),
+        known=known,
+        matters=_matters(arguments, paths),
+        is_whole=any(_is_around(path, each.directory) for each in known for path in paths),
+    )
+
+
+def _levels(arguments: Namespace) -> Levels:
+    return Levels(
+        selected=_rules(arguments.select, "--select"),
+        ignored=_rules(arguments.ignore, "--ignore"),
+        stated=_stated(arguments.level),
+    )
+
+
+def _rules(texts: Iterable[str], option: str) -> Sequence[str]:
+    names = [name for text in texts for name in names_in(text)]
+    _check(names, option)
+    return names
+
+
+def _stated(texts: Iterable[str]) -> dict[str, str]:
+    try:
+        stated = levels(texts)
+    except ValueError as error:
+        message = f"--level: {error}"
+        raise UsageError(message) from error
+    _check(filter(None, stated), "--level")
+    return stated
+
+
+def _check(names: Iterable[str], option: str) -> None:
+    try:
+        check(names)
+    except UnknownRuleError as error:
+        message = f"{option}: {error}"
+        raise UsageError(message) from error
+
+
+def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool]:
+    """Return what tells of a rule whether this run can find what it flags."""
+    given = {
+        "policies": bool(getattr(arguments, "policies", ())),
+        "old": bool(getattr(arguments, "old", ())),
+        "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths)),
+        "": True,
+    }
+
+    def matters(rule: str) -> bool:
+        from webhook.explain.names import needs  # noqa: PLC0415 - only a suppression that is not used asks
+
+        return given["policies" if rule.startswith("policy/") else needs(rule)]
+
+    return matters
+
+
+def _is_around(path: str, directory: str | None) -> bool:
+    """Tell whether a path is a directory that holds another one."""
+    if directory is None or not os.path.isdir(path):  # noqa: PTH112 - pathlib takes longer to import
+        return False
+    real = os.path.realpath(path)
+    return os.path.commonpath([real, os.path.realpath(directory)]) == real
+
+
+def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> None:
+    """Take out of a report what is suppressed, and write the baseline if that is wanted.
+
+    Raises:
+        OSError: The baseline cannot be written.
+    """
+    suppressed.apply(report)
+    file = arguments.write_baseline
+    if not file:
+        return
+    if any(not finding.line for finding in report.findings):
+        report.remarks.append(f"{file} is not written, as not all inputs could be read")
+        return
+    from webhook.cli.files import write  # noqa: PLC0415 - only who wants files pays for it
+
+    directory = baseline.directory_of(file)
+    counts = baseline.counted(report.findings, directory)
+    write(file, baseline.lines(counts))
+    known = baseline.Known(baseline.BASELINE, file, counts, directory)
+    reported, report.findings = report.findings, []
+    report.suppressed += (finding._replace(suppression=known.suppresses(finding)) for finding in reported)
+    count = sum(counts.values())
+    report.remarks.append(f"{file} is written, with {count} {'finding' if count == 1 else 'findings'}")

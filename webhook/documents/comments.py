@@ -1,0 +1,119 @@
+"""Comments in YAML: what follows ``#`` outside texts, keys and blocks."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from yaml.events import ScalarEvent
+
+from webhook.documents.events import PARSER_ERRORS, parser_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.documents.source import Source
+
+_SEPARATOR: Final = "---"
+_MORE: Final = re.compile(r"\s#")
+
+
+class Comment(NamedTuple):
+    """A comment.
+
+    Args:
+        line: Its line, counted from 1.
+        column: Where its ``#`` is, in characters counted from 1.
+        text: What follows the mark, up to a further comment on the same line.
+        about: The line that it is about: its own, or the next one with content if it has a line of its own; 0 if there
+            is none.
+        is_top: Whether it stands on a line of its own before all content of its document.
+    """
+
+    line: int
+    column: int
+    text: str
+    about: int
+    is_top: bool
+
+
+def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Comment]:
+    """Find the comments of a document that begin with a mark.
+
+    Args:
+        source: The file.
+        start: Where the document begins in it.
+        end: Where it ends.
+        mark: What follows ``#`` and white space, such as ``draguard:``.
+    """
+    text = source.text
+    texts: list[tuple[int, int]] | None = None
+    first = _content(text, start, end)
+    begin = _with_head(text, start)
+    for found in re.compile(rf"(?:(?<=\s)|(?<![\s\S]))#[ \t]*{re.escape(mark)}[ \t]*").finditer(text, begin, end):
+        at = found.start()
+        if at > first:
+            texts = _texts(text[start:end]) if texts is None else texts
+            if _within(texts, at - start):
+                continue
+        stop = text.find("\n", at)
+        line_end = end if stop < 0 else min(stop, end)
+        more = _MORE.search(text, found.end(), line_end)
+        place = source.position(at)
+        own_line = not text[at - place.column + 1 : at].strip().removeprefix(_SEPARATOR)
+        about = _content(text, line_end, end) if own_line else at
+        yield Comment(
+            place.line,
+            place.column,
+            text[found.end() : more.start() if more else line_end].strip(),
+            source.position(about).line if about < end else 0,
+            own_line and at < first,
+        )
+
+
+def _content(text: str, start: int, end: int) -> int:
+    """Return where the first line with content begins; ``end`` if there is none."""
+    while start < end:
+        stop = text.find("\n", start, end)
+        stop = end if stop < 0 else stop
+        line = text[start:stop].strip()
+        if line and not line.startswith("#"):
+            return start
+        start = stop + 1
+    return end
+
+
+def _with_head(text: str, start: int) -> int:
+    """Return where the separator above a document begins, or what is above that and has no content but comments."""
+    head = start
+    while start > 0:
+        line = text.rfind("\n", 0, start - 1) + 1
+        above = text[line:start].strip()
+        if above.startswith(_SEPARATOR) or (line == 0 and (not above or above.startswith("#"))):
+            head = line
+        elif above and not above.startswith("#"):
+            break
+        start = line
+    return head
+
+
+def _texts(document: str) -> list[tuple[int, int]]:
+    """Return where the texts of a document are, in which ``#`` begins no comment; of a block without its header."""
+    spans = []
+    parser = parser_of(document)
+    try:
+        while (event := parser.get_event()) is not None:
+            start, end = event.start_mark.index, event.end_mark.index
+            if type(event) is ScalarEvent:
+                if event.style in {"|", ">"}:
+                    start = document.find("\n", start) + 1 or end
+                spans.append((start, end))
+    except PARSER_ERRORS:  # behind the end of the document, which Kubernetes' reader ignores
+        pass
+    return spans
+
+
+def _within(spans: list[tuple[int, int]], offset: int) -> bool:
+    index = bisect_right(spans, (offset, len(spans) and spans[-1][1])) - 1
+    return index >= 0 and spans[index][0] <= offset < spans[index][1]

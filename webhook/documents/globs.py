@@ -1,0 +1,97 @@
+"""Patterns of paths, as ``.gitignore`` has them: ``*.json``, ``examples/**/broken``, ``charts``.
+
+A pattern without ``/`` matches names in any directory, one with ``/`` paths below the directory that it belongs to;
+``**`` stands for any number of directories. What matches a directory matches all that is in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_PATTERN: Final = 1024
+"""Characters of a pattern."""
+_TOKEN: Final = re.compile(r"(^|/)\*\*(?:/|$)|\*+|\?|\[!?\]?[^\]]*\]|[\s\S]")
+
+
+class PatternError(ValueError):
+    """A pattern of paths is malformed; the text says how."""
+
+
+class Globs:
+    """Patterns of paths that belong to a directory.
+
+    Args:
+        patterns: The patterns.
+        directory: The directory.
+
+    Raises:
+        PatternError: A pattern is malformed.
+    """
+
+    def __init__(self, patterns: Sequence[str], directory: str) -> None:
+        self._inside = os.path.realpath(directory).rstrip("/") + "/"
+        self._here = os.getcwd().rstrip("/") + "/"  # noqa: PTH109 - pathlib takes longer to import than all this takes
+        self._matches = _compiled(patterns) if patterns else None
+
+    def has(self, path: str) -> bool:
+        """Tell whether a pattern matches a path, given as users spell it: relative to the working directory."""
+        return self._matches is not None and self._matches(self.relative(path)) is not None
+
+    def relative(self, path: str) -> str:
+        """Spell a path as seen from the directory; one outside stays absolute, and only matches by its name."""
+        full = path if path.startswith("/") else self._here + path
+        if "/." in full or "//" in full:
+            full = os.path.normpath(full)
+        return full.removeprefix(self._inside)
+
+
+def _compiled(patterns: Sequence[str]) -> Any:
+    """Compile patterns with RE2, which needs no more than linear time whatever the pattern."""
+    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # few have patterns
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile("|".join(map(_expression, patterns)), options=options).fullmatch
+    except re2.error as error:
+        message = f"{', '.join(patterns)[:MAX_PATTERN]}: {error}"
+        raise PatternError(message) from error
+
+
+def _expression(pattern: str) -> str:
+    """Translate a pattern to a regular expression.
+
+    Raises:
+        PatternError: It is malformed.
+    """
+    text = pattern.removeprefix("./").rstrip("/")
+    if not text or len(pattern) > MAX_PATTERN or "\n" in text:
+        message = f"{pattern[:MAX_PATTERN]!r} is not a pattern of paths, such as examples/** or *.json"
+        raise PatternError(message)
+    if ".." in text.split("/"):
+        message = f"{pattern}: a pattern cannot lead out of its directory"
+        raise PatternError(message)
+    anchored = "/" in text
+    parts = [_part(token) for token in _TOKEN.finditer(text.removeprefix("/"))]
+    return f"(?:{'' if anchored else '(?:.*/)?'}{''.join(parts)}(?:/.*)?)"
+
+
+def _part(token: re.Match[str]) -> str:
+    text = token[0]
+    if token[1] is not None:
+        before = "/" if token[1] else ""
+        return f"{before}(?:.*/)?" if text.endswith("/") else f"{before}.*"
+    if text.startswith("*"):
+        return "[^/]*"
+    if text == "?":
+        return "[^/]"
+    if text.startswith("[") and len(text) > 1:
+        inner = text[1:-1]
+        negated, inner = inner.startswith("!"), inner.removeprefix("!").replace("\\", "\\\\").replace("[", "\\[")
+        return f"[{'^' if negated else ''}{inner}]" if inner else re.escape(text)
+    return re.escape(text)

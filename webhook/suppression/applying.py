@@ -1,0 +1,146 @@
+"""Takes the findings that are suppressed out of a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from webhook.documents import Document
+from webhook.findings import Finding, Suppression, identity
+from webhook.suppression import baseline
+from webhook.suppression.levels import OFF, Levels
+from webhook.suppression.paths import PathIgnores
+from webhook.suppression.statements import Statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from webhook.documents import Unreadable
+    from webhook.findings import Fingerprint
+    from webhook.report.model import Report
+    from webhook.suppression.baseline import Known
+    from webhook.suppression.paths import PathIgnore
+    from webhook.suppression.statements import Statement
+
+OPTION: Final = "option"
+_SHOWN: Final = 5
+
+
+@dataclass
+class Suppressions:
+    """What is said against findings.
+
+    Args:
+        levels: The levels of rules.
+        paths: What does not count in some files.
+        known: Findings that are known already; the first that knows one suppresses it.
+        matters: Tells of a rule whether this run would have found what it flags, so that a comment or an annotation
+            that suppresses nothing is of no use.
+        is_whole: Whether all files were read that the configuration file and the baseline are about.
+    """
+
+    levels: Levels = field(default_factory=Levels)
+    paths: PathIgnores = field(default_factory=PathIgnores)
+    known: Sequence[Known] = ()
+    matters: Callable[[str], bool] = lambda _rule: True
+    is_whole: bool = False
+
+    def __post_init__(self) -> None:
+        """Start without documents."""
+        self._statements = Statements()
+        self._objects: set[tuple[str, str, str]] = set()
+
+    def note(self, document: Document) -> None:
+        """Take a document into account: what it says itself, and that its object was read."""
+        self._statements.note(document)
+        if self.known:
+            self._objects.add(identity(document.data)[1:])
+
+    def noting(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+        """Go through what is read, and take it into account."""
+        for document in documents:
+            if isinstance(document, Document):
+                self.note(document)
+            yield document
+
+    def apply(self, report: Report) -> None:
+        """Take out of a report what is suppressed, and add what is wrong with suppressions."""
+        kept, added = [], self._statements.findings
+        for finding in report.findings:
+            suppression = self._stated(finding)
+            if suppression:
+                report.suppressed.append(finding._replace(suppression=suppression))
+            else:
+                kept.append(finding)
+            for known in self.known:
+                known.see(finding)
+        added = [*added, *(each for said in self._statements.all for each in said.unused(self.matters))]
+        if self.is_whole:
+            added += (each for ignore in self.paths.all for each in ignore.unused())
+        if added:
+            for finding in added:
+                for known in self.known:
+                    known.see(finding)
+            kept = in_order(report, [*kept, *added])
+        report.findings = [each for finding in kept if (each := self._judged(finding, report)) is not None]
+        for known in self.known:
+            self._tell_gone(known, report)
+
+    def _stated(self, finding: Finding) -> Suppression | None:
+        """Suppress what comments, annotations and paths are about; not that an input cannot be read at all."""
+        if not finding.line:
+            return None
+        stated: Iterable[Statement | PathIgnore] = (*self._statements.about(finding), *self.paths.about(finding))
+        return next(filter(None, (each.suppresses(finding) for each in stated)), None)
+
+    def _judged(self, finding: Finding, report: Report) -> Finding | None:
+        """Give a finding the level of its rule; None if it is suppressed."""
+        if not finding.line:
+            return finding
+        decision = self.levels.of(finding) if self.levels else None
+        suppression = None
+        if decision and decision.level == OFF:
+            suppression = Suppression(OPTION, decision.source)
+        else:
+            if decision and decision.level != finding.problem.level:
+                finding = finding._replace(problem=replace(finding.problem, level=decision.level))
+            for known in self.known:
+                if suppression := known.suppresses(finding):
+                    break
+        if suppression is None:
+            return finding
+        report.suppressed.append(finding._replace(suppression=suppression))
+        return None
+
+    def _tell_gone(self, known: Known, report: Report) -> None:
+        """Say what of a baseline is no longer found, though its object was read."""
+        if known.kind != baseline.BASELINE:
+            return
+        files = {baseline.relative_file(file, known.directory) for file in report.files}
+        fixed = {each: count for each, count in known.gone().items() if self.is_whole or self._is_read(each, files)}
+        report.fixed += [baseline.entry(each, count) for each, count in sorted(fixed.items())]
+        if fixed:
+            total = sum(fixed.values())
+            what = "finding is" if total == 1 else "findings are"
+            report.remarks.append(f"{total} {what} fixed: rewrite the baseline with --write-baseline {known.reason}")
+            told = [f"  {_told(each)}" for each in sorted(fixed)]
+            report.remarks += told[:_SHOWN]
+            report.remarks += [f"  and {len(told) - _SHOWN} more"] if len(told) > _SHOWN else []
+
+    def _is_read(self, fingerprint: Fingerprint, files: set[str]) -> bool:
+        if fingerprint.name:
+            return (fingerprint.kind, fingerprint.namespace, fingerprint.name) in self._objects
+        return fingerprint.file in files
+
+
+def _told(fingerprint: Fingerprint) -> str:
+    name = "/".join(filter(None, (fingerprint.namespace, fingerprint.name)))
+    about = " ".join(filter(None, (fingerprint.kind, name))) or fingerprint.file
+    return ": ".join(filter(None, (fingerprint.rule, about, fingerprint.path)))
+
+
+def in_order(report: Report, findings: Sequence[Finding]) -> list[Finding]:
+    """Sort findings by the order of the files that were read, and by line."""
+    order = {file: index for index, file in enumerate(report.files)}
+    last = len(order)
+    return sorted(findings, key=lambda each: (order.get(each.file, last), each.document, each.line, each.column))

@@ -1,0 +1,155 @@
+"""Findings that are known already: those of a baseline file, or of an earlier revision.
+
+A baseline is JSON: ``version``, which is 1, and ``findings``, each with ``rule``, ``kind``, ``namespace`` and ``name``
+of the object (or ``file``, relative to the baseline, if it has no name), ``path`` (the field) and ``count``. Empty ones
+are left out. Lines are not part of it, so that it outlives edits; it is sorted, one finding a line, so that it can be
+merged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.findings import Finding, Fingerprint, Suppression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+VERSION: Final = 1
+"""The version of the format."""
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Size of a baseline."""
+BASELINE: Final = "baseline"
+"""The kind of suppression."""
+REVISION: Final = "revision"
+"""The kind of suppression of what an earlier revision has, too."""
+_FIELDS: Final = Fingerprint._fields
+_STDIN: Final = "<stdin>"
+
+
+class BaselineError(ValueError):
+    """A baseline cannot be used; the text says why."""
+
+
+class Known:
+    """Findings that are known already, each as often as it was found.
+
+    Args:
+        kind: The kind of suppression.
+        reason: Its reason.
+        counts: How often each finding was found.
+        directory: What the files of fingerprints are relative to; None for names as given.
+    """
+
+    def __init__(self, kind: str, reason: str, counts: Mapping[Fingerprint, int], directory: str | None = None) -> None:
+        self.kind, self.reason, self.directory = kind, reason, directory
+        self._counts = dict(counts)
+        self._left = Counter(counts)
+        self._seen = Counter[Fingerprint]()
+
+    def see(self, finding: Finding) -> None:
+        """Take into account that a finding is still there, whether it is reported or not."""
+        self._seen[self._fingerprint(finding)] += 1
+
+    def suppresses(self, finding: Finding) -> Suppression | None:
+        """Suppress a finding, as often as it is known."""
+        fingerprint = self._fingerprint(finding)
+        if self._left[fingerprint] <= 0:
+            return None
+        self._left[fingerprint] -= 1
+        return Suppression(self.kind, self.reason)
+
+    def gone(self) -> dict[Fingerprint, int]:
+        """Return what was not seen again, and how often it is missing."""
+        return {each: count - self._seen[each] for each, count in self._counts.items() if count > self._seen[each]}
+
+    def _fingerprint(self, finding: Finding) -> Fingerprint:
+        return relative(finding.fingerprint, self.directory)
+
+
+def relative(fingerprint: Fingerprint, directory: str | None) -> Fingerprint:
+    """Spell the file of a fingerprint as seen from a directory, so that it does not matter where draguard runs."""
+    return fingerprint._replace(file=relative_file(fingerprint.file, directory)) if fingerprint.file else fingerprint
+
+
+def relative_file(file: str, directory: str | None) -> str:
+    """Spell a file as seen from a directory."""
+    return file if directory is None or file == _STDIN else os.path.relpath(file, directory)
+
+
+def counted(findings: Iterable[Finding], directory: str | None = None) -> Counter[Fingerprint]:
+    """Count findings by fingerprint."""
+    return Counter(relative(finding.fingerprint, directory) for finding in findings)
+
+
+def directory_of(file: str) -> str:
+    """Return the directory of a baseline."""
+    return os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120 - pathlib takes longer to import
+
+
+def read(file: str) -> Known:
+    """Read a baseline.
+
+    Raises:
+        BaselineError: It cannot be read, or is none.
+    """
+    try:
+        with open(file, "rb") as opened:  # noqa: PTH123 - as above
+            data = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        hint = f": `--write-baseline {file}` makes it" if isinstance(error, FileNotFoundError) else ""
+        message = f"{file}: {(error.strerror or str(error)).lower()}{hint}"
+        raise BaselineError(message) from error
+    if len(data) > MAX_BYTES:
+        message = f"{file}: larger than {MAX_BYTES // (1024 * 1024)} MiB"
+        raise BaselineError(message)
+    try:
+        loaded = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        message = f"{file}: not JSON: {error}"
+        raise BaselineError(message) from error
+    counts = Counter[Fingerprint]()
+    for index, each in enumerate(_entries(loaded, file)):
+        count = each.get("count", 1) if isinstance(each, dict) else None
+        texts = [text for name in _FIELDS if isinstance(text := each.get(name, ""), str)] if count else []
+        if len(texts) < len(_FIELDS) or not texts[0] or type(count) is not int or count < 1:
+            message = f"{file}: findings[{index}] is not an entry of a baseline, such as {_EXAMPLE}"
+            raise BaselineError(message)
+        counts[Fingerprint(*texts)] += count
+    return Known(BASELINE, file, counts, directory_of(file))
+
+
+_EXAMPLE: Final = '{"rule": "unknown-field", "kind": "ResourceClaim", "name": "gpu", "path": "spec.x", "count": 1}'
+
+
+def _entries(loaded: Any, file: str) -> list[Any]:
+    version = loaded.get("version") if isinstance(loaded, dict) else None
+    if version != VERSION:
+        found = "it has none" if version is None else f"it has {version!r}"
+        message = f"{file}: not a baseline of version {VERSION}: {found}; `--write-baseline {file}` writes it anew"
+        raise BaselineError(message)
+    entries = loaded.get("findings")
+    if not isinstance(entries, list):
+        message = f"{file}: findings must be a list"
+        raise BaselineError(message)
+    return entries
+
+
+def entry(fingerprint: Fingerprint, count: int) -> dict[str, Any]:
+    """Return what a baseline says of findings that are equal."""
+    return {name: text for name, text in zip(_FIELDS, fingerprint, strict=True) if text} | {"count": count}
+
+
+def lines(counts: Mapping[Fingerprint, int]) -> Iterator[str]:
+    """Write a baseline."""
+    yield "{"
+    yield f'  "version": {VERSION},'
+    yield '  "findings": ['
+    entries = [json.dumps(entry(each, count)) for each, count in sorted(counts.items())]
+    yield from (f"    {each}," for each in entries[:-1])
+    yield from (f"    {each}" for each in entries[-1:])
+    yield "  ]"
+    yield "}"

@@ -1,0 +1,107 @@
+"""Levels of rules: which are off, and what the findings of others count as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.findings import NOTE, UNREADABLE
+from webhook.problem import ERROR, WARNING
+from webhook.suppression.names import check, names, names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from webhook.findings import Finding
+
+OFF: Final = "off"
+"""The level of a rule whose findings are not reported."""
+LEVELS: Final = {
+    "off": OFF,
+    "note": NOTE,
+    "warn": WARNING,
+    "error": ERROR,
+    "audit": NOTE,
+    "warning": WARNING,
+    "deny": ERROR,
+}
+"""The words for levels, those of ``draguard serve --enforce`` included."""
+_BY_STRENGTH: Final = (OFF, NOTE, WARNING, ERROR)
+
+
+class Decision(NamedTuple):
+    """What a finding counts as, and who says so."""
+
+    level: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Levels of rules, by the names that :mod:`webhook.suppression.names` describes.
+
+    Args:
+        selected: The only rules whose findings are reported; all of them if there are none. What cannot be read is
+            reported all the same.
+        ignored: Rules whose findings are not reported.
+        stated: The levels that the command line states, by name; under the empty name, the most that anything else is.
+        configured: The levels that the configuration file states, which count less.
+        file: What the configuration file is called.
+    """
+
+    selected: Sequence[str] = ()
+    ignored: Sequence[str] = ()
+    stated: Mapping[str, str] = field(default_factory=dict)
+    configured: Mapping[str, str] = field(default_factory=dict)
+    file: str = ""
+
+    def __bool__(self) -> bool:
+        """Tell whether anything is said of any rule."""
+        return bool(self.selected or self.ignored or self.stated or self.configured)
+
+    def check(self) -> None:
+        """Check the names of rules.
+
+        Raises:
+            UnknownRuleError: There is no such rule.
+        """
+        check(name for name in (*self.selected, *self.ignored, *self.stated) if name)
+
+    def of(self, finding: Finding) -> Decision | None:
+        """Decide what a finding counts as; None if nothing is said of its rule."""
+        if name := _naming(self.ignored, finding):
+            return Decision(OFF, f"--ignore {name}")
+        chosen = _naming(self.selected, finding)
+        if self.selected and not chosen and finding.problem.rule != UNREADABLE:
+            return Decision(OFF, "--select")
+        if (name := _naming(self.stated, finding)) is not None:
+            return Decision(self.stated[name], f"--level {name}={self.stated[name]}")
+        if not chosen and (name := _naming(self.configured, finding)) is not None:
+            return Decision(self.configured[name], f"levels.{name} in {self.file}")
+        most = self.stated.get("")
+        if most and _BY_STRENGTH.index(most) < _BY_STRENGTH.index(finding.problem.level):
+            return Decision(most, f"--level {most}")
+        return None
+
+
+def levels(texts: Iterable[str]) -> dict[str, str]:
+    """Read texts such as ``unknown-field=warn``, or ``warn`` for all that nothing else is said of.
+
+    Raises:
+        ValueError: A text is malformed.
+    """
+    stated = {}
+    for text in texts:
+        for each in names_in(text):
+            name, _, word = each.rpartition("=")
+            if word not in LEVELS or ("=" in each and not name):
+                message = f"{each!r}: give RULE=off, RULE=note, RULE=warn or RULE=error"
+                raise ValueError(message)
+            stated[name] = LEVELS[word]
+    return stated
+
+
+def _naming(stated: Iterable[str], finding: Finding) -> str | None:
+    """Return the name that names the rule of a finding; one in full rather than a pattern, and then the last."""
+    matching = [name for name in stated if name and names(name, finding)]
+    return max(enumerate(matching), key=lambda each: ("*" not in each[1], each[0]))[1] if matching else None

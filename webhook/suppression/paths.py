@@ -1,0 +1,75 @@
+"""Findings that do not count in some files, as the configuration file says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from webhook.findings import Finding, Suppression
+from webhook.problem import WARNING, Path, Problem
+from webhook.suppression.names import names
+from webhook.suppression.statements import UNUSED, said
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.documents.globs import Globs
+
+PATH: Final = "path"
+
+
+@dataclass
+class PathIgnore:
+    """Rules that do not count in files that match patterns.
+
+    Args:
+        globs: The patterns.
+        rules: The names of the rules.
+        reason: Why they do not count there.
+        file: Where this is said.
+        line: The line there.
+        text: That line.
+        used: Those of the rules that it has suppressed a finding of.
+    """
+
+    globs: Globs
+    rules: Sequence[str]
+    reason: str
+    file: str
+    line: int
+    text: str = ""
+    used: set[str] = field(default_factory=set)
+
+    def suppresses(self, finding: Finding) -> Suppression | None:
+        """Suppress a finding of its rules."""
+        matching = [name for name in self.rules if names(name, finding)]
+        self.used.update(matching)
+        return Suppression(PATH, self.reason) if matching else None
+
+    def unused(self) -> Iterator[Finding]:
+        """Report the rules that it suppresses nothing of."""
+        unused = [name for name in self.rules if name not in self.used]
+        if unused:
+            where = Finding(Problem(WARNING, "", "", Path(), ""), self.file, self.line, 1, self.text)
+            yield said(where, UNUSED, f"suppresses no finding of {', '.join(unused)}", "remove it")
+
+
+class PathIgnores:
+    """All that is said of paths.
+
+    Args:
+        ignores: What is said.
+    """
+
+    def __init__(self, ignores: Sequence[PathIgnore] = ()) -> None:
+        self.all = ignores
+        self._of_file: dict[str, list[PathIgnore]] = {}
+
+    def about(self, finding: Finding) -> Sequence[PathIgnore]:
+        """Find what is said of the file of a finding."""
+        if not self.all:
+            return ()
+        found = self._of_file.get(finding.file)
+        if found is None:
+            found = self._of_file[finding.file] = [each for each in self.all if each.globs.has(finding.file)]
+        return found

@@ -1,0 +1,193 @@
+"""What manifests say themselves: comments and annotations that suppress findings.
+
+A comment stands on the line of a finding, on a line of its own above that, or above all content of a document, for the
+document as a whole: ``# draguard: ignore[unknown-field] the driver reads it``. An annotation is about its object:
+``draguard.github.io/ignore: "unknown-field: the driver reads it; class-not-found: made by the operator"``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.findings import Finding, Identity, Suppression, found, identity
+from webhook.problem import WARNING, Key, Path, Problem
+from webhook.suppression.names import UnknownRuleError, check, names, names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from webhook.documents import Document
+
+MARK: Final = "draguard:"
+"""Begins a comment to draguard."""
+ANNOTATION: Final = "draguard.github.io/ignore"
+"""The annotation that suppresses findings about its object."""
+_NAME: Final = "draguard"
+"""What is in every file that says anything to draguard."""
+INLINE: Final = "inline"
+ANNOTATED: Final = "annotation"
+
+UNUSED: Final = "unused-suppression"
+MALFORMED: Final = "malformed-suppression"
+UNEXPLAINED: Final = "unexplained-suppression"
+
+_IGNORE: Final = re.compile(r"ignore\s*\[([^\]]*)\][\s:-]*")
+_EXAMPLE: Final = "# draguard: ignore[unknown-field] the reason"
+_ANNOTATION_EXAMPLE: Final = f'{ANNOTATION}: "unknown-field: the reason"'
+_PATH: Final = Path(("metadata", "annotations", Key(ANNOTATION)))
+
+
+class Place(NamedTuple):
+    """What a statement is about.
+
+    Args:
+        file: The file.
+        document: The document in it, counted from 1; 0 for all of them.
+        line: The line; 0 for all of them.
+        identity: The object; None for all of them.
+    """
+
+    file: str
+    document: int
+    line: int = 0
+    identity: Identity | None = None
+
+
+@dataclass
+class Statement:
+    """What a comment or an annotation says of some rules.
+
+    Args:
+        kind: ``inline`` or ``annotation``.
+        rules: The names of the rules.
+        reason: Why they do not count here.
+        place: What it is about.
+        finding: Where it stands, for what is to be said of it; the problem is of no account.
+        used: Those of the rules that it has suppressed a finding of.
+    """
+
+    kind: str
+    rules: tuple[str, ...]
+    reason: str
+    place: Place
+    finding: Finding
+    used: set[str] = field(default_factory=set)
+
+    def suppresses(self, finding: Finding) -> Suppression | None:
+        """Suppress a finding that it is about; None if its rule is another one."""
+        matching = [name for name in self.rules if names(name, finding)]
+        self.used.update(matching)
+        return Suppression(self.kind, self.reason) if matching else None
+
+    def unused(self, is_known_to_matter: Callable[[str], bool]) -> Iterator[Finding]:
+        """Report the rules that it suppresses nothing of.
+
+        Args:
+            is_known_to_matter: Tells of a rule whether this run would have found what it flags.
+        """
+        unused = [name for name in self.rules if name not in self.used and is_known_to_matter(name)]
+        if unused:
+            all_of_it = len(unused) == len(self.rules)
+            hint = "remove it" if all_of_it else f"remove {', '.join(unused)}"
+            yield said(self.finding, UNUSED, f"suppresses no finding of {', '.join(unused)}", hint)
+
+
+class Statements:
+    """The comments and annotations of the documents that were read."""
+
+    def __init__(self) -> None:
+        self.all: list[Statement] = []
+        self.findings: list[Finding] = []
+        """What is wrong with them."""
+        self._places: dict[Place, list[Statement]] = {}
+        self._text: str | None = None
+        self._mentions = False
+        self._seen: set[Place] = set()
+
+    def note(self, document: Document) -> None:
+        """Take the comments and annotations of a document into account."""
+        text = document.whole_text
+        if text is not self._text:  # documents come file by file
+            self._text, self._mentions = text, _NAME in text
+        if self._mentions:
+            self._note_comments(document)
+            self._note_annotation(document)
+
+    def _note_comments(self, document: Document) -> None:
+        whole = Place(document.source, document.index + 1)
+        if whole in self._seen:  # the items of a list share them
+            return
+        self._seen.add(whole)
+        for comment in document.comments(MARK):
+            where = found(Problem(WARNING, "", "", Path(), ""), document)
+            where = where._replace(line=comment.line, column=comment.column, text=document.line(comment.line))
+            match = _IGNORE.match(comment.text)
+            if match is None:
+                self._malformed(where, "says nothing that draguard knows", f"write {_EXAMPLE}")
+                continue
+            place = whole if comment.is_top else Place(document.source, 0, comment.about)
+            self._add(Statement(INLINE, tuple(names_in(match[1])), comment.text[match.end() :], place, where))
+
+    def _note_annotation(self, document: Document) -> None:
+        text = _annotation(document.data)
+        place = Place(document.source, document.index + 1, identity=identity(document.data))
+        if text is None or place in self._seen:  # documents are read again for another release
+            return
+        self._seen.add(place)
+        where = found(Problem(WARNING, "", "", _PATH, ""), document)
+        for part in filter(None, (each.strip() for each in text.split(";"))):
+            rules, _, reason = part.partition(":")
+            self._add(Statement(ANNOTATED, tuple(names_in(rules)), reason.strip(), place, where))
+
+    def _add(self, statement: Statement) -> None:
+        where, example = statement.finding, _EXAMPLE if statement.kind == INLINE else _ANNOTATION_EXAMPLE
+        if not statement.rules:
+            self._malformed(where, "names no rule", f"write {example}")
+            return
+        known = []
+        for name in statement.rules:
+            try:
+                check([name])
+            except UnknownRuleError as error:
+                self._malformed(where, str(error), "")
+            else:
+                known.append(name)
+        statement.rules = tuple(known)
+        if known and not statement.reason:
+            message = f"gives no reason why {', '.join(known)} does not count here"
+            self.findings.append(said(where, UNEXPLAINED, message, f"write {example}"))
+        self.all.append(statement)
+        self._places.setdefault(statement.place, []).append(statement)
+
+    def _malformed(self, where: Finding, message: str, hint: str) -> None:
+        message, _, meant = message.partition("; ")
+        self.findings.append(said(where, MALFORMED, f"{message}, so it suppresses nothing", meant or hint))
+
+    def about(self, finding: Finding) -> Iterator[Statement]:
+        """Find the statements that may suppress a finding, the nearest first."""
+        if not self._places:
+            return
+        file, document = finding.file, finding.document
+        for place in dict.fromkeys(
+            (
+                Place(file, 0, finding.line),
+                Place(file, 0, finding.key_line or finding.line),
+                Place(file, document, identity=finding.identity),
+                Place(file, document),
+            )
+        ):
+            yield from self._places.get(place, ())
+
+
+def said(where: Finding, rule: str, message: str, hint: str) -> Finding:
+    """Make a finding about a statement, where the statement is."""
+    return where._replace(problem=Problem(WARNING, rule, "Suppression", where.problem.path, message, hint))
+
+
+def _annotation(obj: Any) -> str | None:
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    text = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
+    return text if isinstance(text, str) else None
