@@ -100,7 +100,7 @@ def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
         ``implementation`` (``stable``, ``incubating`` or ``experimental``) and ``nodes``: for each its name, ``node``;
         ``result``, an AllocationResult for each claim, or None; ``error`` and ``errorScope``, if there is one: ``node``
         if only this node is out, ``abort`` if the scheduler gives the pod up; ``dependsOnOrder`` where another order of
-        slices could give another answer. Share IDs are random upstream; here they are ``share-0``, ``share-1``….
+        slices or claims could give another answer. Share IDs are random upstream; here they are ``share-0`` and so on.
 
     Raises:
         ValueError: The scenario is malformed, or no implementation supports the features.

@@ -38,12 +38,10 @@ class Cluster:
 
     Args:
         random: Where chance comes from.
-        tame: Leave out what upstream's quirks come from: claims then fit or not, whatever the order they come in.
     """
 
-    def __init__(self, random: Random, *, tame: bool = False) -> None:
+    def __init__(self, random: Random) -> None:
         self.random = random
-        self.tame = tame
         self.kind = random.choice(("plain", "plain", "partitions", "shares"))
         self.nodes = [self._node(number) for number in range(random.randint(1, 3))]
         self.slices = [each for node in self.nodes for each in self._pool(node["metadata"]["name"])]
@@ -77,8 +75,7 @@ class Cluster:
         device: Json = {"name": f"d{place}{number}", "attributes": {"rack": {"int": random.randint(0, 2)}}}
         if random.random() < 0.8:
             device["attributes"]["model"] = {"string": random.choice(("a100", "l4"))}
-        # Upstream keeps the counters that it took for a device before it looked at the device's taints.
-        if random.random() < 0.15 and not (self.tame and self.kind == "partitions"):
+        if random.random() < 0.15:
             device["taints"] = [TAINT]
         if self.kind == "partitions" and random.random() < 0.8:
             consumed = {"memory": {"value": f"{random.randint(1, 3)}Gi"}}
@@ -93,8 +90,8 @@ class Cluster:
         random = self.random
         requests = [self._request(f"r{place}") for place in range(random.randint(1, 3))]
         devices: Json = {"requests": requests}
-        if random.random() < 0.4 and not (self.tame and self.kind == "partitions"):
-            kind = "matchAttribute" if self.tame else random.choice(("matchAttribute", "distinctAttribute"))
+        if random.random() < 0.4:
+            kind = random.choice(("matchAttribute", "distinctAttribute"))
             some = [each["name"] for each in requests if random.random() < 0.7]
             devices["constraints"] = [{kind: f"{DRIVER}/rack", "requests": some}]
         return {"metadata": {"name": f"c{number}", "namespace": "default"}, "spec": {"devices": devices}}
@@ -104,7 +101,7 @@ class Cluster:
         if random.random() < 0.2:
             return {"name": name, "firstAvailable": [{"name": f"s{place}", **self._ask()} for place in range(2)]}
         ask = self._ask()
-        if random.random() < 0.1 and not self.tame:
+        if random.random() < 0.1:
             ask["adminAccess"] = True
         return {"name": name, "exactly": ask}
 
@@ -117,9 +114,9 @@ class Cluster:
         }
         if random.random() < 0.4:
             ask["selectors"] = [{"cel": {"expression": random.choice(SELECTORS)}}]
-        if not self.tame and random.random() < 0.1:
+        if random.random() < 0.1:
             ask["selectors"] = [{"cel": {"expression": FAULTY}}]
-        if not self.tame and random.random() < 0.15:
+        if random.random() < 0.15:
             ask["allocationMode"] = "All"
             del ask["count"]
         if random.random() < 0.2:

@@ -11,6 +11,7 @@ from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import NEWEST, Features, implementation
+from webhook.allocation.memory import leaves_traces
 from webhook.allocation.outcome import UnsupportedSelectorError, node_selector
 from webhook.allocation.pools import unusable_elsewhere
 from webhook.allocation.search import GivenUpError, Search, fault, raise_unless_bool
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from webhook.allocation.pools import Pool
     from webhook.allocation.search import Found
+    from webhook.allocation.selecting import Chooser
     from webhook.allocation.usage import Available
     from webhook.release import Release
 
@@ -218,12 +220,14 @@ class Allocator:
             Stop: It ends with an error of upstream's.
         """
         totals: dict[int, dict[int, int]] = {}
+        last: Ask | None = None
         for check in demand.checks:
             if isinstance(check, Complaint):
                 raise Stop(check)
             if isinstance(check, Ask):
                 if check.is_all:
-                    every[check] = self._all_devices(check, view)
+                    every[check] = self._all_devices(check, self._chooser_of_all(check, last), view)
+                last = check
                 wanted = len(every[check]) if check.is_all else check.count
                 least = totals.setdefault(check.claim, {})
                 least[check.place] = min(wanted, least.get(check.place, wanted))
@@ -233,7 +237,16 @@ class Allocator:
                     text = f": number of requested devices {total} exceeds the claim limit of {LIMIT}"
                     raise Stop(Complaint(check, text))
 
-    def _all_devices(self, ask: Ask, view: NodeView) -> list[int]:
+    def _chooser_of_all(self, ask: Ask, last: Ask | None) -> Chooser:
+        """Return what tells which devices a request for all of them wants.
+
+        Until 1.35 the second alternative of a request was cached under the index of the first: if both want all
+        devices, the second gets those that the first selects.
+        """
+        is_second = ask.alternative == 1 and last is not None and last.is_all
+        return last.chooser if last is not None and is_second and self._variant.mixes_up_alternatives else ask.chooser
+
+    def _all_devices(self, ask: Ask, chooser: Chooser, view: NodeView) -> list[int]:
         """Return the devices of a request for all of them.
 
         Raises:
@@ -247,14 +260,14 @@ class Allocator:
                 after = f" is currently {'being updated' if pool.is_incomplete else 'invalid'}"
                 raise Stop(Complaint(ask.claim, subject, "pool", place, after))
             for _ in range(sum(len(each.devices) for each in pool.slices)):
-                if self._is_wanted(ask, index, view):
+                if self._is_wanted(ask, chooser, index, view):
                     found.append(index)
                 index += 1
         return found
 
-    def _is_wanted(self, ask: Ask, index: int, view: NodeView) -> bool:
+    def _is_wanted(self, ask: Ask, chooser: Chooser, index: int, view: NodeView) -> bool:
         content = view.devices[index].content
-        choice = ask.chooser.choose(content)
+        choice = chooser.choose(content)
         if isinstance(choice, Fault):
             raise Stop(fault(ask, choice))
         if not choice:
@@ -280,20 +293,39 @@ class Allocator:
                 raise Stop(Complaint(None, text, "claim", claim, f": {error}")) from None
 
     def depends_on_order(self, demand: Demand, view: NodeView) -> bool:
-        """Tell whether another order of slices, or of Go's maps, could give another answer."""
-        if view.is_ambiguous:
+        """Tell whether another order of slices, of claims, or of Go's maps, could give another answer."""
+        if view.is_ambiguous or (len(demand.claims) > 1 and self._depends_on_claims(demand, view)):
             return True
         if view.consumes and any(self._catalog.is_pool_name_shared(pool.name) for pool in view.pools):
             return True
         if self._variant.is_sorted:
             return False
-        asks = [ask for request in demand.order if request is not None for ask in request.asks]
+        asks = demand.asks
         slices = {
             id(device.slice)
             for device in view.devices
             if any(ask.chooser.choose(device.content) is not False for ask in asks)
         }
         return len(slices) > 1
+
+    @staticmethod
+    def _depends_on_claims(demand: Demand, view: NodeView) -> bool:
+        """Tell whether it could matter which claim comes first.
+
+        What a refused device leaves behind matters to later claims only; a device that an administrator's claim got is
+        in use for others, but not the other way round; a selector that is wrong may not be come to.
+        """
+        if leaves_traces(demand, view):
+            return True
+        asks = demand.asks
+        some_are_admin = any(ask.is_admin for ask in asks)
+        for content in {device.content.index: device.content for device in view.devices}.values():
+            choices = [(ask, ask.chooser.choose(content)) for ask in asks]
+            if any(isinstance(choice, Fault) for _, choice in choices):
+                return True
+            if some_are_admin and len({ask.is_admin for ask, choice in choices if choice}) > 1:
+                return True
+        return False
 
 
 class Attempt:
@@ -317,7 +349,7 @@ class Attempt:
         self.demand = demand
 
     def depends_on_order(self, view: NodeView) -> bool:
-        """Tell whether another order of slices, or of Go's maps, could give another answer on a node."""
+        """Tell whether another order of slices, of claims, or of Go's maps, could give another answer on a node."""
         return self._allocator.depends_on_order(self.demand, view)
 
     def on(self, node: Json) -> Result | Failure:

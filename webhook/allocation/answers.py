@@ -38,7 +38,7 @@ class Attempt(Protocol):
         """Return what a search came to, with the steps that upstream takes."""
 
     def depends_on_order(self, view: NodeView) -> bool:
-        """Tell whether another order of slices, or of Go's maps, could give another answer on a node."""
+        """Tell whether another order of slices, of claims, or of Go's maps, could give another answer on a node."""
 
 
 class Result:
@@ -90,7 +90,7 @@ class Result:
 
     @property
     def depends_on_order(self) -> bool:
-        """Whether another order of slices, or of Go's maps, could give another answer."""
+        """Whether another order of slices, of claims, or of Go's maps, could give another answer."""
         return self._attempt.depends_on_order(self._view)
 
 
@@ -152,7 +152,7 @@ class Failure:
 
     @property
     def depends_on_order(self) -> bool:
-        """Whether another order of slices, or of Go's maps, could give another answer."""
+        """Whether another order of slices, of claims, or of Go's maps, could give another answer."""
         return self._attempt.depends_on_order(self._view)
 
 

@@ -66,6 +66,7 @@ class Ask:
         place: The place of the request in the claim.
         name: Its name.
         parent: The name of the request that it is an alternative of.
+        alternative: Its place among the alternatives.
         class_: The DeviceClass, as in the API.
         chooser: Tells which devices it wants.
         constraints: The constraints of the claim that it is under, by place.
@@ -74,6 +75,7 @@ class Ask:
     __slots__ = (
         "_takes",
         "_tolerated",
+        "alternative",
         "chooser",
         "claim",
         "class_",
@@ -97,6 +99,7 @@ class Ask:
         place: int,
         name: str,
         parent: str | None,
+        alternative: int,
         class_: Json,
         chooser: Chooser,
         constraints: tuple[int, ...],
@@ -106,6 +109,7 @@ class Ask:
         self.raw = raw
         self.name = name
         self.parent = parent
+        self.alternative = alternative
         self.class_ = class_
         self.chooser = chooser
         self.constraints = constraints
@@ -196,7 +200,7 @@ class Demand:
         ValueError: A count is negative; upstream panics.
     """
 
-    __slots__ = ("_asks", "_behaviours", "_numbers", "checks", "claims", "order")
+    __slots__ = ("_behaviours", "_numbers", "asks", "checks", "claims", "order")
 
     def __init__(
         self,
@@ -220,7 +224,7 @@ class Demand:
         """The requests in the order in which they are satisfied; None where a claim ends."""
         for claim in self.claims:
             self.order += [*claim.requests, None]
-        self._asks = [ask for request in self.order if request is not None for ask in request.asks]
+        self.asks: Sequence[Ask] = [ask for request in self.order if request is not None for ask in request.asks]
         self._behaviours: dict[int, int] = {}
         self._numbers: dict[Hashable, int] = {}
 
@@ -240,7 +244,7 @@ class Demand:
             terms(content.raw.get("nodeSelector")),
             content.capacity_index,
             tuple(content.consumes.items()),
-            tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in self._asks]),
+            tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in self.asks]),
             tuple([attribute.of(content) for claim in self.claims for _, attribute in claim.constraints]),
         )
 
@@ -291,8 +295,10 @@ class _Reader(NamedTuple):
                     yield Complaint(claim, f", subrequest {each.get('name', '')}: {disabled}")
                     return
         if alternatives:
-            for each in alternatives:
-                step = self.ask(each, claim=claim, place=place, parent=name, constraints=constraints)
+            for number, each in enumerate(alternatives):
+                step = self.ask(
+                    each, claim=claim, place=place, parent=name, alternative=number, constraints=constraints
+                )
                 yield step
                 if isinstance(step, Complaint):
                     return
@@ -301,7 +307,14 @@ class _Reader(NamedTuple):
             yield self.ask(named, claim=claim, place=place, parent=None, constraints=constraints)
 
     def ask(
-        self, raw: Json, *, claim: int, place: int, parent: str | None, constraints: Sequence[Json]
+        self,
+        raw: Json,
+        *,
+        claim: int,
+        place: int,
+        parent: str | None,
+        constraints: Sequence[Json],
+        alternative: int = 0,
     ) -> Complaint | Ask:
         name = raw.get("name", "")
         subject = f", request {name}"
@@ -336,7 +349,15 @@ class _Reader(NamedTuple):
             if not each.get("requests") or not {parent or name, full_name}.isdisjoint(each["requests"])
         )
         return Ask(
-            raw, claim=claim, place=place, name=name, parent=parent, class_=class_, chooser=chooser, constraints=under
+            raw,
+            claim=claim,
+            place=place,
+            name=name,
+            parent=parent,
+            alternative=alternative,
+            class_=class_,
+            chooser=chooser,
+            constraints=under,
         )
 
     def constraint(self, raw: Json) -> tuple[type[Constraint], Attribute] | None:

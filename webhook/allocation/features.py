@@ -95,6 +95,11 @@ class Implementation:
         return self.release >= _SORTED_SINCE and self.name != STABLE
 
     @property
+    def mixes_up_alternatives(self) -> bool:
+        """Whether the second alternative for all devices gets those of the first, if that wants all, too."""
+        return self.release < _SORTED_SINCE
+
+    @property
     def knows_capacity(self) -> bool:
         """Whether it knows capacity that is shared, binding conditions and ``distinctAttribute``."""
         return self.name == EXPERIMENTAL or (self.is_sorted and self.name == INCUBATING)

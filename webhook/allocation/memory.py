@@ -73,7 +73,7 @@ class Memories:
         self._known: dict[Hashable, Memory] = {}
         self._sought = 0
         self._found = 0
-        self.leaves_traces = _leaves_traces(demand, view)
+        self.leaves_traces = leaves_traces(demand, view)
         self._has_admins = any(ask.is_admin for ask in _asks(demand, 0))
         self._classes: dict[int, list[int | None]] = {}
         self._numbers: dict[Hashable, int] = {}
@@ -246,7 +246,7 @@ def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
     return len({pool.name for pool in view.pools}) == len(view.pools)
 
 
-def _leaves_traces(demand: Demand, view: NodeView) -> bool:
+def leaves_traces(demand: Demand, view: NodeView) -> bool:
     """Tell whether taking a device back may leave something behind, so that it matters which one was tried before."""
     features = view.variant.features
     asks = list(_asks(demand, 0))
