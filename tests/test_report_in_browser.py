@@ -1,0 +1,57 @@
+"""The HTML report in a real browser: it is shown, in light and dark, and nothing in it runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.tools
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+OPTIONS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--no-first-run", "--hide-scrollbars"),
+    *("--window-size=1000,800", "--enable-logging=stderr"),
+)
+TAKEOVER = (
+    "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"><style>*{color:red}</style>"
+)
+
+
+def browser(page: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Open a page in a browser with a profile of its own."""
+    name = next(filter(shutil.which, NAMES), None)
+    assert name, f"this test needs a browser, one of {', '.join(NAMES)}: apt-get install chromium"
+    profile = page.parent / "profile"
+    command = [name, *OPTIONS, f"--user-data-dir={profile}", *options, page.as_uri()]
+    env = {**os.environ, "HOME": str(page.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=env)
+    shutil.rmtree(profile)
+    return done
+
+
+def test_a_browser_shows_the_report_and_runs_nothing_of_it(tmp_path: Path) -> None:
+    manifest = tmp_path / "claim.yaml"
+    manifest.write_text(f"apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {{name: '{TAKEOVER}'}}\n")
+    page = tmp_path / "report.html"
+    draguard("validate", f"--output=html={page}", manifest, "examples/limits")
+    done = browser(page, "--dump-dom")
+    assert "<title>draguard: 1" in done.stdout
+    assert "&lt;script&gt;" in done.stdout
+    assert "<script" not in done.stdout
+    assert "CONSOLE" not in done.stderr  # where the browser says what the content security policy forbids
+    pictures = [tmp_path / f"{scheme}.png" for scheme in ("light", "dark")]
+    for picture, scheme in zip(pictures, ("1", "0"), strict=True):
+        browser(page, f"--screenshot={picture}", f"--blink-settings=preferredColorScheme={scheme}")
+    light, dark = (picture.read_bytes() for picture in pictures)
+    assert min(len(light), len(dark)) > 20_000  # an empty page of this size has a tenth of that
+    assert light != dark

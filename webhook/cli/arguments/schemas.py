@@ -1,0 +1,40 @@
+"""Arguments of ``draguard schema``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Schema(NamedTuple):
+    """A JSON schema that draguard prints.
+
+    Args:
+        package: The package that holds it.
+        file: Its file in there.
+        about: What it describes.
+    """
+
+    package: str
+    file: str
+    about: str
+
+
+SCHEMAS = {
+    "report": Schema("webhook.report", "json.schema.json", "what --output json prints"),
+}
+"""The schemas, by name."""
+
+SCHEMA = """\
+examples:
+  draguard schema report > report.schema.json
+  draguard validate --output json=report.json . ; check-jsonschema --schemafile report.schema.json report.json
+"""
+
+
+def schema(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard schema` takes."""
+    known = "; ".join(f"{name}: {each.about}" for name, each in SCHEMAS.items())
+    parser.add_argument("name", choices=SCHEMAS, metavar="NAME", help=known)

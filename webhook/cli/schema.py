@@ -1,0 +1,18 @@
+"""``draguard schema``: prints JSON schemas of what draguard writes and reads."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments.schemas import SCHEMAS
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run(arguments: Namespace) -> int:
+    """Print a schema."""
+    wanted = SCHEMAS[arguments.name]
+    print(resources.files(wanted.package).joinpath(wanted.file).read_text(encoding="utf-8"), end="")
+    return 0

@@ -1,0 +1,42 @@
+"""GitHub workflow commands, which become annotations of a pull request's lines.
+
+The syntax and its escapes are those of the runner (actions/toolkit ``packages/core/src/command.ts``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.report import Format
+from webhook.report.excerpt import end_column, told
+from webhook.report.summary import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.findings import Finding
+    from webhook.report.model import Report
+
+_COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
+_DATA: Final = {ord("%"): "%25", ord("\r"): "%0D", ord("\n"): "%0A"}
+_PROPERTY: Final = _DATA | {ord(":"): "%3A", ord(","): "%2C"}
+
+
+class GitHub(Format):
+    """A workflow command for each finding, and a summary."""
+
+    def lines(self, report: Report) -> Iterator[str]:
+        """Return the commands, a line each."""
+        yield from map(_command, report.findings)
+        if not self.style.quiet:
+            # An earlier syntax of commands, which the runner finds anywhere in a line.
+            yield summary(report).replace("##[", "## [")
+
+
+def _command(finding: Finding) -> str:
+    place: dict[str, object] = {"file": finding.file}
+    if finding.line:
+        place |= {"line": finding.line, "col": finding.column, "endColumn": end_column(finding)}
+    place["title"] = f"draguard: {finding.problem.rule}"
+    properties = ",".join(f"{name}={str(value).translate(_PROPERTY)}" for name, value in place.items())
+    return f"::{_COMMANDS[finding.problem.level]} {properties}::{told(finding).translate(_DATA)}"

@@ -1,0 +1,36 @@
+"""A GitLab Code Quality report (docs.gitlab.com/ci/testing/code_quality): ``artifacts: reports: codequality:``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from webhook.report import Format
+from webhook.report.excerpt import relative, told
+from webhook.report.identifiers import identified
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.report.model import Report
+
+_SEVERITIES: Final = {"error": "major", "warning": "minor", "note": "info"}
+
+
+class GitLab(Format):
+    """One JSON list, with an object for each finding."""
+
+    def lines(self, report: Report) -> Iterator[str]:
+        """Return the list, indented."""
+        issues = [
+            {
+                "type": "issue",
+                "check_name": finding.problem.rule,
+                "description": told(finding),
+                "severity": _SEVERITIES[finding.problem.level],
+                "fingerprint": identifier,
+                "location": {"path": relative(finding.file), "lines": {"begin": finding.line or 1}},
+            }
+            for identifier, finding in identified(report.findings)
+        ]
+        yield json.dumps(issues, indent=2)

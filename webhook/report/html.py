@@ -1,0 +1,183 @@
+"""One HTML page for people, which needs nothing besides: no script, no font, no image, nothing from elsewhere.
+
+All that stands in manifests is escaped, and a content security policy forbids what would slip through. The stylesheet
+is ``html.css`` beside this module.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections import Counter
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from webhook.explain.rules import texts
+from webhook.links import page
+from webhook.report import Format
+from webhook.report.excerpt import caret, described, object_of, place_of, printable, rendered_as, stated
+from webhook.report.summary import closing, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from webhook.findings import Finding, Origin
+    from webhook.report.model import Report, Tested
+
+_LEVELS: Final = ("error", "warning", "note")
+
+
+class Html(Format):
+    """A page with what was found, by file and by rule."""
+
+    def lines(self, report: Report) -> Iterator[str]:
+        """Return the lines of the page."""
+        style = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+        digest = b64encode(sha256(style.encode()).digest()).decode()
+        policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        found = [counted(sum(each.problem.level == level for each in report.findings), level) for level in _LEVELS]
+        title = ", ".join(each for each in found if not each.startswith("0 ")) or "no problems"
+        yield "<!doctype html>"
+        yield '<html lang="en">'
+        yield "<head>"
+        yield '<meta charset="utf-8">'
+        yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        yield f"<title>draguard: {title}</title>"
+        yield f"<style>{style}</style>"
+        yield "</head>"
+        yield "<body>"
+        yield from self._body(report, title)
+        yield "</body>"
+        yield "</html>"
+
+    def _body(self, report: Report, title: str) -> Iterator[str]:
+        levels = {finding.problem.level for finding in report.findings}
+        worst = next((level for level in _LEVELS if level in levels), "fine")
+        yield f'<header class="{worst}"><h1><span>draguard</span> {title}</h1>'
+        if not self.style.quiet:
+            yield from (f"<p>{_text(line)}</p>" for line in closing(report))
+        yield "</header>"
+        numbers = {id(finding): number for number, finding in enumerate(report.findings, 1)}
+        if report.findings:
+            yield from _filters(report)
+        yield "<main>"
+        if report.tested:
+            yield from _tests(report.tested)
+        if report.findings:
+            yield from _contents(report, numbers)
+        for number, (file, findings) in enumerate(_by_file(report.findings).items(), 1):
+            yield f'<section id="file-{number}"><h2>{_text(file)}</h2>'
+            for finding in findings:
+                yield from _finding(finding, f"finding-{numbers[id(finding)]}")
+            yield "</section>"
+        if report.suppressed:
+            yield f"<section><details><summary>{counted(len(report.suppressed), 'suppressed finding')}</summary>"
+            for finding in report.suppressed:
+                yield from _finding(finding)
+            yield "</details></section>"
+        yield "</main>"
+
+
+def _filters(report: Report) -> Iterator[str]:
+    """Let levels be hidden; the stylesheet does that."""
+    counts = Counter(finding.problem.level for finding in report.findings)
+    if len(counts) > 1:
+        yield '<fieldset class="filters"><legend>Show</legend>'
+        for level in _LEVELS:
+            if counts[level]:
+                yield (
+                    f'<label><input type="checkbox" id="show-{level}" checked> {counted(counts[level], level)}</label>'
+                )
+        yield "</fieldset>"
+
+
+def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
+    """List files and rules, with how much was found."""
+    yield "<nav><table><caption>Files</caption><tr><th>File<th>Errors<th>Warnings<th>Notes"
+    for number, (file, findings) in enumerate(_by_file(report.findings).items(), 1):
+        yield f'<tr><td><a href="#file-{number}">{_text(file)}</a>{_counts(findings)}'
+    clean = len(set(report.files) - {finding.file for finding in report.findings})
+    if clean:
+        yield f'<tr><td class="quiet">{counted(clean, "file")} without findings{_counts([])}'
+    yield "</table></nav>"
+    yield '<nav class="rules"><table><caption>Rules</caption><tr><th>Rule<th>What it is about'
+    by_rule: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        by_rule.setdefault(finding.problem.rule, []).append(finding)
+    meanings = texts(by_rule)
+    for rule, findings in sorted(by_rule.items(), key=lambda item: (-len(item[1]), item[0])):
+        first = " ".join(meanings[rule].partition("\n\n")[0].replace("`", "").split())
+        yield f"<tr><td>{_rule(rule)}<td>{_text(first)}"
+        yield f"<details><summary>{counted(len(findings), 'finding')}</summary><ul>"
+        for each in findings:
+            yield f'<li><a href="#finding-{numbers[id(each)]}">{_text(place_of(each).removesuffix(":"))}</a>'
+        yield "</ul></details>"
+    yield "</table></nav>"
+
+
+def _counts(findings: Sequence[Finding]) -> str:
+    counts = Counter(finding.problem.level for finding in findings)
+    return "".join(f'<td class="{level if counts[level] else "quiet"}">{counts[level]}' for level in _LEVELS)
+
+
+def _by_file(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    found: dict[str, list[Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.file, []).append(finding)
+    return found
+
+
+def _finding(finding: Finding, anchor: str = "") -> Iterator[str]:
+    problem, origin = finding.problem, finding.origin
+    place = f"{finding.line}:{finding.column}" if finding.line else ""
+    link = f'<a class="place" href="#{anchor}">{place}</a>' if anchor else f'<span class="place">{place}</span>'
+    yield f'<article class="{problem.level}"{f" id={chr(34)}{anchor}{chr(34)}" if anchor else ""}>'
+    yield (
+        f"<h3>{link} <strong>{problem.level}</strong> {_rule(problem.rule)} "
+        f'<span class="object">{_text(rendered_as(finding) or object_of(finding))}</span></h3>'
+    )
+    yield f"<p>{_text(stated(finding))}</p>"
+    if origin:
+        yield f"<p>policy: {_text(place_of(origin))} {_text(described(origin))}</p>"
+    yield from _excerpt(origin or finding)
+    if problem.hint:
+        yield f'<p class="help"><strong>help:</strong> {_text(problem.hint)}</p>'
+    if finding.suppression:
+        kind, reason = finding.suppression
+        yield f'<p class="quiet">suppressed ({_text(kind)}): {_text(reason)}</p>'
+    yield "</article>"
+
+
+def _excerpt(shown: Finding | Origin) -> Iterator[str]:
+    if shown.text.strip():
+        before, marked, after, carets = caret(shown)
+        gutter = f"{shown.line} |"
+        yield (
+            f'<pre><span class="gutter">{gutter}</span> {escape(before)}<mark>{escape(marked)}</mark>{escape(after)}\n'
+            f'<span class="gutter">{"|".rjust(len(gutter))}</span> <span class="caret">{carets}</span></pre>'
+        )
+
+
+def _tests(tested: Tested) -> Iterator[str]:
+    for ran in tested.runs:
+        yield f"<section><h2>{_text(ran.suite.source)}</h2><table><tr><th>Case<th>Result"
+        for case in ran.result.cases:
+            result, level = ("passed", "fine") if case.passed else ("failed", "error")
+            yield f'<tr><td>{_text(case.name)}<td class="{level}">{result}'
+        yield "</table></section>"
+    if tested.coverage:
+        yield "<section><h2>Coverage</h2><table><tr><th>Policy<th>Expression<th>Never seen"
+        for each, _ in tested.coverage:
+            missing = f'<td class="warning">{" or ".join(each.missing)}' if each.missing else '<td class="fine">nothing'
+            yield f"<tr><td>{_text(each.policy.kind)} {_text(each.policy.name)}<td>{_text(str(each.path))}{missing}"
+        yield "</table></section>"
+
+
+def _rule(name: str) -> str:
+    return f'<a href="{escape(page(name))}"><code>{_text(name)}</code></a>'
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))

@@ -1,0 +1,24 @@
+"""Identifies findings to tools that keep track of them: the same finding has the same identifier in another run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.findings import Finding
+
+_DIGITS = 32
+
+
+def identified(findings: Iterable[Finding]) -> Iterator[tuple[str, Finding]]:
+    """Give each finding an identifier that no other has: a hash of its fingerprint, and a number if that repeats."""
+    seen = Counter[str]()
+    for finding in findings:
+        text = "\0".join(finding.fingerprint)
+        digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+        seen[digest] += 1
+        yield f"{digest}:{seen[digest]}", finding

@@ -1,0 +1,82 @@
+"""Markdown for comments on pull requests and job summaries, such as GitHub's ``$GITHUB_STEP_SUMMARY``.
+
+What stands in manifests is shown as code: there is no markup in it, and nobody is mentioned or notified.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from webhook.links import page
+from webhook.report import Format
+from webhook.report.excerpt import caret, described, object_of, place_of, printable, rendered_as, stated
+from webhook.report.summary import closing
+from webhook.report.text import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.findings import Finding
+    from webhook.report.model import Report
+
+MAX_FINDINGS: Final = 200
+"""So many findings are shown: a comment may have 65,536 characters, a job summary 1 MiB."""
+
+_WIDTH: Final = 100
+_BACKTICKS: Final = re.compile("`+")
+
+
+class Markdown(Format):
+    """A heading for each file, and its findings with their lines."""
+
+    def lines(self, report: Report) -> Iterator[str]:
+        """Return the lines of the document."""
+        yield "# draguard"
+        if not self.style.quiet:
+            yield from ("", *_fenced([folded(printable(each), _WIDTH) for each in closing(report)]))
+        for file, findings in groupby(report.findings[:MAX_FINDINGS], key=lambda each: each.file):
+            yield from ("", f"## {_code(file)}")
+            for finding in findings:
+                yield from ("", *_finding(finding))
+        if len(report.findings) > MAX_FINDINGS:
+            yield from ("", f"… and {len(report.findings) - MAX_FINDINGS} more")
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    problem, origin, about = finding.problem, finding.origin, rendered_as(finding) or object_of(finding)
+    head = f"**{problem.level}** [{problem.rule}]({page(problem.rule)})"
+    head += f" in line {finding.line}" if finding.line else ""
+    yield f"{head}, {_code(about)}" if about else head
+    yield ""
+    lines = [folded(printable(stated(finding)), _WIDTH)]
+    if origin:
+        lines.append(f"policy: {place_of(origin)} {printable(described(origin))}")
+    shown = origin or finding
+    if shown.text.strip():
+        before, marked, after, carets = caret(shown)
+        gutter = f"{shown.line} |"
+        lines += [f"{gutter} {before}{marked}{after}", f"{'|'.rjust(len(gutter))} {carets}"]
+    if problem.hint:
+        lines.append(folded(printable(f"help: {problem.hint}"), _WIDTH))
+    yield from _fenced(lines)
+
+
+def _fenced(lines: Iterable[str]) -> Iterator[str]:
+    """Show lines as they are, in a block that none of them can end."""
+    content = "\n".join(lines)
+    fence = "`" * max(3, _ticks(content) + 1)
+    yield from (fence, content, fence)
+
+
+def _code(text: str) -> str:
+    """Write a text as code, whatever backticks it has."""
+    text = printable(text)
+    ticks = "`" * (_ticks(text) + 1)
+    return f"{ticks} {text} {ticks}" if "`" in text else f"`{text}`"
+
+
+def _ticks(text: str) -> int:
+    """Count the backticks of the longest run."""
+    return max(map(len, _BACKTICKS.findall(text)), default=0)

@@ -1,0 +1,134 @@
+"""SARIF 2.1.0, which code scanning of GitHub and others takes (docs.oasis-open.org/sarif/sarif/v2.1.0)."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from webhook.explain.rules import texts
+from webhook.links import HOME, page
+from webhook.report import Format
+from webhook.report.excerpt import end_column, relative, told
+from webhook.report.identifiers import identified
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from webhook.findings import Finding, Origin, Suppression
+    from webhook.report.model import Report
+
+JSONObject = dict[str, Any]
+
+SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_IN_SOURCE: Final = frozenset({"inline", "annotation"})
+"""The kinds of suppressions that stand in the manifest."""
+
+
+class Sarif(Format):
+    """One SARIF log with one run."""
+
+    def lines(self, report: Report) -> Iterator[str]:
+        """Return the log, indented."""
+        findings = [*report.findings, *report.suppressed]
+        names = sorted({each.problem.rule for each in findings})
+        known = texts(names)
+        log = {
+            "$schema": SCHEMA,
+            "version": "2.1.0",
+            "runs": [
+                {
+                    "tool": {
+                        "driver": {
+                            "name": "draguard",
+                            "version": version("draguard"),
+                            "informationUri": HOME,
+                            "rules": [_rule(name, known[name]) for name in names],
+                        }
+                    },
+                    "columnKind": "unicodeCodePoints",
+                    "results": _results(findings, {name: index for index, name in enumerate(names)}),
+                }
+            ],
+        }
+        yield json.dumps(log, indent=2)
+
+
+def _rule(name: str, text: str) -> JSONObject:
+    first, _, _ = text.partition("\n\n")
+    return {
+        "id": name,
+        "shortDescription": {"text": _unmarked(first)},
+        "fullDescription": {"text": _unmarked(text)},
+        "help": {"text": f"{_unmarked(text)}\n\n{page(name)}", "markdown": f"{text}\n\n[{name}]({page(name)})"},
+        "helpUri": page(name),
+    }
+
+
+def _unmarked(text: str) -> str:
+    return " ".join(text.replace("`", "").split())
+
+
+def _results(findings: Iterable[Finding], rules: Mapping[str, int]) -> list[JSONObject]:
+    return [_result(identifier, finding, rules[finding.problem.rule]) for identifier, finding in identified(findings)]
+
+
+def _result(identifier: str, finding: Finding, rule: int) -> JSONObject:
+    problem, about = finding.problem, finding.identity
+    result: JSONObject = {
+        "ruleId": problem.rule,
+        "ruleIndex": rule,
+        "level": problem.level,
+        "message": {"text": told(finding)},
+        "locations": [_location(finding)],
+        "partialFingerprints": {"primaryLocationLineHash": identifier},
+        "properties": {
+            "field": problem.field,
+            "reason": problem.reason,
+            "kubernetes": finding.kubernetes,
+            "apiVersion": about.api_version,
+            "document": finding.document,
+        },
+    }
+    if name := "/".join(filter(None, (about.kind, about.namespace, about.name))):
+        result["locations"][0]["logicalLocations"] = [
+            {"name": about.name or about.kind, "fullyQualifiedName": name, "kind": "object"}
+        ]
+    if finding.origin and finding.origin.file:
+        result["relatedLocations"] = [
+            _location(finding.origin) | {"id": 1, "message": {"text": f"{finding.origin.kind} {finding.origin.name}"}}
+        ]
+    if finding.suppression:
+        result["suppressions"] = [_suppression(finding.suppression)]
+    return result
+
+
+def _location(where: Finding | Origin) -> JSONObject:
+    place: JSONObject = {"artifactLocation": _artifact(where.file)}
+    if where.line:
+        place["region"] = {
+            "startLine": where.line,
+            "startColumn": where.column,
+            "endColumn": end_column(where),
+            "snippet": {"text": where.text},
+        }
+    return {"physicalLocation": place}
+
+
+def _artifact(file: str) -> JSONObject:
+    """Name a file by a URI, relative to the root of the sources where it is below the current directory."""
+    path = relative(file)
+    uri = quote(os.fsencode(path))
+    if os.path.isabs(path):  # noqa: PTH117 - names are text here
+        return {"uri": f"file://{uri}"}
+    # A colon in the first segment would end a scheme.
+    head, slash, rest = uri.partition("/")
+    return {"uri": f"{head.replace(':', '%3A')}{slash}{rest}", "uriBaseId": "%SRCROOT%"}
+
+
+def _suppression(suppression: Suppression) -> JSONObject:
+    kind = "inSource" if suppression.kind in _IN_SOURCE else "external"
+    reason = suppression.reason or suppression.kind
+    return {"kind": kind, "status": "accepted", "justification": reason}
