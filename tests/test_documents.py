@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from webhook.documents import Document, Position, Unreadable, parse
-from webhook.documents.limits import MAX_ALIASED, MAX_BYTES, MAX_DEPTH
+from webhook.documents import Document, Position, Unreadable, compose, jsontext, parse
+from webhook.documents.limits import MAX_ALIASED, MAX_BYTES, MAX_DEPTH, MAX_TAG_DIRECTIVES
 
 CLAIM = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\n"
 
@@ -593,6 +593,23 @@ class TestLimits:
         assert isinstance(found[0], Unreadable)
         assert found[0].message == f"nested more than {MAX_DEPTH} levels deep"
         assert [each.data for each in found[1:] if isinstance(each, Document)] == [{"b": 2}]
+
+    @pytest.mark.parametrize("text", ["- {}\n" * 20, '{"a":[{},{},{},{},{},{},{},{},{},{}]}', "a: b\n" * 20])
+    def test_values_are_bounded(self, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert not any("keys and values" in found[2] for found in faults(text))
+        for module in (compose, jsontext):
+            monkeypatch.setattr(module, "MAX_VALUES", 10)
+        assert "keys and values in one document" in faults(text)[0][2]
+
+    def test_brackets_in_texts_are_no_values(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(jsontext, "MAX_VALUES", 10)
+        assert len(objects('{"a": "' + "[,{" * 20 + '"}')) == 1
+
+    def test_directives_are_bounded(self) -> None:
+        tags = [f"%TAG !{number}! tag:x,{number}:\n" for number in range(MAX_TAG_DIRECTIVES + 1)]
+        assert "%TAG" not in faults("".join(tags[1:]) + "---\na: 1\n")[0][2]
+        assert faults("".join(tags) + "---\na: 1\n")[0][2] == "too many %TAG directives"
+        assert len(objects("a: |\n" + "  %TAG\n" * 200)) == 1
 
     @pytest.mark.parametrize("text", ["[" * 100_000, "- " * 100_000, '{"a":' * 100_000, "a: " + "{b: " * 100_000])
     def test_depth_without_end_is_refused_at_once(self, text: str) -> None:

@@ -228,6 +228,15 @@ class TestCertificates:
         assert Exported(metrics)["draguard_tls_handshake_failures_total"] == 2
 
 
+def test_processes_that_were_ended_are_counted(certificate: Certificate) -> None:
+    ended = [0]
+    metrics = Metrics(certificate, Reloaded("policies", tuple, ReviewOptions), ended=lambda: ended[0])
+    assert Exported(metrics)["draguard_heavy_processes_ended_total"] == 0
+    ended[0] = 2
+    metrics.tick(0)
+    assert Exported(metrics)["draguard_heavy_processes_ended_total"] == 2
+
+
 class TestPolicies:
     def test_tell_how_many_are_asked_and_whether_the_newest_are(self, certificate: Certificate, tmp_path: Path) -> None:
         file = tmp_path / "policy.yaml"

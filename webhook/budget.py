@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 INLINE: Final = 10_000
 """What a review may take beside others, on an event loop: some ten milliseconds."""
 REVIEW: Final = 2_000_000
-"""What a review may take in a process of its own."""
+"""What a review may take in a process of its own, and the rules for a document offline."""
 DOCUMENT: Final = 10_000_000
-"""What a document may take offline, and a policy where it is loaded."""
+"""What policies may take for a document offline, and a policy where it is loaded."""
 UNLIMITED: Final = 2**62
 QUOTABLE: Final = 1 << 22
 """How many characters of long values findings about a document may quote together; a review's quote none in full."""

@@ -26,7 +26,7 @@ from webhook.api.versions import (
     served,
     target,
 )
-from webhook.budget import DOCUMENT, Budget, enter, leave
+from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.problem import BAD_REQUEST, Path, Problem, invalid, quoted, refused
 from webhook.release import releases
 from webhook.schema import (
@@ -97,7 +97,7 @@ def judge(
     admin = _admin_namespace(namespace_labels, release)
     version, name = obj["apiVersion"], obj["kind"]
     struct, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
-    token = enter(Budget(DOCUMENT, is_offline=True))
+    token = enter(Budget(REVIEW, is_offline=True))
     try:
         misfits, problems = _walked(struct, obj, old)
         found = _judged(struct, obj, old, misfits, problems)

@@ -79,13 +79,14 @@ def _serve(arguments: Namespace) -> int:
             clients = _clients(arguments)
             manager = stack.enter_context(managing(arguments))
             certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
+            heavy = server.Heavy(forks)
             metered = None
             if arguments.monitoring_port is not None:
-                metered = Metered(log, certificate, answering, answering.value.kubernetes)
+                metered = Metered(log, certificate, answering, answering.value.kubernetes, lambda: heavy.ended)
             monitoring = metered or Monitoring(log)
             app = server.create_app(
                 review,
-                heavy=server.Heavy(forks),
+                heavy=heavy,
                 observe=monitoring.reviewed,
                 refused=monitoring.refused,
                 unready=(lambda: faults(answering)) if arguments.on_broken_policies == "unready" else tuple,

@@ -22,7 +22,7 @@ from yaml.events import (
 
 from webhook.documents.events import PARSER_ERRORS, fault_of, parser_of
 from webhook.documents.fault import Fault
-from webhook.documents.limits import MAX_ALIASED, MAX_DEPTH, too_deep
+from webhook.documents.limits import MAX_ALIASED, MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import KEY_STARTS, MERGE_KEY, ScalarError, plain, plain_key, tagged, tagged_key
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def compose(text: str) -> Composed:
     try:
         if "\\/" in text:
             _refuse_escaped_slash(text)
-        return _Composer(parser_of(text).get_event).document()
+        next_event = parser_of(text).get_event
+        return _Composer(next_event if len(text) <= MAX_VALUES else _counted(next_event)).document()
     except Fault as error:
         fault = error
     except PARSER_ERRORS as error:
@@ -74,6 +75,21 @@ def compose(text: str) -> Composed:
     if "{{" in text:
         fault.hint = "if this is a template, render it first, for example with helm template"
     raise fault
+
+
+def _counted(next_event: Callable[[], Any]) -> Callable[[], Any]:
+    """Refuse to give more events than a document may have; each takes a character at least."""
+    left = MAX_VALUES
+
+    def counted() -> Any:
+        nonlocal left
+        left -= 1
+        event = next_event()
+        if left < 0:
+            raise too_many_values(event.start_mark.index)
+        return event
+
+    return counted
 
 
 def value_of(event: Any) -> Any:

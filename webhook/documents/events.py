@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -11,6 +12,7 @@ from yaml.reader import Reader
 from yaml.scanner import Scanner
 
 from webhook.documents.fault import Fault
+from webhook.documents.limits import MAX_TAG_DIRECTIVES, too_many_directives
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +33,7 @@ _HINTS: Final = {
     "found undefined tag handle": "quote a text that starts with !",
     "found unknown escape character": "in double quotes a backslash is written twice; or use single quotes",
 }
+_TAG_DIRECTIVE: Final = re.compile("(?:^|(?<=[\r\n\x85\u2028\u2029]))%TAG")
 _MAY_BE_TAG: Final = re.compile(r"![^\s,\[\]!]*[,\[\]]")
 _TAG: Final = re.compile(r"![\w\-;/?:@&=+$,.!~*'()\[\]%]*", re.ASCII)
 _ENDS: Final = frozenset(",[]")
@@ -92,7 +95,15 @@ PARSER_ERRORS = (yaml.YAMLError, ValueError, OverflowError)
 
 
 def parser_of(text: str) -> Any:
-    """Return a parser whose ``get_event`` gives the text's events and at last ``None``."""
+    """Return a parser whose ``get_event`` gives the text's events and at last ``None``.
+
+    Raises:
+        Fault: It has more directives than libyaml reads in time.
+    """
+    if text.count("%TAG") > MAX_TAG_DIRECTIVES:
+        directives = [each.start() for each in islice(_TAG_DIRECTIVE.finditer(text), MAX_TAG_DIRECTIVES + 1)]
+        if len(directives) > MAX_TAG_DIRECTIVES:
+            raise too_many_directives(directives[-1])
     if _MAY_BE_TAG.search(text):
         text = _with_whole_tags(text)
     return _parser(text)

@@ -8,7 +8,7 @@ import re
 from typing import Any, Final, NamedTuple
 
 from webhook.documents.fault import Fault
-from webhook.documents.limits import MAX_DEPTH, too_deep
+from webhook.documents.limits import MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import integer
 
 TOKEN: Final = re.compile(r'[{}\[\]:,]|"[^"\\]*(?:\\.[^"\\]*)*"|[^\s{}\[\]:,"]+', re.DOTALL)
@@ -19,6 +19,7 @@ _ESCAPE: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
 _LEVELS: Final = {"{": 1, "[": 1, "}": -1, "]": -1}
+_STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _INFINITE: Final = (math.inf, -math.inf)
 _MAX_SHOWN: Final = 40
 
@@ -54,6 +55,7 @@ class Decoder:
         self._text = paired(text)
         self._repeated = False
         self._too_large = False
+        self._has_too_many = _count(self._text) > MAX_VALUES and _count(_STRING.sub("", self._text)) > MAX_VALUES
         self._decoder = json.JSONDecoder(
             object_pairs_hook=self._object,
             parse_float=self._float,
@@ -68,6 +70,8 @@ class Decoder:
             Fault: It is not JSON.
         """
         self._repeated = self._too_large = False
+        if self._has_too_many:  # for the memory that there is
+            return Decoded(None, len(self._text), fault=too_many_values(start))
         try:
             value, end = self._decoder.raw_decode(self._text, start)
         except json.JSONDecodeError as error:
@@ -113,6 +117,11 @@ class Decoder:
             if depth == 0:
                 return Decoded(None, match.end(), fault=fault or too_deep(start))
         return Decoded(None, len(self._text), fault=fault or too_deep(start))
+
+
+def _count(text: str) -> int:
+    """Count keys and values, of which each follows one of these characters, but for what is empty."""
+    return sum(map(text.count, "{[,:")) - text.count("{}") - text.count("[]")
 
 
 def paired(text: str) -> str:

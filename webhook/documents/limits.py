@@ -15,6 +15,13 @@ MAX_ALIASED = 1_200_000
 """Values that the aliases of one document stand for: the most that Go's reader allows at any size below 100 MB
 (``allowedAliasRatio`` in go-yaml v2 ``decode.go``)."""
 
+MAX_VALUES = 4_000_000
+"""Keys and values of one YAML document, with the ends of its maps and lists, or of one JSON text: they take some 10
+seconds and 0.6 GiB. An object of the size that an API server takes has a tenth of them, a list of 10,000 pods half."""
+
+MAX_TAG_DIRECTIVES = 100
+"""``%TAG`` lines of one document: libyaml compares each with all before it."""
+
 MAX_EXCERPT = 4096
 """Characters of a line that is shown with what is wrong in it. A whole file of JSON may be one line."""
 
@@ -25,3 +32,13 @@ MAX_SIMPLE_KEY = 1024
 def too_deep(offset: int) -> Fault:
     """Report a value that lies deeper than :data:`MAX_DEPTH`."""
     return Fault(f"nested more than {MAX_DEPTH} levels deep", offset, f"the limit is {MAX_DEPTH} maps and lists")
+
+
+def too_many_values(offset: int) -> Fault:
+    """Report a document that has more than :data:`MAX_VALUES`."""
+    return Fault(f"more than {MAX_VALUES:,} keys and values in one document", offset, "split it into several files")
+
+
+def too_many_directives(offset: int) -> Fault:
+    """Report a document that has more than :data:`MAX_TAG_DIRECTIVES`."""
+    return Fault("too many %TAG directives", offset, f"the limit is {MAX_TAG_DIRECTIVES}; a manifest needs none")

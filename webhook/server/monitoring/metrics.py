@@ -19,7 +19,7 @@ from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import NEWEST, VERSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from webhook.admission import Record, ReviewOptions
     from webhook.server.process.reloading import Reloaded
@@ -45,6 +45,7 @@ class Metrics:
         certificate: What is served with.
         answering: The options that reviews are answered by, policies included.
         kubernetes: The release whose rules hold, such as ``"1.30"``; None for the newest that knows an object's fields.
+        ended: Returns how many processes for heavy reviews were ended at a deadline.
     """
 
     def __init__(
@@ -52,9 +53,11 @@ class Metrics:
         certificate: Certificate,
         answering: Reloaded[ReviewOptions],
         kubernetes: str | None = None,
+        ended: Callable[[], int] = int,
     ) -> None:
         self._certificate = certificate
         self._answering = answering
+        self._ended = ended
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each
         self._exposed = registry = CollectorRegistry()
 
@@ -109,6 +112,7 @@ class Metrics:
             ),
             counter("tls_handshake_failures_total", "TLS handshakes that failed."),
             counter("policy_reload_failures_total", "New sets of policies that were refused."),
+            counter("heavy_processes_ended_total", "Processes for heavy reviews that were ended at a deadline."),
         )
         self._counted = self._counts()
         self._connections = gauge("draguard_open_connections", "Open connections for reviews.")
@@ -179,8 +183,9 @@ class Metrics:
         for counter, then, now in zip(self._counters, before, self._counted, strict=True):
             counter.inc(now - then)
 
-    def _counts(self) -> tuple[int, int, int]:
-        return self._certificate.refusals, self._certificate.failed_handshakes, self._answering.failures
+    def _counts(self) -> tuple[int, ...]:
+        certificate = self._certificate
+        return certificate.refusals, certificate.failed_handshakes, self._answering.failures, self._ended()
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Write everything as Prometheus reads it: in its text format, or in OpenMetrics if that is asked for.

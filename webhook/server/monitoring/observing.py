@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webhook.admission import Record, ReviewOptions
     from webhook.server.monitoring.logs import DecisionLog
     from webhook.server.process.reloading import Reloaded
@@ -53,6 +55,7 @@ class Metered(Monitoring):
         certificate: What is served with.
         answering: The options that reviews are answered by, policies included.
         kubernetes: The release whose rules hold; None for the newest that knows an object's fields.
+        ended: Returns how many processes for heavy reviews were ended at a deadline.
     """
 
     def __init__(
@@ -61,11 +64,12 @@ class Metered(Monitoring):
         certificate: Certificate,
         answering: Reloaded[ReviewOptions],
         kubernetes: str | None = None,
+        ended: Callable[[], int] = int,
     ) -> None:
         super().__init__(log)
         from webhook.server.monitoring.metrics import Metrics  # noqa: PLC0415 - only who is metered pays for it
 
-        self._metrics = Metrics(certificate, answering, kubernetes)
+        self._metrics = Metrics(certificate, answering, kubernetes, ended)
 
     def reviewed(self, record: Record, seconds: float) -> None:  # noqa: D102
         super().reviewed(record, seconds)

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 _FORK: Final = b"f"
 _FOLLOW: Final = b"r"
-_ROOM: Final = 192 << 20
-"""Bytes that a judge may take beside what it shares: several times what the largest review takes."""
+_ROOM: Final = 128 << 20
+"""Bytes that a judge may take beside what it shares: twice what the largest review takes, and with two of them the
+webhook stays below the chart's 512 MiB."""
 _GROWTH: Final = 64 << 20
 """Bytes after which a judge that has answered makes room for a new one."""
 _NICE: Final = 10
