@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
 import webhook  # noqa: F401 - it sets Python's limits; hypothesis insists that no test changes them midway
 
 # A shell ignores SIGINT in what it starts in the background, and processes inherit that; tests send that signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Take what must run alone for slow, so that no other lane needs to name it."""
+    for item in items:
+        if item.get_closest_marker("alone"):
+            item.add_marker("slow")

@@ -40,6 +40,7 @@ def test_a_long_value_is_shown_in_part_at_admission_and_offline_in_full() -> Non
     status = review(made, "validate", ReviewOptions())["response"]["status"]
     assert max(len(cause["message"]) for cause in status["details"]["causes"]) < 2 * SHOWN
     made["request"]["object"]["metadata"]["labels"] = {"a": "%" * 2000}
+    made["request"]["object"]["spec"]["pool"]["name"] = "pool"
     found = webhook.validate(made["request"]["object"])
     assert any('"' + "%" * 2000 + '"' in problem.message for problem in found)
 

@@ -394,7 +394,7 @@ class TestUnknownNames:
         with pytest.raises(ValueError, match=r"Kubernetes 1\.12 is not known here"):
             explain(kubernetes="1.12")
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=10, deadline=None)
     @given(st.text() | st.text("RPod.sepc[]", max_size=8))
     def test_any_text_is_explained_or_refused(self, query: str) -> None:
         try:

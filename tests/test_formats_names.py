@@ -232,9 +232,9 @@ def test_texts_that_are_nearly_right_are_answered_too(value: str, release: int) 
 
 @pytest.mark.parametrize("unit", ["a", "a.", "a-", "0", "1.", "a/", ":0", "A,", "é", "\ud800", "e", " "])
 def test_time_is_linear_in_the_text(unit: str) -> None:
-    # A quadratic format would take hours.
+    # A quadratic format would take minutes.
     for function in FORMATS.values():
-        function(unit * 200_000 + "!", 36)
+        function(unit * 40_000 + "!", 36)
 
 
 def test_every_format_says_what_it_is_in_a_sentence() -> None:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tests.attacks import attacks
-from tests.attacks.measuring import HEAD, measure, row
+from tests.attacks.measuring import HEAD, measure, row, victim
 from tests.attacks.target import Target
 
 
@@ -32,8 +32,11 @@ def main() -> None:
     print(HEAD)
     failed = False
     for name in arguments.names or attacks():
-        with tempfile.TemporaryDirectory() as directory:
-            measured = measure(name, Path(directory))
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            victim(Path(directory), attacks()[name].options) as attacked,
+        ):
+            measured = measure(name, attacked)
         verdict = measured.verdict(attacks()[name])
         failed |= bool(verdict)
         print(row(name, measured, verdict), flush=True)

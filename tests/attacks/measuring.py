@@ -22,9 +22,10 @@ from tests.attacks.target import DRA, JSON, TIMEOUT, Target, review, trusting
 from tests.processes import certificate, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.attacks import Attack
+    from tests.processes import Process
 
 CHART_LIMIT = 512 * MIB
 """The memory that the chart lets the webhook have."""
@@ -103,43 +104,69 @@ class Measured:
         return "; ".join(wrong)
 
 
-def measure(name: str, directory: Path, share: float = 1.0, room: float = 1.0) -> Measured:
+@dataclass(frozen=True)
+class Victim:
+    """A webhook to attack.
+
+    Args:
+        process: It.
+        target: How to reach it.
+        ca: The file with the authority of its certificate.
+    """
+
+    process: Process
+    target: Target
+    ca: Path
+
+
+@contextmanager
+def victim(directory: Path, options: Sequence[str] = ()) -> Iterator[Victim]:
+    """Run a webhook until the block ends.
+
+    Args:
+        directory: Where to put certificates and logs; empty.
+        options: More of ``draguard serve``.
+    """
+    certificate(directory)
+    ca = directory / "ca.crt"
+    with serving(directory, "--monitoring-port", "0", *options) as process:
+        (monitoring,) = re.findall(r"metrics and probes on http://\S+?:(\d+)\b", process.log)
+        target = Target(process.port, int(monitoring), ca.read_text(encoding="ascii"), math.inf)
+        with _until_end(lambda: _ask(target, Measured(), is_anew=False)):
+            time.sleep(1)  # warm
+        yield Victim(process, target, ca)
+
+
+def measure(name: str, victim: Victim, share: float = 1.0, room: float = 1.0) -> Measured:
     """Run an attack by its name.
 
     Args:
         name: The name of the attack.
-        directory: Where to put certificates and logs; empty.
+        victim: What to attack.
         share: The share of the attack's time for which it goes on.
         room: How many times as long as kubelet does a probe waits.
     """
-    attack = attacks()[name]
-    certificate(directory)
-    ca = (directory / "ca.crt").read_text(encoding="ascii")
-    measured = Measured()
-    with serving(directory, "--monitoring-port", "0", *attack.options) as server:
-        (monitoring,) = re.findall(r"metrics and probes on http://\S+?:(\d+)\b", server.log)
-        target = Target(server.port, int(monitoring), ca, math.inf)
-        with _until_end(lambda: _ask(target, measured, attack)):
-            time.sleep(1)  # warm
-        measured.seconds.clear()
-        measured.before = measured.most = _memory(server.process.pid)
-        with (
-            _until_end(lambda: _ask(target, measured, attack)),
-            _until_end(lambda: _probe(target, measured, room)),
-            _until_end(lambda: _weigh(server.process.pid, measured)),
-            _until_end(lambda: _slice(target, measured) if attack.slices else time.sleep(0.05)),
-        ):
-            measured.faults += _attacked(name, target, directory, share * attack.seconds)
-        if "Traceback" in server.log:
-            measured.faults.append(server.log[server.log.index("Traceback") :][:2000])
+    attack, target, pid = attacks()[name], victim.target, victim.process.process.pid
+    logged, memory = len(victim.process.log), _memory(pid)
+    measured = Measured(before=memory, most=memory)
+    with (
+        _until_end(lambda: _ask(target, measured, is_anew=attack.anew)),
+        _until_end(lambda: _probe(target, measured, room)),
+        _until_end(lambda: _weigh(pid, measured)),
+        _until_end(lambda: _slice(target, measured) if attack.slices else time.sleep(0.05)),
+    ):
+        measured.faults += _attacked(name, victim, share * attack.seconds)
+    _, raised, traceback = victim.process.log[logged:].partition("Traceback")
+    if raised:
+        measured.faults.append((raised + traceback)[:2000])
     return measured
 
 
-def _attacked(name: str, target: Target, directory: Path, seconds: float) -> list[str]:
-    command = [sys.executable, "-m", "tests.attacks", "--attack", name, str(target.port), str(target.monitoring)]
+def _attacked(name: str, victim: Victim, seconds: float) -> list[str]:
+    ports = [str(victim.target.port), str(victim.target.monitoring)]
     try:
         done = subprocess.run(
-            [*command, str(directory / "ca.crt"), str(seconds)],
+            [sys.executable, "-m", "tests.attacks", "--attack", name, *ports, str(victim.ca), str(seconds)],
             capture_output=True,
             text=True,
             timeout=seconds + PATIENCE,
@@ -173,12 +200,12 @@ def _until_end(work: Callable[[], None]) -> Iterator[None]:
 _kept = threading.local()
 
 
-def _ask(target: Target, measured: Measured, attack: Attack) -> None:
+def _ask(target: Target, measured: Measured, *, is_anew: bool) -> None:
     """Send an ordinary review."""
     connection = getattr(_kept, "connection", None)
     started = time.monotonic()
     try:
-        if connection is None or attack.anew:
+        if connection is None or is_anew:
             connection = _kept.connection = http.client.HTTPSConnection(
                 "127.0.0.1", target.port, timeout=5, context=trusting(target.ca)
             )
@@ -194,7 +221,7 @@ def _ask(target: Target, measured: Measured, attack: Attack) -> None:
         _kept.connection = None
     taken = time.monotonic() - started
     measured.seconds.append(taken)
-    if attack.anew and connection:
+    if is_anew and connection:
         connection.close()
     time.sleep(max(0.0, 0.05 - taken))
 

@@ -7,21 +7,34 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.attacks import attacks
-from tests.attacks.measuring import measure, row
+from tests.attacks.measuring import Victim, measure, row, victim
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
-pytestmark = [pytest.mark.alone, pytest.mark.process, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.process]
 
-SHARE = 0.3
+SHARE = 0.2
 """`python -m tests.attacks` goes on for longer."""
 ROOM = 4.0
 """A machine may be slower than the one of the bounds, and busy."""
 
 
-@pytest.mark.parametrize("name", attacks())
-def test_an_attack_fails(name: str, tmp_path: Path) -> None:
-    measured = measure(name, tmp_path, SHARE, ROOM)
+@pytest.fixture(scope="module")
+def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
+    """Run a webhook for all attacks of a module; one after the other, they must not bring it down either."""
+    _, options = request.param
+    with victim(tmp_path_factory.mktemp("victim"), options) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("attacked", "name"),
+    [((name.partition("-")[0], attack.options), name) for name, attack in attacks().items()],
+    ids=attacks(),
+    indirect=["attacked"],
+)
+def test_an_attack_fails(name: str, attacked: Victim) -> None:
+    measured = measure(name, attacked, SHARE, ROOM)
     verdict = measured.verdict(attacks()[name], ROOM)
     assert not verdict, row(name, measured, verdict)

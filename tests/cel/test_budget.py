@@ -229,7 +229,8 @@ def test_a_review_beyond_its_budget_is_decided_by_the_failure_policy(kind: str) 
 
 
 @KINDS
-def test_offline_each_expression_beyond_the_budget_is_a_finding(kind: str) -> None:
+def test_offline_each_expression_beyond_the_budget_is_a_finding(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.api.judgement.DOCUMENT", 100_000)
     found = webhook.validate(claim(["true", DOUBLED, "1 == 1"], kind))
     assert [problem.reason for problem in found if problem.level == "error"] == ["BudgetExceeded", "BudgetExceeded"]
     found = [problem for problem in found if problem.level == "error"]
@@ -284,7 +285,8 @@ POD = {
 }
 
 
-def test_a_policy_that_takes_too_much_work_is_refused() -> None:
+def test_a_policy_that_takes_too_much_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.policy.manifest.expressions.DOCUMENT", 100_000)
     found = load([policy(DOUBLED), BINDING], Release(36))
     assert ["more work than draguard allows" in str(finding.problem) for finding in found.errors] == [True]
 
