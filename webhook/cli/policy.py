@@ -1,4 +1,4 @@
-"""``draguard policy``: ``check`` and ``test``."""
+"""``draguard policy``: ``check``; ``test`` and ``generate`` are in modules of their own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"}
 
 
 def run(arguments: Namespace) -> int:
-    """Do what the action says; only a test imports what tests need."""
+    """Do what the action says; each imports only what it needs."""
+    if arguments.action == "generate":
+        generated: int = import_module("webhook.cli.generate").run(arguments)
+        return generated
     check_outputs(arguments)
     if arguments.action == "check":
         return check(arguments)

@@ -47,6 +47,18 @@ their cases, and the coverage, too.
 """
 
 
+_POLICY_GENERATE = """\
+examples:
+  draguard policy generate --list                             which rules CEL can state, and which it cannot
+  draguard policy generate --from-rules > policies.yaml       all of them
+  draguard policy generate --from-rules claim-not-used prescheduled --enforce warn
+  draguard policy generate --limit devices=8 --limit claims=4
+
+The policies are ValidatingAdmissionPolicies of v1 with their bindings; for prescheduled there is a
+MutatingAdmissionPolicy, too, from Kubernetes 1.34 on. Clusters evaluate them without a webhook.
+"""
+
+
 def policy(parser: argparse.ArgumentParser) -> None:
     """Take what `draguard policy` takes."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
@@ -73,3 +85,19 @@ def policy(parser: argparse.ArgumentParser) -> None:
     test = add("test", "run the suites that stand beside policies", _POLICY_TEST)
     release = "run all suites for this release (default: what the suite says, or the newest)"
     test.add_argument("--kubernetes-version", metavar="VERSION", help=release)
+    generate = actions.add_parser(
+        "generate",
+        help="write rules as policies, for clusters without a webhook",
+        description="Write rules as policies, for clusters without a webhook.",
+        epilog=_POLICY_GENERATE,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    rules = "the rules to write (default: all that CEL can state)"
+    generate.add_argument("--from-rules", nargs="*", metavar="RULE", help=rules)
+    limit = "a limit of your own, can be repeated; NAME is claims (of a pod), devices or requests (of a claim)"
+    generate.add_argument("--limit", action="append", default=[], metavar="NAME=NUMBER", help=limit)
+    enforce = "what the bindings do: refuse the request, warn the user, or note it in the audit log (default: deny)"
+    generate.add_argument("--enforce", choices=("deny", "warn", "audit"), default="deny", help=enforce)
+    generate.add_argument("--kubernetes-version", metavar="VERSION", help="the cluster's release (default: the newest)")
+    generate.add_argument("--list", action="store_true", help="list the rules that CEL can state, and the others")

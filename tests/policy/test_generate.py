@@ -1,0 +1,176 @@
+"""``draguard policy generate``: a policy that stands for a rule decides as the rule does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import jsonpatch
+import pytest
+import yaml
+
+from tests.command import draguard
+from tests.conformance.recorded import FILES, NAMESPACE_LABELS, cases
+from webhook.engine.manifests import review
+from webhook.engine.offline import Sender
+from webhook.policy.ask.policyset import Given
+from webhook.policy.generate import CHECKS, LIMITS, generate
+from webhook.policy.load import load
+from webhook.policy.tools.check import check_policies
+from webhook.release import Release
+
+if TYPE_CHECKING:
+    from webhook.problem import Problem
+
+RECORDED = [file for file in FILES if file.name.split("-")[0] in {"v1", "v1beta1", "v1beta2"}]
+BEYOND = {"claim-not-used", "prescheduled", "asks-for-nothing"}
+"""Rules about what the API server takes; :func:`validate` does not ask them."""
+
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "train"},
+    "spec": {
+        "containers": [{"name": "main", "image": "a", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+    },
+}
+
+
+def asked(*rules: str, release: int = 36, **limits: int) -> Sender:
+    """Load what is generated."""
+    given = [Given(each) for each in generate(rules, limits, actions=["Deny"], release=Release(release))]
+    return Sender(load(given, Release(release)), given)
+
+
+def refused(sender: Sender, obj: Any, kubernetes: str = "1.36") -> set[str]:
+    """Return the rules whose policies refuse an object."""
+    outcome = review(obj, kubernetes=kubernetes, sender=sender, rules=False)
+    return {each.policy.name.partition(".")[0] for each in outcome.decisions if each.denied}
+
+
+@pytest.mark.parametrize("release", range(32, 38))
+def test_policies_pass_policy_check(release: int) -> None:
+    limits = dict.fromkeys(LIMITS, 4)
+    given = [Given(each) for each in generate(CHECKS, limits, actions=["Deny"], release=Release(release))]
+    assert check_policies(given, Release(release)).findings == ()
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: str(file.name))
+def test_a_policy_refuses_what_the_rule_refuses(file: Any) -> None:
+    sender, seen = None, Counter[str]()
+    rules = set(CHECKS) - BEYOND
+    for case in cases(file, one_of=10):
+        if case.kind not in _KINDS or case.line["op"] != "CREATE" or any(map(_is_undecodable, case.errors)):
+            continue
+        kubernetes = case.base["kubernetes"]
+        if sender is None:
+            sender = asked(*rules, release=int(kubernetes.removeprefix("1.").partition(".")[0]))
+            sender.know([_namespace(case.base["object"]["metadata"].get("namespace", "default"))])
+        obj = jsonpatch.apply_patch(case.base["object"], case.line["patch"])
+        found = {each.rule for each in case.errors} & rules
+        ours = refused(sender, obj, kubernetes)
+        assert found <= ours, case.id
+        # The API server does not ask all rules about what is wrong already, such as a list that is too long.
+        assert not ours or case.errors, case.id
+        seen.update(found)
+    assert len(seen) >= 2, seen  # some recordings have no pods
+
+
+_KINDS = {"ResourceClaim", "ResourceClaimTemplate", "Pod"}
+
+
+def _namespace(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": NAMESPACE_LABELS}}
+
+
+def _is_undecodable(problem: Problem) -> bool:
+    return problem.reason == "BadRequest"
+
+
+class TestWhatTheApiServerTakes:
+    """Rules that only warn, for which a policy refuses."""
+
+    def test_a_pod_that_can_run_is_admitted(self) -> None:
+        assert refused(asked(*CHECKS), POD) == set()
+
+    def test_a_claim_without_requests(self) -> None:
+        claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "a"}, "spec": {}}
+        assert refused(asked(*CHECKS), claim) == {"asks-for-nothing"}
+
+    def test_a_claim_that_no_container_uses(self) -> None:
+        containers = [{"name": "main", "image": "a"}]
+        assert refused(asked(*CHECKS), {**POD, "spec": {**POD["spec"], "containers": containers}}) == {"claim-not-used"}
+
+    def test_a_workload_s_pods(self) -> None:
+        template = {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {**POD["spec"], "containers": [{"name": "m", "image": "a"}]},
+        }
+        deployment = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "a"},
+            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+        }
+        assert refused(asked(*CHECKS), deployment) == {"claim-not-used"}
+
+    def test_a_pod_that_names_its_node_is_rewritten_or_refused(self) -> None:
+        pod = {**POD, "spec": {**POD["spec"], "nodeName": "node-a"}}
+        outcome = review(pod, kubernetes="1.36", sender=asked("prescheduled"), rules=False)
+        assert outcome.object["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "node-a"}
+        assert "nodeName" not in outcome.object["spec"]
+        assert refused(asked("prescheduled"), {**POD, "spec": {**pod["spec"], "nodeName": "a" * 64}}) == {
+            "prescheduled"
+        }
+        assert refused(asked("prescheduled", release=33), pod, "1.33") == {"prescheduled"}
+
+
+@pytest.mark.parametrize(("limits", "expected"), [({"devices": 2}, set()), ({"devices": 1}, {"limit-devices"})])
+def test_a_limit_counts_what_is_requested(limits: dict[str, int], expected: set[str]) -> None:
+    requests = [
+        {"name": "a", "exactly": {"deviceClassName": "gpu.example.com"}},
+        {"name": "b", "firstAvailable": [{"name": "c", "deviceClassName": "gpu.example.com"}]},
+    ]
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "a"},
+        "spec": {"devices": {"requests": requests}},
+    }
+    assert refused(asked(**limits), claim) == expected
+
+
+class TestCommand:
+    def test_what_it_prints_passes_policy_check(self) -> None:
+        printed = draguard("policy", "generate", "--from-rules", "--limit", "claims=2", "--kubernetes-version", "1.34")
+        assert (printed.code, printed.err) == (0, "")
+        assert draguard("policy", "check", "--kubernetes-version", "1.34", "-", stdin=printed.out.encode()).code == 0
+
+    def test_chosen_rules_and_actions(self) -> None:
+        printed = draguard("policy", "generate", "--from-rules", "claim-not-used", "--enforce", "warn")
+        assert [each["kind"] for each in yaml.safe_load_all(printed.out)] == [
+            "ValidatingAdmissionPolicy",
+            "ValidatingAdmissionPolicyBinding",
+        ]
+        assert "- Warn" in printed.out
+
+    def test_the_list_says_what_cel_cannot_do(self) -> None:
+        listed = draguard("policy", "generate", "--list").out
+        can, server = listed.index("container-claims"), listed.index("the API server itself enforces them")
+        assert can < listed.index("  template-not-found") < server < listed.index("  dns-label")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ([], "--from-rules [RULE ...] or --limit NAME=NUMBER"),
+            (["--from-rules", "claim-not-usd"], "did you mean claim-not-used?"),
+            (["--limit", "devices=many"], "give a number, such as devices=8"),
+            (["--limit", "xyz=1"], "choose from claims, devices, requests"),
+            (["--from-rules", "--kubernetes-version", "1.30"], "claims have requests since Kubernetes 1.32"),
+        ],
+    )
+    def test_wrong_usage(self, arguments: list[str], message: str) -> None:
+        done = draguard("policy", "generate", *arguments)
+        assert (done.code, done.out) == (2, "")
+        assert message in done.err

@@ -1,0 +1,81 @@
+"""``draguard policy generate``: rules as policies."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from webhook.cli.arguments import UsageError
+from webhook.cli.policyoptions import release
+from webhook.cli.release import kubernetes
+from webhook.documents import dump
+from webhook.policy.generate import CHECKS, LIMITS, MUTATING, OLDEST, generate
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Collection, Iterator
+
+_ACTIONS: Final = {"deny": ["Deny"], "warn": ["Warn"], "audit": ["Audit"]}
+
+
+def run(arguments: Namespace) -> int:
+    """Print the policies, or the list of rules."""
+    if arguments.list:
+        print("\n".join(_listed()))
+        return 0
+    minor = release(kubernetes(arguments))
+    if minor < OLDEST:
+        message = f"--kubernetes-version: claims have requests since Kubernetes 1.{OLDEST}"
+        raise UsageError(message)
+    limits = dict(map(_limit, arguments.limit))
+    if arguments.from_rules is None and not limits:
+        message = "name what to generate: --from-rules [RULE ...] or --limit NAME=NUMBER; --list shows the rules"
+        raise UsageError(message)
+    rules = arguments.from_rules if arguments.from_rules is not None else []
+    for name in rules:
+        _check("--from-rules", name, CHECKS)
+    chosen = rules or (list(CHECKS) if arguments.from_rules is not None else [])
+    if "prescheduled" in chosen and minor < min(MUTATING):
+        since = f"Kubernetes 1.{min(MUTATING)}"
+        sys.stderr.write(f"note: prescheduled: pods are refused, and rewritten only from {since} on\n")
+    sys.stdout.write(dump(generate(chosen, limits, actions=_ACTIONS[arguments.enforce], release=minor)))
+    return 0
+
+
+def _limit(text: str) -> tuple[str, int]:
+    name, _, number = text.partition("=")
+    _check("--limit", name, LIMITS)
+    if not (number.isascii() and number.isdigit()) or len(number) > len("1000000"):
+        message = f"--limit {text}: give a number, such as {name}=8"
+        raise UsageError(message)
+    return name, int(number)
+
+
+def _check(option: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        help_ = f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
+        message = f"{option}: CEL policies cannot state {name}; {help_}"
+        raise UsageError(message)
+
+
+def _listed() -> Iterator[str]:
+    """Say of every rule about objects whether CEL can state it, and if not, why."""
+    from webhook.explain.places import kinds, rules  # noqa: PLC0415 - collecting all rules takes long
+    from webhook.references import every_rule  # noqa: PLC0415
+
+    width = max(map(len, CHECKS))
+    yield "Rules that CEL can state:"
+    yield from (f"  {name:{width}}  {check.doc}" for name, check in CHECKS.items())
+    yield "\nLimits of your own (--limit NAME=NUMBER):"
+    yield from (f"  {name:{width}}  {check.doc.format(limit='NUMBER')}" for name, check in LIMITS.items())
+    beyond = every_rule()
+    others = sorted(set(beyond) - set(CHECKS))
+    yield "\nRules that CEL cannot state, because they look at other objects or evaluate selectors:"
+    yield from (f"  {name}" for name in others)
+    by_server = [
+        name for name, rule in rules(kinds(), None).items() if rule.places and name not in CHECKS and name not in beyond
+    ]
+    yield "\nRules that need no policy, because the API server itself enforces them:"
+    yield from (f"  {name}" for name in by_server)

@@ -1,0 +1,215 @@
+"""Rules that CEL can state: what becomes of each in a ValidatingAdmissionPolicy.
+
+An expression sees an object with the API server's defaults, after it was decoded and before it is validated.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Validation(NamedTuple):
+    """An expression that is true of what is right, and the message if it is not."""
+
+    expression: str
+    message: str
+
+
+class Scope(Enum):
+    """What a check looks at."""
+
+    CLAIMS = "claims"
+    PODS = "pods"
+    NEW_PODS = "new pods"
+
+
+class Check(NamedTuple):
+    """What a rule becomes.
+
+    Args:
+        scope: The objects that it is about.
+        doc: What it says, in a sentence.
+        validations: Expressions with their messages; ``variables`` are those of the scope.
+    """
+
+    scope: Scope
+    doc: str
+    validations: tuple[Validation, ...]
+
+
+VARIABLES: Final[Mapping[Scope, Mapping[str, str]]] = {
+    Scope.CLAIMS: {
+        "devices": (
+            "object.kind == 'ResourceClaimTemplate'\n"
+            "? (has(object.spec.spec.devices) ? [object.spec.spec.devices] : [])\n"
+            ": (has(object.spec.devices) ? [object.spec.devices] : [])"
+        ),
+        "requests": "variables.devices.all(d, !has(d.requests)) ? [] : variables.devices[0].requests",
+        "alternatives": (
+            "variables.requests.map(r, has(r.firstAvailable) ? r.firstAvailable : [has(r.exactly) ? r.exactly : r])"
+        ),
+        "names": (
+            "variables.requests.map(r, [r.name]\n"
+            "+ (has(r.firstAvailable) ? r.firstAvailable.map(a, r.name + '/' + a.name) : []))"
+        ),
+    },
+    Scope.PODS: {
+        "pod": (
+            "object.kind == 'Pod' ? object.spec\n"
+            ": object.kind == 'CronJob' ? object.spec.jobTemplate.spec.template.spec\n"
+            ": object.spec.template.spec"
+        ),
+        "claims": "has(variables.pod.resourceClaims) ? variables.pod.resourceClaims : []",
+        "containers": (
+            "variables.pod.containers + (has(variables.pod.initContainers) ? variables.pod.initContainers : [])"
+        ),
+        "uses": ("variables.containers.map(c, has(c.resources) && has(c.resources.claims) ? c.resources.claims : [])"),
+    },
+    Scope.NEW_PODS: {},
+}
+"""The variables of a scope; a policy has those that its expressions need."""
+
+_DNS_LABEL: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "admin-access": Check(
+        Scope.CLAIMS,
+        "Administrative access to devices is only for namespaces that are labelled for it.",
+        (
+            Validation(
+                "has(namespaceObject.metadata.labels)\n"
+                "&& 'resource.kubernetes.io/admin-access' in namespaceObject.metadata.labels\n"
+                "&& namespaceObject.metadata.labels['resource.kubernetes.io/admin-access'] == 'true'\n"
+                "|| !variables.alternatives.exists(each, each.exists(a, has(a.adminAccess) && a.adminAccess))",
+                "adminAccess needs the label resource.kubernetes.io/admin-access: true on the namespace",
+            ),
+        ),
+    ),
+    "asks-for-nothing": Check(
+        Scope.CLAIMS,
+        "A claim requests at least one device.",
+        (Validation("size(variables.requests) > 0", "the claim has no requests, so it is allocated with no devices"),),
+    ),
+    "claim-names": Check(
+        Scope.PODS,
+        "Every claim of a pod has a name of its own.",
+        (
+            Validation(
+                "variables.claims.all(c, variables.claims.exists_one(o, o.name == c.name))",
+                "two entries of resourceClaims have the same name",
+            ),
+            Validation(
+                f"variables.claims.all(c, has(c.name) && size(c.name) <= 63 && c.name.matches('{_DNS_LABEL}'))",
+                "the name of a claim is no DNS label",
+            ),
+        ),
+    ),
+    "claim-not-used": Check(
+        Scope.PODS,
+        "Every claim of a pod is used by one of its containers.",
+        (
+            Validation(
+                "variables.claims.all(c, variables.uses.exists(each, each.exists(u, u.name == c.name)))",
+                "no container uses one of the claims in resourceClaims",
+            ),
+        ),
+    ),
+    "container-claims": Check(
+        Scope.PODS,
+        "A container uses claims of its pod, and names each claim, or each request of it, once.",
+        (
+            Validation(
+                "variables.uses.all(each, each.all(u, variables.claims.exists(c, c.name == u.name)))",
+                "a container uses a claim that resourceClaims does not have",
+            ),
+            Validation(
+                "variables.uses.all(each, each.all(u, each.filter(o, o.name == u.name\n"
+                "&& (!has(o.request) || !has(u.request) || o.request == u.request)).size() == 1))",
+                "a container names a claim twice",
+            ),
+            Validation(
+                "variables.uses.all(each, each.all(u, !has(u.request)\n"
+                f"|| (size(u.request) <= 63 && u.request.matches('{_DNS_LABEL}'))))",
+                "the request that a container names is no DNS label",
+            ),
+        ),
+    ),
+    "count-for-mode": Check(
+        Scope.CLAIMS,
+        "A request asks for a positive number of devices (ExactCount), or for All.",
+        (
+            Validation(
+                "variables.alternatives.all(each, each.all(a, !has(a.allocationMode)\n"
+                "|| (a.allocationMode == 'ExactCount' ? !has(a.count) || a.count > 0\n"
+                ": a.allocationMode == 'All' && (!has(a.count) || a.count == 0))))",
+                "count is positive with ExactCount, and left out with All",
+            ),
+        ),
+    ),
+    "one-source": Check(
+        Scope.PODS,
+        "A claim of a pod comes either from a ResourceClaim or from a ResourceClaimTemplate.",
+        (
+            Validation(
+                "variables.claims.all(c, has(c.resourceClaimName) != has(c.resourceClaimTemplateName))",
+                "each entry of resourceClaims has either resourceClaimName or resourceClaimTemplateName",
+            ),
+        ),
+    ),
+    "prescheduled": Check(
+        Scope.NEW_PODS,
+        "A pod with claims does not name its node.",
+        (
+            Validation(
+                "!has(object.spec.resourceClaims) || size(object.spec.resourceClaims) == 0\n"
+                "|| !has(object.spec.nodeName) || object.spec.nodeName == ''",
+                "nodeName bypasses the scheduler, which alone allocates resource claims",
+            ),
+        ),
+    ),
+    "requests-that-exist": Check(
+        Scope.CLAIMS,
+        "Constraints and configuration refer to requests of the claim.",
+        tuple(
+            Validation(
+                f"variables.devices.all(d, !has(d.{field}) || d.{field}.all(c, !has(c.requests)\n"
+                "|| c.requests.all(r, variables.names.exists(each, r in each))))",
+                f"{field} refers to a request that the claim does not have",
+            )
+            for field in ("constraints", "config")
+        ),
+    ),
+}
+"""What each rule becomes."""
+
+LIMITS: Final[Mapping[str, Check]] = {
+    "claims": Check(
+        Scope.PODS,
+        "A pod has at most {limit} claims.",
+        (Validation("size(variables.claims) <= {limit}", "a pod has at most {limit} claims"),),
+    ),
+    "devices": Check(
+        Scope.CLAIMS,
+        "A claim requests at most {limit} devices, and never all.",
+        (
+            Validation(
+                "variables.alternatives.all(each, each.all(a, !has(a.allocationMode) || a.allocationMode != 'All'))",
+                "allocationMode All is not allowed",
+            ),
+            Validation(
+                "variables.alternatives.map(each, each.map(a, has(a.count) ? int(a.count) : 1).max()).sum() <= {limit}",
+                "a claim requests at most {limit} devices",
+            ),
+        ),
+    ),
+    "requests": Check(
+        Scope.CLAIMS,
+        "A claim has at most {limit} requests.",
+        (Validation("size(variables.requests) <= {limit}", "a claim has at most {limit} requests"),),
+    ),
+}
+"""Limits of one's own, by name; ``{limit}`` stands for the number."""
