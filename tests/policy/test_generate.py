@@ -56,6 +56,7 @@ def test_policies_pass_policy_check(release: int) -> None:
     assert check_policies(given, Release(release)).findings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: str(file.name))
 def test_a_policy_refuses_what_the_rule_refuses(file: Any) -> None:
     sender, seen = None, Counter[str]()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.report import Format
-from webhook.report.excerpt import end_column, told
+from webhook.report.excerpt import end_column, relative, told
 from webhook.report.summary import summary
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class GitHub(Format):
 
 
 def _command(finding: Finding) -> str:
-    place: dict[str, object] = {"file": finding.file}
+    place: dict[str, object] = {"file": relative(finding.file)}
     if finding.line:
         place |= {"line": finding.line, "col": finding.column, "endColumn": end_column(finding)}
     place["title"] = f"draguard: {finding.problem.rule}"
