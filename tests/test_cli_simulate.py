@@ -139,8 +139,9 @@ class TestWrongUse:
             "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: {containers: 1}}}}"
         )
         done = draguard("simulate", pod, "--cluster", CLUSTER)
-        assert "Pod d-XXXXX: spec.containers: json: cannot unmarshal number" in done.err
-        assert done.code == 2
+        message = "Pod d-XXXXX: spec.containers: json: cannot unmarshal number"
+        assert f"{pod}:1:1: error unreadable: {message}" in done.err
+        assert done.code == 1
 
 
 class TestMatch:

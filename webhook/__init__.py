@@ -42,9 +42,13 @@ def validate(
         ValueError: ``kubernetes`` is no version that is known here, ``subresource`` no subresource that is judged, a
             feature gate unknown or locked, or a status is to be judged without ``old``.
     """
-    from webhook.api.judgement import no_object  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook.api.judgement import no_object  # noqa: PLC0415
     from webhook.engine.manifests import review  # noqa: PLC0415
 
+    _check_settings(kubernetes, feature_gates)
+    arguments.check_string("subresource", subresource)
+    arguments.check_mapping("namespace_labels", namespace_labels, str)
     if subresource not in {"", "status"}:
         message = f'subresource {subresource!r} is not judged: give "status", or "" for the object itself'
         raise ValueError(message)
@@ -76,8 +80,10 @@ def convert(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
     Raises:
         ValueError: The kind has no counterpart in that version, as the classic kinds of v1alpha2 have none.
     """
-    from webhook.api import conversion  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook.api import conversion  # noqa: PLC0415
 
+    arguments.check_string("api_version", api_version)
     if not isinstance(obj, dict):
         message = f"an object is a dict, not {type(obj).__name__}"
         raise ValueError(message)  # noqa: TRY004 - as for all other input
@@ -141,6 +147,17 @@ def simulate(
     Raises:
         ValueError: An object cannot be decoded, or ``kubernetes`` or a feature gate is not known.
     """
-    from webhook import simulation  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook import arguments, simulation  # noqa: PLC0415 - `import webhook` stays cheap
 
+    _check_settings(kubernetes, feature_gates)
+    arguments.check_iterable("objects", objects)
+    arguments.check_iterable("pods", pods)
     return simulation.simulate(objects, pods, kubernetes=kubernetes, feature_gates=feature_gates)
+
+
+def _check_settings(kubernetes: Any, feature_gates: Any) -> None:
+    """Check what several functions are told of the cluster."""
+    from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
+
+    arguments.check_string("kubernetes", kubernetes)
+    arguments.check_mapping("feature_gates", feature_gates, bool)

@@ -315,11 +315,44 @@ def test_a_scenario_is_answered() -> None:
     ("part", "detail"),
     [
         ({"features": {"Magic": True}}, "unknown feature Magic: known are AdminAccess, "),
-        ({"slices": [{"metadata": {"name": "s"}}]}, "the scenario is malformed: no 'spec'"),
-        ({"nodes": ["n0"]}, "the scenario is malformed: "),
+        ({"slices": [{"metadata": {"name": "s"}}]}, r"slices\[0\]\.spec must be an object, not NoneType"),
+        ({"slices": [{"metadata": {}, "spec": {}}]}, "the scenario is malformed: no 'name'"),
+        ({"nodes": ["n0"]}, r"nodes\[0\] must be an object, not str"),
+        ({"claims": [{"spec": 3}]}, "the scenario is malformed: "),
         ({"claims": [claim(request(count=-1))]}, "request r: a negative count, on which the scheduler panics"),
     ],
 )
 def test_a_malformed_scenario_is_refused(part: Json, detail: str) -> None:
     with pytest.raises(ValueError, match=detail):
         allocate({**SCENARIO, **part})
+
+
+@pytest.mark.parametrize(("release", "fits"), [(35, False), (36, True)])
+def test_the_second_alternative_for_all_devices_was_mixed_up_with_the_first(release: int, *, fits: bool) -> None:
+    def all_from(index: int) -> Json:
+        selectors = [{"cel": {"expression": f'device.attributes["{DRIVER}"].index >= {index}'}}]
+        return {"name": f"s{index}", "deviceClassName": "any", "allocationMode": "All", "selectors": selectors}
+
+    devices = [device(f"d{index}", attributes={"index": {"int": index}}) for index in range(2)]
+    asked = claim({"name": "r", "firstAvailable": [all_from(2), all_from(1)]})
+    found = answer([resource_slice(*devices)], asked, release=Release(release))
+    assert isinstance(found, Result) == fits
+
+
+def test_whether_the_order_of_claims_matters_is_told() -> None:
+    partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
+    counters = [{"name": "a", "counters": {"memory": {"value": "1"}}}]
+    tainted = {"taints": [{"key": "broken", "effect": "NoSchedule"}]}
+    slices = [
+        resource_slice(device("d0", **partition, **tainted), count=2),
+        {**resource_slice(name="s1", count=2, sharedCounters=counters)},
+    ]
+    tolerant = claim(request(tolerations=[{"operator": "Exists"}]), name="tolerant")
+    assert not answer(slices, tolerant).depends_on_order
+    # What is taken for a device before its taints are looked at stays taken.
+    assert answer(slices, tolerant, claim(request())).depends_on_order
+    plain = [resource_slice(device("d0"), device("d1"))]
+    assert not answer(plain, claim(), claim(request())).depends_on_order
+    assert answer(plain, claim(request(adminAccess=True)), claim(request())).depends_on_order
+    broken = request(selectors=[{"cel": {"expression": f'device.attributes["{DRIVER}"].x == 1'}}])
+    assert answer(plain, claim(broken), claim(request())).depends_on_order

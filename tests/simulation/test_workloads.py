@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from webhook.inventory import MalformedError
 from webhook.simulation.workloads import is_workload, pods_of
 
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": []}}
@@ -34,7 +35,6 @@ def names(obj: JSONObject, nodes: tuple[str, ...] = ("a", "b")) -> list[str]:
         (workload("batch/v1", "CronJob", jobTemplate={"spec": {"parallelism": 1, "template": TEMPLATE}}), ["w-XXXXX"]),
         ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}, ["p"]),
         ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, []),
-        ({**workload("apps/v1", "Deployment"), "spec": {"template": 1}}, []),
     ],
 )
 def test_are_named_and_counted_as_their_controllers_do(obj: JSONObject, expected: list[str]) -> None:
@@ -60,3 +60,10 @@ def test_of_a_daemon_set_are_bound_to_their_nodes() -> None:
 def test_a_pod_is_a_workload_too() -> None:
     assert is_workload({"apiVersion": "v1", "kind": "Pod"})
     assert not is_workload({"apiVersion": "v1", "kind": "Node"})
+
+
+@pytest.mark.parametrize("template", [1, None, {"spec": 5}, {}])
+def test_are_not_made_of_what_is_no_template(template: object) -> None:
+    obj = {**workload("apps/v1", "Deployment"), "spec": {"template": template}}
+    with pytest.raises(MalformedError, match=r"spec\.template is not a pod template with a spec"):
+        list(pods_of(obj, []))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.allocator import Allocator
 from webhook.allocation.answers import Result
 from webhook.allocation.features import NEWEST, Features
+from webhook.arguments import check_mapping, check_objects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,7 @@ def outcome(scenario: Mapping[str, Any]) -> Json:
     Raises:
         ValueError: The scenario is malformed.
     """
+    _check(scenario)
     try:
         allocator = Allocator(
             scenario.get("classes") or (),
@@ -47,6 +49,38 @@ def outcome(scenario: Mapping[str, Any]) -> Json:
         message = f"the scenario is malformed: {detail}"
         raise ValueError(message) from error
     return {"implementation": allocator.implementation, "nodes": nodes}
+
+
+_REQUIRED: Final = {
+    "classes": ("metadata",),
+    "slices": ("metadata", "spec"),
+    "claims": (),
+    "allocated": (),
+    "taintRules": ("spec",),
+    "nodes": ("metadata",),
+}
+"""The lists of a scenario, and what each of their objects must have."""
+
+
+def _check(scenario: Mapping[str, Any]) -> None:
+    """Check the outer shape of a scenario.
+
+    Raises:
+        ValueError: It is malformed.
+    """
+    if not isinstance(scenario, dict):
+        message = f"a scenario must be an object, not {type(scenario).__name__}"
+        raise ValueError(message)  # noqa: TRY004 - as for all other input
+    for name, required in _REQUIRED.items():
+        check_objects(name, scenario.get(name) or (), *required)
+    check_mapping("features", scenario.get("features"), bool)
+    if not isinstance(scenario.get("release", NEWEST), int):
+        message = f"release must be the minor of Kubernetes 1.x, such as {NEWEST}, not {scenario['release']!r}"
+        raise ValueError(message)  # noqa: TRY004 - as for all other input
+    names = scenario.get("enable") or ()
+    if not isinstance(names, (list, tuple)) or not all(isinstance(each, str) for each in names):
+        message = f"enable must be a list of implementations, not {names!r}"
+        raise ValueError(message)
 
 
 def _features(given: Mapping[str, bool]) -> Features:

@@ -84,12 +84,24 @@ def _given(paths: Iterable[str], inventory: Inventory, report: Report) -> list[J
             continue
         try:
             known = inventory.take(obj)
+            if is_workload(obj):
+                _try_pod(known or obj)
         except MalformedError as error:
             report.findings.append(malformed(error, document, "`draguard validate` has the details"))
             continue
         if is_workload(obj):
             found.append(known or obj)
     return found
+
+
+def _try_pod(workload: JSONObject) -> None:
+    """Decode a pod of a workload, so that what is wrong with its template is told where that stands.
+
+    Raises:
+        MalformedError: It cannot be decoded.
+    """
+    for pod in islice(pods_of(workload, ["node"]), 1):
+        Inventory().take(pod)
 
 
 def _what_if(arguments: Namespace, inventory: Inventory) -> None:
@@ -138,11 +150,7 @@ def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Name
             "there are no nodes: give what is in the cluster with --cluster; `draguard snapshot` prints the command"
         )
         raise UsageError(message)
-    try:
-        return [inventory.take(pod) or pod for pod in found]
-    except MalformedError as error:
-        message = f"{error}: `draguard validate` has the details"
-        raise UsageError(message) from error
+    return [inventory.take(pod) or pod for pod in found]
 
 
 def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, arguments: Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from webhook.inventory import name_of, namespace_of
@@ -9,6 +10,7 @@ from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.reading import at, items, mapping, number, text
 from webhook.inventory.resources import amounts, container_requests, is_extended
+from webhook.references.classes import drivers_of
 from webhook.references.rules import NOTE, finding, instead, listed, nearest, rule
 
 if TYPE_CHECKING:
@@ -98,12 +100,32 @@ def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObj
 
 
 @rule("claim-not-used", "Pod")
-def claim_not_used(pod: JSONObject, _: Context) -> Iterator[Problem]:
+def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod has a claim that none of its containers uses.
 
     The devices are allocated, and no container sees them. List the claim in resources.claims of the containers that
     are to use it.
     """
+    for path, name, entry in _unused(pod):
+        if not _is_of_network(pod, entry, context):
+            hint = f"list it in resources.claims of a container: - name: {name}"
+            yield finding(path, f'no container uses the claim "{name}"', hint, "NotUsed")
+
+
+@rule("network-claim-not-used", "Pod", level=NOTE)
+def network_claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """A pod has a claim for network devices that none of its containers uses.
+
+    That is usual: a network driver gives its devices to the pod. A container must only name the claim if it needs more
+    than the network interface, such as the device files of RDMA.
+    """
+    for path, name, entry in _unused(pod):
+        if _is_of_network(pod, entry, context):
+            message = f'no container uses the claim "{name}": fine if its network devices are for the whole pod'
+            yield finding(path, message, reason="NotUsed")
+
+
+def _unused(pod: JSONObject) -> Iterator[tuple[tuple[str | int, ...], str, JSONObject]]:
     used = {
         text(use, "name")
         for containers in _CONTAINERS
@@ -112,9 +134,24 @@ def claim_not_used(pod: JSONObject, _: Context) -> Iterator[Problem]:
     }
     for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
         if (name := text(entry, "name")) and name not in used:
-            path = ("spec", "resourceClaims", index, "name")
-            hint = f"list it in resources.claims of a container: - name: {name}"
-            yield finding(path, f'no container uses the claim "{name}"', hint, "NotUsed")
+            yield ("spec", "resourceClaims", index, "name"), name, entry
+
+
+_NETWORK = re.compile(r"(?<![a-z])(net|nics?|rdma|roce|cni|infiniband)(?![a-z])|network|sriov|dranet")
+"""What names of network drivers and of their classes have in common: dra.net, sriovnetwork.k8snetworkplumbingwg.io."""
+
+
+def _is_of_network(pod: JSONObject, entry: JSONObject, context: Context) -> bool:
+    """Tell whether a claim is for devices of a network driver, by the names of its classes and their drivers."""
+    devices = _devices_of(pod, entry, context)
+    asks = [
+        ask for each in items(devices, "requests") for ask in (mapping(each, "exactly"), *items(each, "firstAvailable"))
+    ]
+    names = {text(ask, "deviceClassName") for ask in asks} - {""}
+    for name in tuple(names):
+        found = context.inventory.find("DeviceClass", name)
+        names |= drivers_of(items(found, "spec", "selectors"), context)
+    return any(_NETWORK.search(name) for name in names)
 
 
 @rule("claim-shared-by-replicas", "Pod", level=NOTE)

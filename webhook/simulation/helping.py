@@ -197,6 +197,8 @@ class Helper:
         for reason in sorted(reasons):
             if reason.startswith("Insufficient "):
                 name = reason.removeprefix("Insufficient ")
+                if not any(name in each.allocatable for each in self._cluster.nodes):
+                    continue  # less of what no node has at all would be none
                 left = {key: value for key, value in asked.demand.requests.items() if key != name}
                 yield Change(f"with less {name}", 3, _demanding(requests=left))
 

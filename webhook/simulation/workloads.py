@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.engine.prescheduled import pod_template
-from webhook.inventory import name_of, namespace_of
+from webhook.inventory import MalformedError, name_of, namespace_of
 from webhook.inventory.claims import MADE
 from webhook.inventory.places import UNSCHEDULABLE
 from webhook.inventory.reading import at, items, mapping, number, text
@@ -29,6 +29,9 @@ def pods_of(obj: JSONObject, nodes: Sequence[str]) -> Iterator[JSONObject]:
     Args:
         obj: A pod, or a workload with a pod template.
         nodes: The names of the nodes; a DaemonSet makes a pod for each.
+
+    Raises:
+        MalformedError: It has no pod template.
     """
     steps = pod_template(obj)
     if steps is None:
@@ -37,8 +40,9 @@ def pods_of(obj: JSONObject, nodes: Sequence[str]) -> Iterator[JSONObject]:
         yield obj
         return
     template: Any = at(obj, *steps)
-    if not isinstance(template, dict):
-        return
+    if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
+        message = f"{text(obj, 'kind')} {name_of(obj)}: {'.'.join(steps)} is not a pod template with a spec"
+        raise MalformedError(message)
     if text(obj, "kind") == "DaemonSet":
         for node in nodes:
             yield _pod(obj, template, MADE, node)

@@ -1,0 +1,78 @@
+"""Checks what the public functions are given: errors name the argument, and say what it should be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def check_string(name: str, value: Any) -> None:
+    """Check that an argument is a string, or None.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if value is not None and not isinstance(value, str):
+        raise ValueError(_wrong(name, "a string", value))
+
+
+def check_mapping(name: str, value: Any, of: type) -> None:
+    """Check that an argument is a mapping from strings, or None.
+
+    Args:
+        name: The argument.
+        value: What was given.
+        of: The type of its values.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if value is None:
+        return
+    what = f"a mapping from str to {of.__name__}"
+    if not _is_mapping(value):
+        raise ValueError(_wrong(name, what, value))
+    for key, each in value.items():
+        if not isinstance(key, str) or not isinstance(each, of):
+            message = f"{name} must be {what}: {key!r}: {each!r} is not"
+            raise ValueError(message)  # noqa: TRY004 - as for all other input
+
+
+def check_iterable(name: str, value: Any) -> None:
+    """Check that an argument can be a list of objects.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    if isinstance(value, (str, bytes)) or _is_mapping(value) or not hasattr(value, "__iter__"):
+        raise ValueError(_wrong(name, "a list of objects", value))
+
+
+def check_objects(name: str, value: Any, *required: str) -> None:
+    """Check that an argument is a list of objects.
+
+    Args:
+        name: The argument.
+        value: What was given.
+        required: The fields that each must have, and that are objects.
+
+    Raises:
+        ValueError: It is not.
+    """
+    check_iterable(name, value)
+    for index, each in enumerate(value):
+        if not isinstance(each, dict):
+            raise ValueError(_wrong(f"{name}[{index}]", "an object", each))  # noqa: TRY004
+        for field in required:
+            if not isinstance(each.get(field), dict):
+                raise ValueError(_wrong(f"{name}[{index}].{field}", "an object", each.get(field)))  # noqa: TRY004
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+    return hasattr(value, "items") and hasattr(value, "keys")
+
+
+def _wrong(name: str, what: str, value: Any) -> str:
+    return f"{name} must be {what}, not {type(value).__name__}"
