@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.cli.arguments import manifests, policy, reviews, scheduling, schemas
-from webhook.cli.arguments.shared import Help
+from webhook.cli.arguments import manifests, policy, reviews, scheduling, schemas, shell
+from webhook.cli.arguments.parsing import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,27 +32,6 @@ class UsageError(Exception):
     """The command was used wrongly; the text says how to mend that."""
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser that refuses by itself what it does not know, so that the usage is that of the command."""
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse what the command takes; print an error and exit if there is more."""
-        found, unknown = super().parse_known_args(args, namespace)
-        if "paths" in found and not any(each.startswith("-") and each != "-" for each in unknown):
-            # argparse takes paths from one place only; people put options between them.
-            found.paths, unknown = [*found.paths, *unknown], []
-        if "filenames" in found:
-            found.paths = [*found.filenames, *found.paths]
-            del found.filenames
-        if unknown:
-            from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
-
-            options = [each for each in self._option_string_actions if each.startswith("--")]
-            near = get_close_matches(unknown[0].partition("=")[0], options, 1)
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{f': did you mean {near[0]}?' if near else ''}")
-        return found, unknown
-
-
 class Version(argparse.Action):
     """Prints the version, and looks it up only then."""
 
@@ -64,10 +43,9 @@ class Version(argparse.Action):
         _option: str | None = None,
     ) -> None:
         """Print the version of the installed distribution and exit."""
-        from importlib.metadata import version  # noqa: PLC0415 - takes longer than all the rest
+        from webhook.cli.version import run  # noqa: PLC0415 - commands are imported only when they run
 
-        print(f"draguard {version('draguard')}")
-        parser.exit()
+        parser.exit(run(argparse.Namespace()))
 
 
 class _Command(NamedTuple):
@@ -121,10 +99,13 @@ _COMMANDS = (
         reviews.manage_certificate,
     ),
     _Command("certs", "make a certificate authority and a serving certificate", reviews.CERTS, reviews.certs),
+    _Command("completion", "print what completes commands and options in a shell", shell.COMPLETION, shell.completion),
+    _Command("help", "show the help of a command, or the manual page", shell.HELP, shell.help_),
+    _Command("version", "print the version", "", lambda _parser: None),
 )
 
 
-def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+def make_parser(arguments: Sequence[str] = ()) -> Parser:
     """Make the parser of a command line.
 
     Args:
@@ -135,10 +116,8 @@ def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         prog="draguard",
         description="Says what a Kubernetes API server and scheduler will make of Dynamic Resource Allocation objects.",
         epilog=f"{_EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples.",
-        formatter_class=Help,
-        allow_abbrev=False,
     )
-    parser.add_argument("--version", action=Version, nargs=0, help="print the version and exit")
+    parser.add_argument("-V", "--version", action=Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(prog="draguard", dest="command", metavar="COMMAND", title="commands")
     wanted = ALIASES.get(arguments[0], arguments[0]) if arguments else ""
     for each in [each for each in _COMMANDS if each.name == wanted] or _COMMANDS:
@@ -148,8 +127,6 @@ def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
             help=each.summary,
             description=f"{each.summary[0].upper()}{each.summary[1:]}.",
             epilog=each.epilog,
-            formatter_class=Help,
-            allow_abbrev=False,
         )
         each.declare(added)
     return parser

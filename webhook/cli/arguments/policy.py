@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.cli.arguments.shared import RELEASE, STRICT, Help, report
+from webhook.cli.arguments.shared import RELEASE, STRICT, report
 from webhook.cli.arguments.suppression import suppression
 
 if TYPE_CHECKING:
@@ -69,8 +69,6 @@ def policy(parser: argparse.ArgumentParser) -> None:
             help=summary,
             description=f"{summary[0].upper()}{summary[1:]}.",
             epilog=epilog,
-            formatter_class=Help,
-            allow_abbrev=False,
         )
         paths = "files, directories, globs, or - for standard input"
         action.add_argument("paths", nargs="+", metavar="PATH", help=paths)

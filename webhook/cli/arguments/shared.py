@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import TYPE_CHECKING
 
 from webhook.cli.arguments.outputs import reports
 
-
-class Help(argparse.RawDescriptionHelpFormatter):
-    """Help of a fixed width: to ask the terminal for its own takes argparse longer than all the rest."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28, width=100)
+if TYPE_CHECKING:
+    import argparse
 
 
 STRICT = "warnings make the exit code 1, too"

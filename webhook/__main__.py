@@ -1,0 +1,10 @@
+"""``python -m webhook``: the command ``draguard``."""
+
+from __future__ import annotations
+
+import sys
+
+from webhook.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""A parser with the habits of kubectl and ruff: usage in a line, help as wide as the terminal, hints for mistakes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_COLUMNS = 100
+"""The width where there is no terminal."""
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal; paragraphs are folded, examples and tables are not."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=_columns())
+
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Iterable[argparse._MutuallyExclusiveGroup],
+        prefix: str | None = None,
+    ) -> None:
+        """Say in a line how a command is called: its options have their own section."""
+        given = list(actions)
+        parts = ["[OPTION...]"] if any(each.option_strings for each in given) else []
+        parts += [_positional(each) for each in given if not each.option_strings]
+        super().add_usage(usage or " ".join(["%(prog)s", *parts]), (), groups, prefix)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from textwrap import fill  # noqa: PLC0415 - only help pays for it
+
+        paragraphs = text.strip("\n").split("\n\n")
+        return "\n\n".join(
+            each if "\n " in each else fill(each, width, initial_indent=indent, break_on_hyphens=False)
+            for each in paragraphs
+        )
+
+
+def _columns() -> int:
+    """Return the columns of the terminal; ``shutil`` would tell them, too, but takes longer to import than all this."""
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isdecimal() and int(stated):
+        return int(stated)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _COLUMNS
+    except (OSError, ValueError):
+        return _COLUMNS
+
+
+def _positional(action: argparse.Action) -> str:
+    name = action.metavar if isinstance(action.metavar, str) else action.dest
+    if action.nargs == argparse.PARSER:
+        return f"{name} [ARGUMENT...]"
+    return {"*": f"[{name}...]", "+": f"{name}...", "?": f"[{name}]"}.get(str(action.nargs), name)
+
+
+class _Once(argparse._StoreAction):  # noqa: SLF001 - it is the default action, of which there is no other name
+    """Stores a value, and refuses a second one: which of the two counts is a guess."""
+
+    given = False
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the value."""
+        if option_string and self.given:
+            message = "given twice: it can be given once"
+            raise argparse.ArgumentError(self, message)
+        self.given = bool(option_string)
+        super().__call__(parser, namespace, values, option_string)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses by itself what it does not know, so that the usage is that of the command.
+
+    It parses one command line: what was given once is remembered.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=Help, allow_abbrev=False, **options)
+        self.register("action", None, _Once)
+
+    @property
+    def commands(self) -> Mapping[str, Parser]:
+        """The parsers of the commands below this one, by name; aliases are names, too."""
+        choices = (each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction))  # noqa: SLF001
+        found: Mapping[str, Parser] = next(choices, {})
+        return found
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse what the command takes; print an error and exit if there is more."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if "paths" in found and not any(each.startswith("-") and each != "-" for each in unknown):
+            # argparse takes paths from one place only; people put options between them.
+            found.paths, unknown = [*found.paths, *unknown], []
+        if "filenames" in found:
+            found.paths = [*found.filenames, *found.paths]
+            del found.filenames
+        if unknown:
+            options = [each for each in self._option_string_actions if each.startswith("--")]
+            hint = did_you_mean(unknown[0].partition("=")[0], options)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(each) for each in action.choices]
+        hint = did_you_mean(str(value), choices) or f" (choose from {', '.join(choices)})"
+        what = "there is no command" if isinstance(action, argparse._SubParsersAction) else "invalid choice:"  # noqa: SLF001
+        raise argparse.ArgumentError(None if what.endswith("d") else action, f"{what} {value!r}{hint}")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask whether something similar was meant; empty if nothing is similar."""
+    from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
+
+    near = get_close_matches(name, list(known), 1)
+    return f": did you mean {near[0]}?" if near else ""

@@ -1,0 +1,37 @@
+"""Arguments of the commands that help to use the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+SHELLS = ("bash", "zsh", "fish")
+
+COMPLETION = """\
+examples:
+  draguard completion bash > ~/.local/share/bash-completion/completions/draguard
+  draguard completion zsh > ~/.zfunc/_draguard      with ~/.zfunc in $fpath before compinit
+  draguard completion fish > ~/.config/fish/completions/draguard.fish
+  eval "$(draguard completion bash)"                for this shell only
+"""
+
+HELP = """\
+examples:
+  draguard help validate
+  draguard help policy test
+  draguard help --man > ~/.local/share/man/man1/draguard.1
+  draguard help --man | man -l -                    shows the manual page
+"""
+
+
+def completion(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard completion` takes."""
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"one of {', '.join(SHELLS)}")
+
+
+def help_(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard help` takes."""
+    parser.add_argument("names", nargs="*", metavar="COMMAND", help="the command (default: list all commands)")
+    parser.add_argument("--man", action="store_true", help="print a manual page of all commands, for man")

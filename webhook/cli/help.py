@@ -1,0 +1,33 @@
+"""``draguard help``: the help of a command, or a manual page of all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments import UsageError, make_parser
+from webhook.cli.arguments.parsing import did_you_mean
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run(arguments: Namespace) -> int:
+    """Print it."""
+    parser = make_parser()
+    if arguments.man:
+        from webhook.cli.manpage import manual_page  # noqa: PLC0415 - who packages draguard asks for it
+
+        if arguments.names:
+            message = "--man is about all commands: leave out the command"
+            raise UsageError(message)
+        print("\n".join(manual_page(parser)))
+        return 0
+    for name in arguments.names:
+        if name not in parser.commands:
+            known = parser.commands
+            hint = did_you_mean(name, known) or (f"; there are {', '.join(known)}" if known else "")
+            message = f"{parser.prog} has no command {name!r}{hint}"
+            raise UsageError(message)
+        parser = parser.commands[name]
+    parser.print_help()
+    return 0

@@ -1,0 +1,81 @@
+"""The manual page, made from the parser."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments.parsing import Help
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.cli.arguments.parsing import Parser
+
+
+def manual_page(parser: Parser) -> Iterator[str]:
+    """Write a manual page (``man 7 man``) of a program with all of its commands.
+
+    Args:
+        parser: The program's parser.
+    """
+    yield f'.TH "{parser.prog.upper()}" 1 "" "{parser.prog} {version("draguard")}" "User Commands"'
+    yield ".SH NAME"
+    yield _escaped(f"{parser.prog} - {_lowered(parser.description)}")
+    yield ".SH SYNOPSIS"
+    yield f".B {_escaped(_usage(parser))}"
+    yield ".SH OPTIONS"
+    yield from _options(parser)
+    for name, command in parser.commands.items():
+        if command.prog.rpartition(" ")[2] == name:  # no alias
+            yield from _command(command)
+    yield ".SH EXIT STATUS"
+    yield from _raw((parser.epilog or "").partition("\n\n")[0].partition("\n")[2])
+
+
+def _command(parser: Parser) -> Iterator[str]:
+    yield f".SH {_escaped(parser.prog.upper())}"
+    yield f".B {_escaped(_usage(parser))}"
+    yield ".PP"
+    yield _escaped(parser.description or "")
+    if parser.commands:
+        for command in parser.commands.values():
+            yield from _command(command)
+        return
+    yield from _options(parser)
+    for paragraph in (parser.epilog or "").strip("\n").split("\n\n"):
+        yield ".PP"
+        yield from _raw(paragraph) if "\n " in paragraph else [_escaped(paragraph)]
+
+
+def _options(parser: Parser) -> Iterator[str]:
+    formatter = Help(parser.prog)
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list them
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            continue
+        yield ".TP"
+        yield f".B {_escaped(formatter._format_action_invocation(action))}"  # noqa: SLF001
+        yield _escaped(formatter._expand_help(action) if action.help else "")  # noqa: SLF001
+
+
+def _usage(parser: Parser) -> str:
+    return parser.format_usage().removeprefix("usage: ").strip()
+
+
+def _lowered(text: str | None) -> str:
+    return text[:1].lower() + text[1:].rstrip(".") if text else ""
+
+
+def _raw(text: str) -> Iterator[str]:
+    """Keep lines as they are."""
+    yield ".nf"
+    yield from map(_escaped, text.split("\n"))
+    yield ".fi"
+
+
+def _escaped(text: str) -> str:
+    """Write a text so that nothing in it is a request or an escape."""
+    text = text.replace("\\", r"\e").replace("-", r"\-")
+    return re.sub(r"^(?=[.'])", r"\\&", text, flags=re.MULTILINE)
