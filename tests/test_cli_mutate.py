@@ -61,8 +61,9 @@ class TestManifests:
 
     def test_what_was_changed_is_told_on_standard_error(self) -> None:
         lines = draguard("mutate", "-", stdin=POD.encode()).err.splitlines()
-        assert len(lines) == 2
+        assert len(lines) == 4
         assert lines[0].startswith("<stdin>:8:3: warning prescheduled: spec.nodeName: replaced by nodeSelector ")
+        assert lines[1] == lines[3] == "object: Pod default/pod"
 
     def test_a_warning_stands_at_the_line_of_a_template(self) -> None:
         done = draguard("mutate", "-", stdin=DEPLOYMENT.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -40,7 +41,10 @@ def run(hook: str, repository: Path, *files: str, args: tuple[str, ...] = ()) ->
     assert program in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
     names = files if declared.get("pass_filenames", True) else ()
     command = [SCRIPT.with_name(program), *entry, *(args or declared.get("args", ())), *names]
-    return subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False, timeout=60)
+    environment = {**os.environ, "PRE_COMMIT": "1"}
+    return subprocess.run(
+        command, cwd=repository, input="", capture_output=True, text=True, check=False, timeout=60, env=environment
+    )
 
 
 @pytest.mark.parametrize("hook", HOOKS)

@@ -60,7 +60,7 @@ class TestLibrary:
         )
         directory = chart(tmp_path / "c", claim=BAD.replace("NAME", f"x-{asks}"))
         names = [each["name"] for each in findings(directory, "--kubernetes-version", "1.36,1.34")]
-        assert names == ["x-36", "x-34"]
+        assert names == ["x-34", "x-36"]
 
     def test_notes_and_empty_templates_are_passed_over(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim=CLAIM.replace("NAME", "x"), none="{{ if false }}x{{ end }}")

@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.cli.reading import some_paths
 from webhook.cli.release import kubernetes
 from webhook.documents import Document, Unreadable, dump, read
 from webhook.engine import prescheduled
@@ -24,7 +25,7 @@ def run(arguments: Namespace) -> int:
     """Print the manifests or the patches, unless something is wrong with any of them."""
     options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
     sender = _sender(arguments)
-    documents = list(read(arguments.paths))
+    documents = list(read(some_paths(arguments)))
     if sender:
         sender.know(_namespaces(documents))
     objects: list[Any] = []

@@ -9,6 +9,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import position
 from webhook.cli.output import check_outputs, show
 from webhook.cli.policyoptions import is_suite, placed, release
+from webhook.cli.reading import some_paths
 from webhook.cli.release import kubernetes
 from webhook.cli.suppressing import suppress, suppressions
 from webhook.documents import Unreadable, read
@@ -44,7 +45,8 @@ def check(arguments: Namespace) -> int:
     minor = release(kubernetes(arguments))
     suppressed = suppressions(arguments, arguments.paths)
     report, given = Report(), list[Given]()
-    for document in read(arguments.paths):
+    paths = some_paths(arguments)
+    for document in read(paths):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
         elif not is_suite(document.data):
@@ -58,7 +60,7 @@ def check(arguments: Namespace) -> int:
             else:
                 report.skipped[about.api_version, about.kind] += 1
     if not report.findings and not any(is_policy(each.object) for each in given):
-        message = f"there is no policy in {', '.join(arguments.paths)}"
+        message = f"there is no policy in {', '.join(paths)}"
         raise UsageError(message)
     result = check_policies(given, minor)
     # Where something could not be read, it may be what others seem to lack.

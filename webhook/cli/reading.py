@@ -28,8 +28,22 @@ def paths_of(arguments: Namespace) -> list[str]:
     return paths or ([STDIN] if _is_given() else [])
 
 
+def some_paths(arguments: Namespace) -> list[str]:
+    """Return the paths that are named, or standard input.
+
+    Raises:
+        UsageError: There is nothing to read.
+    """
+    if paths := paths_of(arguments):
+        return paths
+    message = "there is nothing to read: name files or directories, or pipe them in"
+    raise UsageError(message)
+
+
 def _is_given() -> bool:
     """Tell whether standard input is a pipe or a file; a socket may be one that nobody ever closes."""
+    if os.environ.get("PRE_COMMIT"):  # its hooks get a pipe that nobody writes to
+        return False
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (OSError, ValueError):

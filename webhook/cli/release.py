@@ -33,7 +33,7 @@ def kubernetes_versions(arguments: Namespace) -> list[str | None]:
         UsageError: A release is not known here.
     """
     stated = [_of_option(each) for text in arguments.kubernetes_version for each in text.split(",")]
-    return list({release_of(each): each for each in stated}.values()) or [None]
+    return [each for _, each in sorted({release_of(each): each for each in stated}.items())] or [None]
 
 
 def _of_option(stated: str) -> str:

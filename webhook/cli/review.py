@@ -12,26 +12,25 @@ from webhook import admission
 from webhook.admission import MalformedReviewError
 from webhook.cli.answers import options
 from webhook.cli.arguments import UsageError
+from webhook.cli.reading import STDIN, some_paths
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
-STANDARD_INPUT = "-"
-
 
 def run(arguments: Namespace) -> int:
     """Answer every review on a line of its own; report what is none."""
     answering = options(arguments)
     code = 0
-    for path in arguments.paths:
+    for path in some_paths(arguments):
         with _opened(path) as lines:
             for number, text in split(lines):
                 try:
                     answer = admission.review(admission.parse(text), arguments.endpoint, answering)
                 except MalformedReviewError as error:
-                    name = "<stdin>" if path == STANDARD_INPUT else path
+                    name = "<stdin>" if path == STDIN else path
                     print(f"{name}:{number}: error: {error}", file=sys.stderr)
                     code = 1
                 else:
@@ -40,7 +39,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _opened(path: str) -> AbstractContextManager[Iterable[bytes]]:
-    if path == STANDARD_INPUT:
+    if path == STDIN:
         return nullcontext(sys.stdin.buffer)
     try:
         return Path(path).open("rb")

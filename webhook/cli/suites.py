@@ -9,6 +9,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import located
 from webhook.cli.output import show
 from webhook.cli.policyoptions import is_suite, placed, release
+from webhook.cli.reading import some_paths
 from webhook.cli.release import kubernetes
 from webhook.cli.suppressing import suppress, suppressions
 from webhook.documents import Document, Unreadable, read
@@ -32,10 +33,11 @@ _STANDARD_INPUT = "<stdin>"
 
 def run(arguments: Namespace) -> int:
     """Run the suites, and print what failed, what no case has seen, and a summary."""
-    suppressed = suppressions(arguments, arguments.paths)
-    report = test(arguments.paths, kubernetes(arguments), suppressed.note, strict=arguments.strict)
+    paths = some_paths(arguments)
+    suppressed = suppressions(arguments, paths)
+    report = test(paths, kubernetes(arguments), suppressed.note, strict=arguments.strict)
     if not (report.tested and report.tested.runs) and not report.findings:
-        message = f"there is no suite in {', '.join(arguments.paths)}; a suite is a document with cases"
+        message = f"there is no suite in {', '.join(paths)}; a suite is a document with cases"
         raise UsageError(message)
     suppress(report, suppressed, arguments)
     return show(report, arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import release_of
@@ -27,13 +28,15 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
     if len(reports) == 1:
         return first
     columns = [f"1.{release_of(each)}" for each in versions if each]
-    said: dict[Finding, list[str]] = {}
+    said: dict[Finding, tuple[Finding, list[str]]] = {}
     for report, column in zip(reports, columns, strict=True):
         for finding in report.findings:
-            said.setdefault(finding._replace(kubernetes=""), []).append(column)
+            # What helps may differ: a hint names what the release has.
+            key = finding._replace(kubernetes="", problem=replace(finding.problem, hint=""))
+            said.setdefault(key, (finding, []))[1].append(column)
         first.files |= report.files
     order = {file: index for index, file in enumerate(first.files)}
-    found = [each._replace(kubernetes=by[0], releases=tuple(by)) for each, by in said.items()]
+    found = [each._replace(kubernetes=by[0], releases=tuple(by)) for each, by in said.values()]
     first.findings = sorted(found, key=lambda each: (order.get(each.file, -1), each.document, each.line, each.column))
     first.remarks = list(dict.fromkeys(line for report in reports for line in report.remarks))
     return first

@@ -157,7 +157,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
 
 def mutate(parser: argparse.ArgumentParser) -> None:
     """Take what `draguard mutate` takes."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="files, directories, globs, or - for standard input")
+    reading.paths(parser)
     parser.add_argument("--patch", action="store_true", help="print JSON Patches in place of manifests")
     parser.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
     prescheduled(parser)

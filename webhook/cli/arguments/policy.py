@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.cli.arguments import reading
 from webhook.cli.arguments.shared import RELEASE, STRICT, report
 from webhook.cli.arguments.suppression import suppression
 
@@ -70,8 +71,7 @@ def policy(parser: argparse.ArgumentParser) -> None:
             description=f"{summary[0].upper()}{summary[1:]}.",
             epilog=epilog,
         )
-        paths = "files, directories, globs, or - for standard input"
-        action.add_argument("paths", nargs="+", metavar="PATH", help=paths)
+        reading.paths(action)
         action.add_argument("--strict", action="store_true", help=STRICT)
         report(action)
         suppression(action)

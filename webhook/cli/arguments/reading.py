@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
 
-PATHS = "files, directories, globs, or - for standard input"
+STDIN = "standard input, which is read without a path if it is a pipe or a file"
 
 
-def paths(parser: argparse.ArgumentParser, help_: str, *, metavar: str = "PATH", **options: Any) -> None:
+def paths(
+    parser: argparse.ArgumentParser, help_: str = f"files, directories, globs, or - for {STDIN}", metavar: str = "PATH"
+) -> None:
     """Take paths, and the options by which kubectl takes them.
 
     Args:
         parser: The command's parser.
         help_: What the paths are.
         metavar: How the help calls one.
-        options: What else ``add_argument`` takes.
     """
-    parser.add_argument("paths", nargs="*", default=[], metavar=metavar, help=help_, **options)
+    parser.add_argument("paths", nargs="*", default=[], metavar=metavar, help=help_)
     parser.add_argument(
         "-f",
         "--filename",

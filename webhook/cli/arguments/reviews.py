@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from webhook.cli.arguments import reading
 from webhook.cli.arguments.shared import cluster, gates, policies, prescheduled
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _enforcement(parser: argparse.ArgumentParser) -> None:
 
 def review(parser: argparse.ArgumentParser) -> None:
     """Take what `draguard review` takes."""
-    parser.add_argument("paths", nargs="+", metavar="FILE", help="files, or - for standard input")
+    reading.paths(parser, f"files, or - for {reading.STDIN}", metavar="FILE")
     parser.add_argument(
         "--endpoint",
         choices=["validate", "mutate"],

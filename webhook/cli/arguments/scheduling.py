@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.cli.arguments import reading
 from webhook.cli.arguments.shared import cluster, gates
 
 if TYPE_CHECKING:
@@ -76,12 +77,10 @@ file before you pass it on.
 
 def simulate(parser: argparse.ArgumentParser) -> None:
     """Take what `draguard simulate` takes."""
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="manifests of pods and workloads: files, directories, globs, or - for standard input (default: the "
-        "pending pods of the cluster)",
+    reading.paths(
+        parser,
+        "manifests of pods and workloads: files, directories, globs, or - for standard input (default: the pending "
+        "pods of the cluster)",
     )
     cluster(parser, "the simulation")
     parser.add_argument("--pending", action="store_true", help="schedule the pending pods of the cluster, too")
@@ -110,11 +109,8 @@ def simulate(parser: argparse.ArgumentParser) -> None:
 
 def match(parser: argparse.ArgumentParser) -> None:
     """Take what `draguard match` takes."""
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="manifests of claims, templates and classes: files, directories, globs, or - for standard input",
+    reading.paths(
+        parser, "manifests of claims, templates and classes: files, directories, globs, or - for standard input"
     )
     cluster(parser, "their devices")
     parser.add_argument(
@@ -138,7 +134,7 @@ def snapshot(parser: argparse.ArgumentParser) -> None:
 
 
 def _output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", choices=["text", "json"], default="text", help="how results are shown")
+    parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="how results are shown")
     parser.add_argument("-q", "--quiet", action="store_true", help="show results only: no summary, no progress")
     parser.add_argument(
         "--color",

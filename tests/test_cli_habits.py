@@ -1,0 +1,202 @@
+"""What people expect of a command line: hints, one-line usage, pipes, completion, a manual page."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import ROOT, Done, draguard, process
+from webhook.cli.arguments import make_parser
+from webhook.cli.completion import described
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from webhook.cli.completion import Command
+
+FINE = ROOT / "examples/mended/pod-with-cats.yaml"
+BAD = "examples/limits/nodes.yaml"
+
+
+def every(command: Command) -> Iterator[Command]:
+    yield command
+    for each in command.commands:
+        yield from every(each)
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("arguments", "hint"),
+        [
+            ("validat", "there is no command 'validat': did you mean validate?"),
+            ("policy tset x", "there is no command 'tset': did you mean test?"),
+            ("xyz", "(choose from validate, "),
+            ("validate --color alway", "invalid choice: 'alway': did you mean always?"),
+            ("validate --strikt", "unrecognized arguments: --strikt: did you mean --strict?"),
+            ("help validat", "draguard has no command 'validat': did you mean validate?"),
+            ("help policy xyz", "draguard policy has no command 'xyz'; there are check, test"),
+            ("help --man validate", "--man is about all commands"),
+            ("validate --stdin-filename a.yaml b.yaml", "standard input is not read: leave out the paths"),
+        ],
+    )
+    def test_they_are_told_with_what_was_probably_meant(self, arguments: str, hint: str) -> None:
+        done = draguard(*arguments.split())
+        assert (done.code, done.out) == (2, "")
+        assert hint in done.err
+
+    @pytest.mark.parametrize("option", ["--namespace=x", "--subresource=status", "--color=never", "--as=jane"])
+    def test_what_can_be_given_once_is_refused_twice(self, option: str) -> None:
+        assert draguard("validate", option, FINE, "--old", FINE).code == 0
+        done = draguard("validate", option, FINE, option, "--old", FINE)
+        assert done.code == 2
+        assert "given twice: it can be given once" in done.err
+
+    @pytest.mark.parametrize("command", ["validate", "simulate", "policy check", "serve", "mutate"])
+    def test_usage_is_one_line(self, command: str) -> None:
+        lines = draguard(*command.split(), "--nonsense").err.splitlines()
+        assert len(lines) == 2
+        assert lines[0].startswith(f"usage: draguard {command} [OPTION...]")
+
+
+class TestHelp:
+    @pytest.mark.parametrize("columns", [60, 100, 150])
+    def test_it_is_as_wide_as_the_terminal(self, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = draguard("validate", "--help").out.splitlines()
+        told = [line for line in lines if not line.startswith("  draguard ")]
+        assert columns - 12 < max(map(len, (line for line in told if not line.startswith("  kube")))) <= columns
+
+    @pytest.mark.parametrize("command", ["validate", "policy test", "completion", ""])
+    def test_help_shows_it_too(self, command: str) -> None:
+        assert draguard("help", *command.split()) == draguard(*command.split(), "--help")
+
+    def test_the_version_has_three_names(self) -> None:
+        assert draguard("version") == draguard("-V") == draguard("--version")
+
+    @pytest.mark.process
+    def test_the_package_is_the_command(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-m", "webhook", "version"], capture_output=True, text=True, check=True, cwd=ROOT
+        )
+        assert Done(0, done.stdout, "") == draguard("version")
+
+    def test_the_manual_page_has_every_command_and_option(self) -> None:
+        page = draguard("help", "--man").out
+        program = described(make_parser())
+        assert page.startswith('.TH "DRAGUARD" 1 ')
+        for command in every(program):
+            called = " ".join(("draguard", *command.words)).replace("-", r"\-")
+            assert f".B {called} " in page or command.words == ("why",)
+            for option in command.options:
+                assert all(name.replace("-", r"\-") in page for name in option.names)
+        requests = {line.split()[0] for line in page.splitlines() if line.startswith(".")}
+        assert requests == {".TH", ".SH", ".B", ".PP", ".TP", ".nf", ".fi"}
+
+
+class TestCompletion:
+    def complete(self, *words: str) -> list[str]:
+        script = (
+            f"{draguard('completion', 'bash').out}\n"
+            'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _draguard; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        done = subprocess.run(["bash", "-c", script, "-", *words], capture_output=True, text=True, check=True)  # noqa: S607
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    @pytest.mark.process
+    @pytest.mark.parametrize(
+        ("words", "found"),
+        [
+            ("draguard vali", ["validate"]),
+            ("draguard validate --helm", ["--helm-values", "--helm-set"]),
+            ("draguard validate --color ", ["auto", "always", "never"]),
+            ("draguard policy ch", ["check"]),
+            ("draguard policy check --cos", ["--costs"]),
+            ("draguard completion ", ["bash", "zsh", "fish"]),
+            ("draguard validate ma", []),
+        ],
+    )
+    def test_bash_completes(self, words: str, found: list[str]) -> None:
+        assert self.complete(*words.split(" ")) == found
+
+    @pytest.mark.parametrize("shell", ["zsh", "fish"])
+    def test_other_shells_know_every_option(self, shell: str) -> None:
+        script = draguard("completion", shell).out
+        for command in every(described(make_parser())):
+            for name in (name for option in command.options for name in option.names):
+                spelt = re.sub("^--?", lambda dashes: "-l " if len(dashes[0]) > 1 else "-s ", name)
+                assert (name if shell == "zsh" else spelt) in script
+
+
+@pytest.mark.process
+class TestPipes:
+    def run(self, *arguments: Any, stdin: bytes) -> Done:
+        return process("validate", *arguments, stdin=stdin)
+
+    def test_without_a_path_what_is_piped_in_is_read(self) -> None:
+        done = self.run(stdin=(ROOT / BAD).read_bytes())
+        assert done.code == 1
+        assert done.out.startswith("<stdin>:9:3: error max-items: ")
+
+    def test_a_failed_command_before_it_does_not_pass(self) -> None:
+        assert self.run(stdin=b"").code == self.run("-", stdin=b"").code == 1
+        assert self.run("--allow-empty", stdin=b"").code == 0
+
+    def test_a_path_counts_more(self) -> None:
+        assert self.run(FINE, stdin=b"a: [").code == 0
+
+    def test_editors_give_the_name(self) -> None:
+        done = self.run("--stdin-filename", "claims/x.yaml", "-o", "concise", stdin=(ROOT / BAD).read_bytes())
+        assert done.out.startswith("claims/x.yaml:9:3: error ")
+        assert "[" not in done.out.splitlines()[0][-3:]
+
+    @pytest.mark.parametrize("command", ["mutate", "policy check", "policy test", "review"])
+    def test_commands_that_need_input_say_so(self, command: str, tmp_path: Path) -> None:
+        with (tmp_path / "tty").open("wb"):
+            done = subprocess.run(
+                [sys.executable, "-m", "webhook", *command.split()],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                cwd=ROOT,
+            )
+        assert done.returncode == 2
+        assert "there is nothing to read: name files or directories, or pipe them in" in done.stderr
+
+
+class TestKubectl:
+    def test_its_options_name_files_too(self) -> None:
+        done = draguard("validate", "-R", "-f", "examples/mended", "-f", FINE, "-n", "default")
+        assert done == draguard("validate", "examples/mended")
+        assert draguard("mutate", "--filename", FINE).code == 0
+
+
+class TestMatrix:
+    def test_a_table_tells_which_release_says_what(self) -> None:
+        done = draguard("validate", "--kubernetes-version", "1.30,v1.36.2", "--kubernetes-version=1.31", BAD, FINE)
+        assert done.code == 1
+        lines = done.out.splitlines()
+        (head,) = (index for index, line in enumerate(lines) if line.split() == ["1.30", "1.31", "1.36"])
+        assert [line.split() for line in lines[head + 1 : head + 3]] == [
+            [f"{BAD}:2:1:", "not-served", "-", "error", "error"],
+            [f"{BAD}:9:3:", "max-items", "error", "-", "-"],
+        ]
+        found = json.loads(draguard("validate", "-o", "json", "--kubernetes-version", "1.31,1.30,1.36", BAD).out)
+        assert [each["releases"] for each in found["findings"]] == [["1.31", "1.36"], ["1.30"]]
+
+    def test_one_release_needs_no_table(self) -> None:
+        assert draguard("validate", "--kubernetes-version", "1.30", BAD) == draguard(
+            "validate", "--kubernetes-version", "1.30", "--kubernetes-version", "1.30", BAD
+        )
+
+    def test_policies_cannot_be_piped_in(self) -> None:
+        done = draguard("validate", "--kubernetes-version", "1.30,1.36", "--policies", "-", FINE, stdin=b"a: b")
+        assert done.code == 2
+        assert "standard input (-) is read once" in done.err
