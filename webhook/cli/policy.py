@@ -43,9 +43,9 @@ def run(arguments: Namespace) -> int:
 def check(arguments: Namespace) -> int:
     """Print what is wrong with policies, and a summary."""
     minor = release(kubernetes(arguments))
-    suppressed = suppressions(arguments, arguments.paths)
-    report, given = Report(), list[Given]()
     paths = some_paths(arguments)
+    suppressed = suppressions(arguments, paths)
+    report, given = Report(), list[Given]()
     for document in read(paths):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))

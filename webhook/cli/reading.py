@@ -66,14 +66,19 @@ class Manifests:
         if name and arguments.paths and STDIN not in arguments.paths:
             message = "--stdin-filename: standard input is not read: leave out the paths, or give -"
             raise UsageError(message)
-        self.paths = [STDIN] if name and not arguments.paths else paths_of(arguments)
+        self._named = [STDIN] if name and not arguments.paths else paths_of(arguments)
         self._arguments = arguments
         self._selection = Selection(allow_empty=arguments.allow_empty, stdin_name=name or "")
-        self._rendered = any(map(is_rendered, self.paths))
+        self._rendered = any(map(is_rendered, self._named))
         if not self._rendered and (arguments.helm_values or arguments.helm_set):
             message = "--helm-values and --helm-set: no path is the directory of a Helm chart"
             raise UsageError(message)
         self._read: list[Document | Unreadable] | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """What is read."""
+        return self._named or ["."]
 
     @property
     def left_out(self) -> Mapping[str, int]:
@@ -95,7 +100,7 @@ class Manifests:
         arguments, release = self._arguments, release_of(kubernetes) if kubernetes else NEWEST
         options = RenderOptions(tuple(arguments.helm_values), tuple(arguments.helm_set), arguments.namespace, release)
         try:
-            documents: Iterable[Document | Unreadable] = read(self.paths, selection=self._selection, options=options)
+            documents: Iterable[Document | Unreadable] = read(self._named, selection=self._selection, options=options)
         except SourceError as error:
             raise UsageError(str(error)) from error
         if sys.stderr.isatty() and not arguments.quiet:
