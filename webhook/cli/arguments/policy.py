@@ -88,8 +88,6 @@ def policy(parser: argparse.ArgumentParser) -> None:
         help="write rules as policies, for clusters without a webhook",
         description="Write rules as policies, for clusters without a webhook.",
         epilog=_POLICY_GENERATE,
-        formatter_class=Help,
-        allow_abbrev=False,
     )
     rules = "the rules to write (default: all that CEL can state)"
     generate.add_argument("--from-rules", nargs="*", metavar="RULE", help=rules)
