@@ -48,6 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Namespace) -> int:
     try:
+        if "settings" in arguments:
+            from webhook.cli.settings import settle  # noqa: PLC0415 - few commands have settings
+
+            settle(arguments)
         module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
         sys.stdout.flush()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.progress import with_progress
+from webhook.cli.suppressing import exclusions, own_files
 from webhook.documents import Selection
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
@@ -68,7 +69,12 @@ class Manifests:
             raise UsageError(message)
         self._named = [STDIN] if name and not arguments.paths else paths_of(arguments)
         self._arguments = arguments
-        self._selection = Selection(allow_empty=arguments.allow_empty, stdin_name=name or "")
+        self._selection = Selection(
+            allow_empty=arguments.allow_empty,
+            stdin_name=name or "",
+            excluded=exclusions(arguments),
+            own=own_files(arguments),
+        )
         self._rendered = any(map(is_rendered, self._named))
         if not self._rendered and (arguments.helm_values or arguments.helm_set):
             message = "--helm-values and --helm-set: no path is the directory of a Helm chart"

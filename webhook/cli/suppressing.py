@@ -6,15 +6,18 @@ import os
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
+from webhook.documents.globs import Globs, PatternError
 from webhook.suppression import baseline
 from webhook.suppression.applying import Suppressions
 from webhook.suppression.levels import Levels, levels
 from webhook.suppression.names import UnknownRuleError, check, names_in
+from webhook.suppression.paths import PathIgnores
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Sequence
 
+    from webhook.configuration.reading import Configuration
     from webhook.report.model import Report
     from webhook.suppression.baseline import Known
 
@@ -36,19 +39,50 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
         except baseline.BaselineError as error:
             message = f"--baseline: {error}"
             raise UsageError(message) from error
+    configuration: Configuration | None = arguments.settings.configuration
+    directories = [each.directory for each in known] + ([configuration.directory] if configuration else [])
     return Suppressions(
-        levels=_levels(arguments),
+        levels=_levels(arguments, configuration),
+        paths=PathIgnores(configuration.ignores if configuration else ()),
         known=known,
         matters=_matters(arguments, paths),
-        is_whole=any(_is_around(path, each.directory) for each in known for path in paths),
+        is_whole=any(all(_is_around(path, directory) for directory in directories) for path in paths or ["."]),
     )
 
 
-def _levels(arguments: Namespace) -> Levels:
+def exclusions(arguments: Namespace) -> list[Callable[[str], bool]]:
+    """Return what tells of a path whether it is excluded, on the command line or in the configuration file.
+
+    Raises:
+        UsageError: A pattern is malformed.
+    """
+    found: list[Callable[[str], bool]] = []
+    if arguments.exclude:
+        try:
+            found.append(Globs(arguments.exclude, ".").has)
+        except PatternError as error:
+            message = f"--exclude: {error}"
+            raise UsageError(message) from error
+    configuration: Configuration | None = arguments.settings.configuration
+    if configuration and "exclude" in configuration.values:
+        found.append(configuration.excluded.has)
+    return found
+
+
+def own_files(arguments: Namespace) -> list[str]:
+    """Return the real paths of the configuration file and the baseline, which are no manifests."""
+    configuration: Configuration | None = arguments.settings.configuration
+    files = (configuration and configuration.file, arguments.baseline, arguments.write_baseline)
+    return [os.path.realpath(file) for file in files if file]
+
+
+def _levels(arguments: Namespace, configuration: Configuration | None) -> Levels:
     return Levels(
         selected=_rules(arguments.select, "--select"),
         ignored=_rules(arguments.ignore, "--ignore"),
         stated=_stated(arguments.level),
+        configured=configuration.levels if configuration else {},
+        file=configuration.file if configuration else "",
     )
 
 
@@ -81,7 +115,7 @@ def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool
     given = {
         "policies": bool(getattr(arguments, "policies", ())),
         "old": bool(getattr(arguments, "old", ())),
-        "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths)),
+        "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths or ["."])),
         "": True,
     }
 

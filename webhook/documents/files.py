@@ -78,7 +78,7 @@ class Trees:
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._roots = {os.path.realpath(_top(path)) for path in paths if path != _STDIN}
+        self._roots = {os.path.realpath(top_of(path)) for path in paths if path != _STDIN}
         self._real_directory = lru_cache(maxsize=_DIRECTORIES)(partial(os.path.realpath, strict=True))
 
     def real(self, path: str) -> str | None:
@@ -125,6 +125,8 @@ def _find(paths: Iterable[str], selection: Selection | None = None) -> Iterator[
         for found in _expand(path, selection):
             real, result = found.source if isinstance(found, Unreadable) else found.path, found
             if isinstance(found, _Found) and real != _STDIN:
+                if selection and selection.excludes(found.path):
+                    continue
                 real, result = _checked(found, trees)
                 if selection and isinstance(result, Unreadable) and _is_broken(found):
                     selection.left_out[BROKEN_LINK] += 1
@@ -168,7 +170,7 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
 def _read(found: _Found, selection: Selection | None) -> Iterator[Document | Unreadable]:
     path = found.path
     try:
-        opener = _open_named if found.is_named else _open_regular
+        opener = _open_named if found.is_named else open_regular
         with open(path, "rb", opener=opener) as file:
             size = os.fstat(file.fileno()).st_size
             if size > MAX_BYTES:
@@ -194,11 +196,15 @@ def _open_named(path: str, flags: int) -> int:
     real = os.path.realpath(path)
     if real.startswith(_SYSTEM):
         raise OSError(0, f"a symbolic link to {real}: name that itself")
-    return _open_regular(path, flags)
+    return open_regular(path, flags)
 
 
-def _open_regular(path: str, flags: int) -> int:
-    """Open a regular file, and nothing that never ends or waits for a writer."""
+def open_regular(path: str, flags: int) -> int:
+    """Open a regular file, and nothing that never ends or waits for a writer.
+
+    Raises:
+        OSError: It is something else, or cannot be opened.
+    """
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode):
@@ -222,7 +228,7 @@ def _expand(path: str, selection: Selection | None) -> Iterator[_Found | Unreada
         yield Unreadable(_shown(path), 0, 0, "no such file or directory")
 
 
-def _top(path: str) -> str:
+def top_of(path: str) -> str:
     """Return the directory, the file, or the directory above all that a glob can match."""
     if os.path.lexists(path) or not glob.has_magic(path):
         return path
@@ -277,7 +283,7 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
 
 def _glob(pattern: str, selection: Selection | None) -> Iterator[str | Unreadable]:
     """Find what a pattern matches; one that ends in ``*`` names no suffix, so it finds manifests only."""
-    top = _top(pattern)
+    top = top_of(pattern)
     steps = [step for step in pattern[len(top) if pattern.startswith(top) else 0 :].split("/") if step]
     shown = "" if top == "." and not pattern.startswith("./") else top
     trees = Trees([pattern])

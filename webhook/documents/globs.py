@@ -59,7 +59,9 @@ def _compiled(patterns: Sequence[str]) -> Any:
     try:
         return re2.compile("|".join(map(_expression, patterns)), options=options).fullmatch
     except re2.error as error:
-        message = f"{', '.join(patterns)[:MAX_PATTERN]}: {error}"
+        why = error.args[0]
+        why = why.decode(errors="replace") if isinstance(why, bytes) else why
+        message = f"{', '.join(patterns)[:MAX_PATTERN]}: {why}"
         raise PatternError(message) from error
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Final
 
-_SECONDS: Final = 10
+from webhook.documents.git import SECONDS, command, environment, repository
+
 _ARGUMENTS: Final = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", ".")
-_QUIET: Final = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
 
 
 class Ignored:
@@ -21,7 +21,7 @@ class Ignored:
 
     def __init__(self, top: str) -> None:
         self._prefix = len(top.rstrip("/")) + 1
-        self._names = frozenset(_ask(top)) if _in_repository(top) else frozenset()
+        self._names = frozenset(_ask(top)) if repository(os.path.realpath(top)) else frozenset()
 
     def has(self, path: str, *, is_directory: bool) -> bool:
         """Tell whether git ignores something that was found below the directory."""
@@ -31,31 +31,18 @@ class Ignored:
         return (f"{name}/" if is_directory else name) in self._names
 
 
-def _in_repository(top: str) -> bool:
-    directory = os.path.realpath(top)
-    while not os.path.lexists(f"{directory}/.git"):
-        if directory == (parent := os.path.dirname(directory)):  # noqa: PTH120 - pathlib takes longer to import
-            return False
-        directory = parent
-    return True
-
-
 def _ask(top: str) -> list[str]:
-    """List what git ignores; configuration of the repository must not make it run other programs.
-
-    Nor does it see what a hook that runs draguard was told of another directory (``GIT_DIR``).
-    """
+    """List what git ignores."""
     import subprocess  # noqa: PLC0415 - only directories in repositories pay for it
 
-    command = ["git", "-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *_ARGUMENTS]
     try:
         done = subprocess.run(  # noqa: S603 - the directory is one argument
-            command,
+            command(top, *_ARGUMENTS),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET,
-            timeout=_SECONDS,
+            env=environment(),
+            timeout=SECONDS,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):

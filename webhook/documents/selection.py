@@ -15,7 +15,7 @@ from webhook.documents.source import Unreadable
 from webhook.documents.stream import Document, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from webhook.documents.ignored import Ignored
@@ -25,6 +25,9 @@ _T = TypeVar("_T")
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """What marks a manifest in a directory (cli-runtime ``FileExtensions``)."""
 
+CONFIGURATION_FILES: Final = (".draguard.yaml", ".draguard.yml")
+"""What draguard's own configuration is called, which is no manifest."""
+
 HELM: Final = "helm-template"
 TEMPLATE: Final = "template"
 PATCH: Final = "kustomize-patch"
@@ -32,6 +35,7 @@ IGNORED: Final = "ignored-by-git"
 VENDORED: Final = "vendored"
 NO_OBJECT: Final = "no-api-version"
 BROKEN_LINK: Final = "broken-link"
+EXCLUDED: Final = "excluded"
 
 _VENDORED: Final = frozenset({"node_modules", "vendor"})
 KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
@@ -52,13 +56,35 @@ class Selection:
     Args:
         allow_empty: Whether standard input and directories may hold no manifest at all.
         stdin_name: The file that standard input stands for, as an editor gives it; empty if it is none.
+        excluded: What the user has excluded; each tells it of a path.
+        own: The real paths of files of draguard itself, which are no manifests.
     """
 
-    def __init__(self, *, allow_empty: bool = False, stdin_name: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        allow_empty: bool = False,
+        stdin_name: str = "",
+        excluded: Sequence[Callable[[str], bool]] = (),
+        own: Iterable[str] = (),
+    ) -> None:
         self.allow_empty = allow_empty
         self.stdin_name = stdin_name
         self.left_out: Counter[str] = Counter()
         self._kustomizations: list[str] = []
+        self._excluded = excluded
+        self._own = frozenset(own)
+        self._own_names = {each.rpartition("/")[2] for each in self._own}.union(CONFIGURATION_FILES)
+
+    def excludes(self, path: str) -> bool:
+        """Tell whether a path is excluded, and count it."""
+        name = path.rpartition("/")[2]
+        if name in self._own_names and (name in CONFIGURATION_FILES or os.path.realpath(path) in self._own):
+            return True
+        if not any(excluded(path) for excluded in self._excluded):
+            return False
+        self.left_out[EXCLUDED] += 1
+        return True
 
     def entries(
         self, directory: str, names: AbstractSet[str], entries: Iterable[Entry], ignored: Ignored
@@ -80,6 +106,8 @@ class Selection:
                 self.left_out[IGNORED] += 1
             elif is_directory and name in _VENDORED:
                 self.left_out[VENDORED] += 1
+            elif is_directory and self._excluded and self.excludes(path):
+                continue
             elif is_directory and is_chart and name == "templates":
                 self.left_out[HELM] += _templates(path)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from webhook.documents.selection import BROKEN_LINK, HELM, IGNORED, NO_OBJECT, PATCH, TEMPLATE, VENDORED
+from webhook.documents.selection import BROKEN_LINK, EXCLUDED, HELM, IGNORED, NO_OBJECT, PATCH, TEMPLATE, VENDORED
 from webhook.report.excerpt import printable
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ _LEFT_OUT = {
     PATCH: ("{} patch of a kustomization", "{} patches of kustomizations"),
     IGNORED: ("{} path that git ignores", "{} paths that git ignores"),
     VENDORED: ("{} vendored directory", "{} vendored directories"),
+    EXCLUDED: ("{} path that is excluded", "{} paths that are excluded"),
     BROKEN_LINK: ("{} symbolic link that leads nowhere", "{} symbolic links that lead nowhere"),
     NO_OBJECT: ("{} file that is not YAML and has no apiVersion", "{} files that are not YAML and have no apiVersion"),
 }

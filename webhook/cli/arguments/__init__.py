@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.cli.arguments import manifests, policy, reviews, scheduling, schemas, shell
+from webhook.cli.arguments import config, manifests, policy, reviews, scheduling, schemas, shell
 from webhook.cli.arguments.parsing import Parser
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ _COMMANDS = (
     _Command("mutate", "rewrite pods that bypass the scheduler, in manifests", manifests.MUTATE, manifests.mutate),
     _Command("explain", "describe a kind, a field, a rule or a feature gate", manifests.EXPLAIN, manifests.explain),
     _Command("schema", "print the JSON schema of a report", schemas.SCHEMA, schemas.schema),
+    _Command("config", "show what is in force, and what the configuration file can say", config.CONFIG, config.config),
     _Command("policy", "check and test policies", policy.POLICY, policy.policy),
     _Command("review", "answer recorded AdmissionReviews as the webhook would", reviews.REVIEW, reviews.review),
     _Command("serve", "run the admission webhook", reviews.SERVE, reviews.serve),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
+from webhook.cli.arguments.configured import configured, excluded
 from webhook.cli.arguments.shared import RELEASE, STRICT, cluster, gates, policies, prescheduled, report, requester
 from webhook.cli.arguments.suppression import suppression
 
@@ -43,6 +44,8 @@ plugins nor post-renderers run.
 
 Without a PATH, standard input is read if it is a pipe or a file. If it holds no manifest, the
 command that should have written it has probably failed: an error, unless --allow-empty is given.
+
+.draguard.yaml and variables set options, too: `draguard config show` prints what is in force.
 
 Pods and workloads that neither use resource claims nor name their node are counted, and not judged
 without --all-pods. So are objects of other kinds; `draguard explain` lists the kinds that are
@@ -112,6 +115,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
         "standard input if that is a pipe or a file, else the current directory)",
     )
     reading.stdin(parser)
+    excluded(parser)
     parser.add_argument(
         "--kubernetes-version",
         action="append",
@@ -153,6 +157,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
     reading.charts(parser)
     suppression(parser)
     requester(policies(parser))
+    configured(parser)
 
 
 def mutate(parser: argparse.ArgumentParser) -> None:

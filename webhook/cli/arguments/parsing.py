@@ -61,6 +61,12 @@ def _positional(action: argparse.Action) -> str:
     return {"*": f"[{name}...]", "+": f"{name}...", "?": f"[{name}]"}.get(str(action.nargs), name)
 
 
+class Default(str):
+    """The default of an option, told from an equal text on the command line by its identity."""
+
+    __slots__ = ()
+
+
 class _Once(argparse._StoreAction):  # noqa: SLF001 - it is the default action, of which there is no other name
     """Stores a value, and refuses a second one: which of the two counts is a guess."""
 
@@ -100,6 +106,9 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse what the command takes; print an error and exit if there is more."""
+        for action in self._actions:
+            if type(action.default) is str and action.default != argparse.SUPPRESS:
+                action.default = Default(action.default)
         found, unknown = super().parse_known_args(args, namespace)
         if "paths" in found and not any(each.startswith("-") and each != "-" for each in unknown):
             # argparse takes paths from one place only; people put options between them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
+from webhook.cli.arguments.configured import configured
 from webhook.cli.arguments.shared import RELEASE, STRICT, report
 from webhook.cli.arguments.suppression import suppression
 
@@ -75,6 +76,7 @@ def policy(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--strict", action="store_true", help=STRICT)
         report(action)
         suppression(action)
+        configured(action)
         return action
 
     check = add("check", "say what is wrong with policies before they meet an object", _POLICY_CHECK)

@@ -1,0 +1,372 @@
+"""`.draguard.yaml`, variables, and what of them is in force."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.command import SCRIPT, Done, draguard
+from tests.suppression.test_levels import claim, rules, suppressed
+from webhook.configuration.keys import CONFIGURATION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+OLD = claim("old").replace("/v1\n", "/v1beta1\n").replace("      exactly:\n        device", "      device")
+"""A claim that Kubernetes 1.32 serves and 1.30 does not."""
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    top = tmp_path / "top"
+    for directory in (".git", "apps/one"):
+        (top / directory).mkdir(parents=True)
+    (top / "apps/one/claim.yaml").write_text(claim("GPU", "  colour: red\n"), encoding="utf-8")
+    monkeypatch.chdir(top)
+    return top
+
+
+@pytest.fixture
+def configure(repository: Path) -> Callable[..., None]:
+    def configure(text: str, directory: str = ".") -> None:
+        (repository / directory / ".draguard.yaml").write_text(text, encoding="utf-8")
+
+    return configure
+
+
+BOTH = [("error", "object-name"), ("error", "unknown-field")]
+
+
+def found(*arguments: str | Path) -> list[tuple[str, str]]:
+    done = draguard("validate", "-o", "json", *arguments)
+    assert done.err == ""
+    return rules(done)
+
+
+class TestFinding:
+    @pytest.mark.parametrize("path", [".", "apps", "apps/one/claim.yaml", "apps/*/claim.yaml", "apps/one/"])
+    def test_it_is_found_above_the_first_path(self, configure: Callable[..., None], path: str) -> None:
+        configure("levels: {unknown-field: off}\n")
+        assert found(path) == BOTH[:1]
+
+    def test_the_nearest_counts(self, configure: Callable[..., None]) -> None:
+        configure("levels: {unknown-field: off}\n")
+        configure("levels: {object-name: off}\n", "apps")
+        assert found("apps/one") == BOTH[1:]
+        assert found(".") == BOTH[:1]
+
+    def test_one_above_the_repository_does_not_count(self, repository: Path) -> None:
+        (repository.parent / ".draguard.yaml").write_text("levels: {unknown-field: off}\n", encoding="utf-8")
+        assert found("apps") == BOTH
+
+    def test_outside_a_repository_it_is_found_up_to_the_working_directory(
+        self, repository: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (repository / ".git").rmdir()
+        configure("levels: {unknown-field: off}\n")
+        assert found("apps/one") == BOTH[:1]
+        (repository.parent / "other").mkdir()
+        monkeypatch.chdir(repository.parent / "other")
+        assert found("../top/apps/one") == BOTH
+        assert found("../top") == BOTH[:1]
+
+    def test_one_can_be_named_or_left_out(self, configure: Callable[..., None], repository: Path) -> None:
+        configure("levels: {unknown-field: off}\n")
+        (repository / "other.yaml").write_text("levels: {object-name: off}\n", encoding="utf-8")
+        assert found("--no-config", "apps") == BOTH
+        assert found("--config", "other.yaml", "apps") == BOTH[1:]
+        done = draguard("validate", "--config", "gone.yaml")
+        assert done == Done(2, "", "draguard validate: error: gone.yaml: no such file or directory\n")
+
+    def test_it_is_no_manifest(self, configure: Callable[..., None]) -> None:
+        configure("strict: true\n")
+        assert draguard("validate", "--level", "*=off").out.startswith("1 document in 1 file: no problems;")
+
+
+class TestKeys:
+    def test_levels(self, configure: Callable[..., None]) -> None:
+        configure("levels: {unknown-field: warn, object-*: audit}\n")
+        assert found() == [("note", "object-name"), ("warning", "unknown-field")]
+        assert found("--level", "unknown-field=error") == [("note", "object-name"), ("error", "unknown-field")]
+        configure("levels: {unknown-field: off}\n")
+        assert suppressed(draguard("validate", "-o", "json")) == [
+            ("unknown-field", "option", "levels.unknown-field in .draguard.yaml")
+        ]
+        assert found("--select", "unknown-field") == BOTH[1:]
+
+    def test_kubernetes_versions(self, configure: Callable[..., None], repository: Path) -> None:
+        (repository / "apps/one/claim.yaml").write_text(OLD, encoding="utf-8")
+        configure('kubernetesVersions: ["1.30"]\n')
+        assert found() == [("error", "not-served")]
+        assert found("--kubernetes-version", "1.32") == []
+        configure('kubernetesVersions: ["1.32", "1.30"]\n')
+        assert found() == [("error", "not-served")]
+        assert draguard("policy", "check", ".").code == 2
+
+    def test_feature_gates_and_labels_of_namespaces_join_those_of_the_command_line(
+        self, configure: Callable[..., None]
+    ) -> None:
+        configure("featureGates: {AllBeta: true, AllAlpha: true}\nnamespaceLabels: {ops: {a: b}, dev: {a: ''}}\n")
+        done = draguard("config", "show", "--feature-gates", "AllAlpha=false", "--namespace-labels", "ops=c=d")
+        shown = yaml.safe_load(done.out)
+        assert shown["featureGates"] == {"AllBeta": True, "AllAlpha": False}
+        assert shown["namespaceLabels"] == {"dev": {"a": ""}, "ops": {"c": "d"}}
+
+    def test_exclude(self, configure: Callable[..., None], repository: Path) -> None:
+        (repository / "apps/two.yaml").write_text(claim("TWO"), encoding="utf-8")
+        configure("exclude: [apps/one]\n")
+        assert found() == BOTH[:1]
+        done = draguard("validate", "--exclude", "two.*", "apps", "apps/one/claim.yaml")
+        assert done.out == "0 documents in 0 files: no problems\nnot read: 3 paths that are excluded\n"
+
+    def test_ignores(self, configure: Callable[..., None]) -> None:
+        configure("ignores:\n- paths: [apps/**]\n  rules: [unknown-field, object-*]\n  reason: they show mistakes\n")
+        done = draguard("validate", "-o", "json", "apps/one")
+        assert suppressed(done) == [
+            ("object-name", "path", "they show mistakes"),
+            ("unknown-field", "path", "they show mistakes"),
+        ]
+
+    def test_ignores_that_ignore_nothing_are_reported_where_everything_was_read(
+        self, configure: Callable[..., None]
+    ) -> None:
+        configure("ignores:\n- paths: [apps]\n  rules: [unknown-field, required]\n  reason: why not\n")
+        assert found("apps") == BOTH[:1]
+        done = draguard("validate", "-o", "concise")
+        assert ".draguard.yaml:2:1: warning unused-suppression: suppresses no finding of required" in done.out
+
+    def test_a_baseline(self, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+        configure("baseline: known.json\n")
+        assert (
+            "--baseline: known.json: no such file or directory: `--write-baseline known.json` makes it"
+            in draguard("validate").err
+        )
+        assert draguard("validate", "--write-baseline", "known.json").code == 0
+        monkeypatch.chdir("apps")
+        assert found() == []
+
+    def test_policies_are_those_of_the_repository(self, configure: Callable[..., None], repository: Path) -> None:
+        policy = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": "p"},
+        }
+        (repository / "policies").mkdir()
+        (repository / "policies/p.json").write_text(json.dumps(policy), encoding="utf-8")
+        configure("policies: [policies]\n")
+        assert ("error", "required") in found("apps")
+        assert ("error", "required") in found("--config", ".draguard.yaml", "apps")
+
+    def test_switches(self, configure: Callable[..., None], repository: Path) -> None:
+        pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: POD}\nspec: {containers: []}\n"
+        (repository / "apps/one/claim.yaml").write_text(pod, encoding="utf-8")
+        assert draguard("validate").code == 0
+        configure("allPods: true\nlevels: {'*': warn}\nstrict: true\n")
+        assert draguard("validate").code == 1
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("kubernetesVersion: []", "1:1: unknown key 'kubernetesVersion'; did you mean kubernetesVersions?"),
+            ("feature-gates: {}", "1:1: unknown key 'feature-gates'; did you mean featureGates?"),
+            ("zzz: 1", "1:1: unknown key 'zzz'; the keys are kubernetesVersions, featureGates, "),
+            ("strict: maybe", "1:1: strict: must be true or false, not a text"),
+            (
+                "\nkubernetesVersions: [1.30]",
+                "2:22: kubernetesVersions[0]: must be a text, not a number; YAML takes it for a number: quote it: ",
+            ),
+            (
+                "kubernetesVersions: [latest]",
+                "1:22: kubernetesVersions[0]: 'latest' is not allowed here: give a text, such as 1.34",
+            ),
+            (
+                "kubernetesVersions: 1.34",
+                "1:1: kubernetesVersions: must be a list, not a number; write each item on a line of its own after -",
+            ),
+            ("featureGates: [A]", "1:1: featureGates: must be a map of feature gates, not a list"),
+            ("namespaceLabels: {ops: {a: 1}}", "1:25: namespaceLabels.ops.a: must be a text, not a number; "),
+            (
+                "levels: {unknown-field: of}",
+                '1:10: levels.unknown-field: "of" is not one of off, note, warn, error, audit, warning, ',
+            ),
+            (
+                "levels: {unknown-feild: off}",
+                "1:10: levels.unknown-feild: there is no rule unknown-feild; did you mean unknown-field?",
+            ),
+            ("ignores: [{paths: [a], rules: [b], reason: c}]", "1:24: ignores[0].rules: there is no rule b; "),
+            (
+                "ignores: [{paths: [a], rules: [required]}]",
+                "1:11: ignores[0]: reason is missing: Why they do not count there.",
+            ),
+            ("ignores: [{paths: [a], rules: [], reason: c}]", "1:24: ignores[0].rules: must not be empty"),
+            (
+                "ignores: [{paths: [../a], rules: [required], reason: c}]",
+                "1:12: ignores[0].paths: ../a: a pattern cannot lead out of its directory",
+            ),
+            ("exclude: ['']", "1:11: exclude[0]: '' is not allowed here: give a text, such as examples/**"),
+            ("exclude: ['[z-a]']", "1:1: exclude: [z-a]: invalid character class range"),
+            ("policies: [../policies]", "1:12: policies[0]: ../policies leads out of "),
+            ("policies: [/etc/passwd]", "1:12: policies[0]: /etc/passwd leads out of "),
+            ("policies: [link]", "1:12: policies[0]: link leads out of "),
+            ("policies: ['link/*.yaml']", "1:12: policies[0]: link/*.yaml leads out of "),
+            ("baseline: ../known.json", "1:1: baseline: ../known.json leads out of "),
+            ("a: 1\n---\nb: 1", "3:1: a second document; a configuration file has one"),
+            ("- a", "1:1: must be a map with kubernetesVersions, "),
+            ("a: [", "1:5: did not find expected node content"),
+            (
+                "strict: true\nstrict: true",
+                '2:1: key "strict" already set in map: on line 1 and again on line 2; keep one of the two',
+            ),
+            ("exclude: [" + "a," * 1001 + "]", "1:1: exclude: must have at most 1000 items"),
+        ],
+    )
+    def test_it_is_told_where_and_how_to_mend_it(
+        self, configure: Callable[..., None], repository: Path, text: str, message: str
+    ) -> None:
+        (repository / "link").symlink_to("/etc")
+        configure(text)
+        done = draguard("validate", "apps")
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"draguard validate: error: .draguard.yaml:{message}")
+
+    def test_its_size_is_bounded(self, configure: Callable[..., None]) -> None:
+        configure("#" * 1024 * 1024 + "\n")
+        assert draguard("validate").err == "draguard validate: error: .draguard.yaml: larger than 1024 KiB\n"
+
+    def test_a_link_out_of_the_repository_is_not_read(self, repository: Path) -> None:
+        (repository.parent / "secret").write_text("secret\n", encoding="utf-8")
+        (repository / ".draguard.yaml").symlink_to("../secret")
+        message = f".draguard.yaml: a symbolic link that leads out of {repository}\n"
+        assert draguard("validate") == Done(2, "", f"draguard validate: error: {message}")
+
+    def test_a_pipe_is_not_waited_for(self, repository: Path) -> None:
+        os.mkfifo(repository / ".draguard.yaml")
+        assert draguard("validate").err == "draguard validate: error: .draguard.yaml: no regular file\n"
+
+    def test_standard_input_is_not_among_policies(self, configure: Callable[..., None]) -> None:
+        configure("policies: ['-']\n")
+        done = draguard("validate", "-o", "concise", stdin=b"x: y")
+        assert "-: error unreadable: no such file or directory\n" in done.out
+
+
+class TestVariables:
+    @pytest.mark.parametrize(
+        ("name", "value", "left"),
+        [
+            ("SELECT", "unknown-field", BOTH[1:]),
+            ("IGNORE", "unknown-field\nobject-name", []),
+            ("LEVEL", "unknown-field=off", BOTH[:1]),
+            ("EXCLUDE", "one", []),
+            ("LEVEL", "", BOTH),
+        ],
+    )
+    def test_they_set_options(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, left: list[tuple[str, str]]
+    ) -> None:
+        monkeypatch.setenv(f"DRAGUARD_{name}", value)
+        assert found(repository) == left
+
+    def test_the_command_line_counts_more_and_the_file_less(
+        self, configure: Callable[..., None], repository: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (repository / "apps/one/claim.yaml").write_text(OLD, encoding="utf-8")
+        configure('kubernetesVersions: ["1.32"]\n')
+        assert found() == []
+        monkeypatch.setenv("DRAGUARD_KUBERNETES_VERSION", "1.30")
+        assert found() == [("error", "not-served")]
+        assert found("--kubernetes-version", "1.33") == []
+
+    def test_an_option_that_repeats_its_default_counts_more(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("DRAGUARD_COLOR", "always")
+        assert "\x1b[" in draguard("validate", repository).out
+        assert "\x1b[" not in draguard("validate", "--color", "auto", repository).out
+
+    @pytest.mark.parametrize(
+        ("name", "value", "message"),
+        [
+            ("STRICT", "maybe", "'maybe' is neither true nor false"),
+            ("OUTPUT", "jsn", "there is no format 'jsn': did you mean json?"),
+            ("COLOR", "sometimes", "'sometimes' is not one of auto, always, never"),
+        ],
+    )
+    def test_one_that_makes_no_sense_is_refused(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
+    ) -> None:
+        monkeypatch.setenv(f"DRAGUARD_{name}", value)
+        done = draguard("validate", repository)
+        assert done == Done(2, "", f"draguard validate: error: DRAGUARD_{name}: {message}\n")
+
+    def test_a_service_of_that_name_does_not_set_the_webhooks_port(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DRAGUARD_PORT", "tcp://10.0.0.1:443")  # Kubernetes sets it in every pod beside the Service
+        assert "no such file" in draguard("serve", "--tls-cert", "gone", "--tls-key", "gone").err.lower()
+
+
+class TestConfigCommand:
+    def test_the_schema_describes_every_key(self) -> None:
+        schema = json.loads(draguard("config", "schema").out)
+        assert list(schema["properties"]) == list(CONFIGURATION.keys)
+        assert all(each["description"] for each in schema["properties"].values())
+        assert schema["additionalProperties"] is False
+        assert schema["properties"]["ignores"]["items"]["required"] == ["paths", "rules", "reason"]
+        assert False in schema["properties"]["levels"]["additionalProperties"]["enum"]
+
+    def test_it_shows_what_is_in_force_and_who_says_so(
+        self, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        configure("exclude: [a]\nlevels: {deprecated: off}\n")
+        monkeypatch.setenv("DRAGUARD_STRICT", "yes")
+        done = draguard("config", "show", "--level", "deprecated=warn", "apps")
+        assert done.code == 0
+        assert done.out.splitlines() == [
+            "# configuration file: .draguard.yaml",
+            "kubernetesVersions: []  # default",
+            "featureGates: {}  # default",
+            "namespaceLabels: {}  # default",
+            "policies: []  # default",
+            'exclude: ["a"]  # .draguard.yaml:1',
+            'levels: {"deprecated": "warning"}  # .draguard.yaml:2, command line',
+            "ignores: []  # default",
+            "# baseline: none",
+            "allPods: false  # default",
+            "strict: true  # DRAGUARD_STRICT",
+        ]
+
+    def test_what_it_shows_can_be_the_file(self, configure: Callable[..., None]) -> None:
+        shown = draguard("config", "show", "--no-config", "--exclude", "x").out
+        configure(shown)
+        again = yaml.safe_load(draguard("config", "show").out)
+        assert again == yaml.safe_load(shown)
+        assert found("apps") == BOTH
+
+    def test_what_cannot_be_is_refused(self, repository: Path) -> None:
+        done = draguard("config", "show", "--feature-gates", "x", repository)
+        assert (done.code, done.out) == (2, "")
+
+
+@pytest.mark.process
+def test_a_process_obeys_the_file_of_its_repository(configure: Callable[..., None], repository: Path) -> None:
+    configure("levels: {unknown-field: off, object-name: warn}\n")
+
+    def run(*arguments: str, **env: str) -> tuple[int, Any]:
+        done = subprocess.run(
+            [SCRIPT, "validate", "-o", "json", *arguments],
+            capture_output=True,
+            check=False,
+            cwd=repository / "apps",
+            env={**os.environ, **env},
+        )
+        return done.returncode, [each["level"] for each in json.loads(done.stdout)["findings"]]
+
+    assert run() == (0, ["warning"])
+    assert run(DRAGUARD_STRICT="1") == (1, ["warning"])
+    assert run("--no-config") == (1, ["error", "error"])

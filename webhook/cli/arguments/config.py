@@ -1,0 +1,44 @@
+"""Arguments of ``draguard config``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments.manifests import validate
+
+if TYPE_CHECKING:
+    import argparse
+
+CONFIG = """\
+examples:
+  draguard config show                      what is in force here, and who says so
+  draguard config show --strict manifests/  what is in force for validate --strict manifests/
+  draguard config schema > draguard.schema.json
+
+The configuration file is .draguard.yaml:
+
+  kubernetesVersions: ["1.33", "1.34"]
+  exclude: [testdata]
+  levels:
+    deprecated: error
+  ignores:
+  - paths: [examples/**]
+    rules: [class-not-found]
+    reason: the examples need no cluster
+
+docs/configuration.md has all keys.
+"""
+
+
+def config(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard config` takes."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
+    schema = "print the JSON schema of the configuration file"
+    actions.add_parser("schema", help=schema, description=f"{schema.capitalize()}.")
+    show = actions.add_parser(
+        "show",
+        help="print what is in force, and who says so",
+        description="Print the configuration that is in force, in the form of the configuration file, and who says so. "
+        "Takes the arguments of `draguard validate`.",
+    )
+    validate(show)

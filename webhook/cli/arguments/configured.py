@@ -1,0 +1,43 @@
+"""Options that variables and the configuration file can set, and where that file is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+NO_CONFIG = "no_config"
+
+
+def configured(parser: argparse.ArgumentParser) -> None:
+    """Take where the configuration file is, and let it and variables set the other options, declared before or after.
+
+    Args:
+        parser: The command's parser.
+    """
+    group = parser.add_argument_group(
+        "configuration",
+        "Every option can be set by a variable, too: --kubernetes-version by DRAGUARD_KUBERNETES_VERSION. "
+        "An option that can be repeated takes one value a line. The command line counts more than variables, and those more than the configuration file.",
+    )
+    one = group.add_mutually_exclusive_group()
+    one.add_argument(
+        "--config",
+        metavar="FILE",
+        help="the configuration file (default: .draguard.yaml beside the first PATH or above it, up to the root of its "
+        "repository)",
+    )
+    one.add_argument("--no-config", dest=NO_CONFIG, action="store_true", help="use no configuration file")
+    parser.set_defaults(settings=parser)
+
+
+def excluded(parser: argparse.ArgumentParser) -> None:
+    """Take what is not read."""
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="do not read what matches, as .gitignore has it: '*.json', examples/**, charts; can be repeated",
+    )

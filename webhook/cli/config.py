@@ -1,0 +1,61 @@
+"""``draguard config``: the schema of the configuration file, and what is in force."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from webhook.configuration.keys import CONFIGURATION, OPTIONS, schema
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from webhook.configuration.reading import Configuration
+
+_JOINED = {"exclude": "exclude", "levels": "level"}
+"""Keys that the command line adds to, with the options that do so."""
+
+
+def run(arguments: Namespace) -> int:
+    """Print what the action says."""
+    if arguments.action == "schema":
+        print(json.dumps(schema(), indent=2))
+        return 0
+    for line in _lines(arguments):
+        print(line)
+    return 0
+
+
+def _lines(arguments: Namespace) -> Iterator[str]:
+    """Return what is in force, as YAML that the file could hold, too, with comments that say by whom."""
+    configuration: Configuration | None = arguments.settings.configuration
+    sources, values = arguments.settings.sources, _values(arguments, configuration)
+    yield f"# configuration file: {configuration.file if configuration else 'none'}"
+    for name in CONFIGURATION.keys:
+        value, source = values[name], sources.get(OPTIONS.get(name), "")
+        if name not in OPTIONS:
+            here = f"{configuration.file}:{configuration.line(name)}" if configuration and name in configuration else ""
+            source = ", ".join(filter(None, (here, sources.get(_JOINED.get(name, "")))))
+        line = f"{name}: {json.dumps(value, ensure_ascii=False)}"
+        yield f"# {name}: none" if value is None else f"{line}  # {source or 'default'}"
+
+
+def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:
+    """Return the value of every key; check what the options say."""
+    from webhook.cli.namespaces import Namespaces  # noqa: PLC0415 - the schema needs nothing of this
+    from webhook.cli.release import feature_gates, kubernetes_versions  # noqa: PLC0415
+    from webhook.cli.suppressing import exclusions, suppressions  # noqa: PLC0415
+
+    exclusions(arguments)
+    levels = suppressions(arguments, arguments.paths).levels
+    written = configuration.values if configuration else {}
+    namespaces = Namespaces(arguments.namespace_labels).stated
+    return {name: getattr(arguments, option) for name, option in OPTIONS.items()} | {
+        "kubernetesVersions": list(filter(None, kubernetes_versions(arguments))),
+        "featureGates": feature_gates(arguments, None) or {},
+        "namespaceLabels": {each["metadata"]["name"]: each["metadata"]["labels"] for each in namespaces},
+        "exclude": [*written.get("exclude", ()), *arguments.exclude],
+        "levels": {**levels.configured, **{name or "*": level for name, level in levels.stated.items()}},
+        "ignores": written.get("ignores", []),
+    }

@@ -1,0 +1,137 @@
+"""Where the values of options come from: the command line, variables, the configuration file, and at last defaults."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webhook.cli.arguments import UsageError
+from webhook.cli.arguments.configured import NO_CONFIG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from webhook.configuration.reading import Configuration
+
+PREFIX = "DRAGUARD_"
+COMMAND_LINE = "command line"
+_YES = frozenset({"1", "true", "yes", "on"})
+_NO = frozenset({"0", "false", "no", "off"})
+_MERGED = frozenset({"feature_gates", "namespace_labels"})
+"""Options to which the file adds what nothing else says of the same name."""
+
+
+class Settings(NamedTuple):
+    """What options are set to.
+
+    Args:
+        configuration: The configuration file; None if there is none.
+        sources: Who has set an option, by its name in the arguments; nothing of one that has its default.
+    """
+
+    configuration: Configuration | None
+    sources: dict[str, str]
+
+
+def settle(arguments: argparse.Namespace) -> None:
+    """Set the options that the command line leaves open, if the command's can be set so.
+
+    Args:
+        arguments: The command's; ``settings`` becomes :class:`Settings`.
+
+    Raises:
+        UsageError: A variable or the configuration file cannot be used.
+    """
+    parser: argparse.ArgumentParser | None = getattr(arguments, "settings", None)
+    if parser is None:
+        return
+    sources: dict[str, str] = {}
+    for action in _options(parser):
+        if getattr(arguments, action.dest) is not action.default:
+            sources[action.dest] = COMMAND_LINE
+        elif text := os.environ.get(_variable(action)):
+            setattr(arguments, action.dest, _value(action, text))
+            sources[action.dest] = _variable(action)
+    configuration = _configuration(arguments)
+    if configuration:
+        _fill(arguments, configuration, sources)
+    arguments.settings = Settings(configuration, sources)
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Go through the options that take a value or are switches; a help text is neither."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other list of them
+        if action.option_strings and action.dest not in {"help", "filenames", "settings"}:
+            yield action
+
+
+def _variable(action: argparse.Action) -> str:
+    name = max(action.option_strings, key=len).lstrip("-")
+    return PREFIX + name.replace("-", "_").upper()
+
+
+def _value(action: argparse.Action, text: str) -> Any:
+    """Read the value of a variable as its option would."""
+    if action.nargs == 0:
+        word = text.strip().lower()
+        if word not in _YES | _NO:
+            message = f"{_variable(action)}: {text!r} is neither true nor false"
+            raise UsageError(message)
+        return word in _YES
+    if isinstance(action.default, list):
+        return [_converted(action, line) for line in text.splitlines() if line.strip()]
+    return _converted(action, text)
+
+
+def _converted(action: argparse.Action, text: str) -> Any:
+    convert: Callable[[str], Any] = action.type if callable(action.type) else str
+    try:
+        value = convert(text.strip())
+    except (argparse.ArgumentTypeError, ValueError) as error:
+        message = f"{_variable(action)}: {error}"
+        raise UsageError(message) from error
+    if action.choices is not None and value not in action.choices:
+        message = f"{_variable(action)}: {text!r} is not one of {', '.join(map(str, action.choices))}"
+        raise UsageError(message)
+    return value
+
+
+def _configuration(arguments: argparse.Namespace) -> Configuration | None:
+    if getattr(arguments, NO_CONFIG):
+        return None
+    file = arguments.config or _found(arguments)
+    if file is None:
+        return None
+    from webhook.configuration.reading import ConfigurationError, load  # noqa: PLC0415 - only who has a file pays
+
+    try:
+        return load(file)
+    except ConfigurationError as error:
+        raise UsageError(str(error)) from error
+
+
+def _found(arguments: argparse.Namespace) -> str | None:
+    from webhook.configuration.finding import find  # noqa: PLC0415 - other commands have no such file
+
+    return find(next(iter(arguments.paths), "."))
+
+
+def _fill(arguments: argparse.Namespace, configuration: Configuration, sources: dict[str, str]) -> None:
+    """Set what the configuration file says, where nothing that counts more does."""
+    from webhook.configuration.keys import OPTIONS  # noqa: PLC0415 - as above
+
+    for name, option in OPTIONS.items():
+        if name not in configuration.values or option not in arguments:
+            continue
+        value, stated = configuration.option(name), getattr(arguments, option)
+        if option in _MERGED:
+            told = {each.partition("=")[0] for each in stated}
+            value = [*(each for each in value if each.partition("=")[0] not in told), *stated]
+        elif option in sources:
+            continue
+        elif isinstance(value, list) and not isinstance(stated, list):
+            value = value[-1]
+        setattr(arguments, option, value)
+        line = f"{configuration.file}:{configuration.line(name)}"
+        sources[option] = f"{line}, {sources[option]}" if option in sources else line

@@ -1,0 +1,33 @@
+"""Finds the configuration file."""
+
+from __future__ import annotations
+
+import os
+
+from webhook.documents.files import top_of
+from webhook.documents.git import repository
+from webhook.documents.selection import CONFIGURATION_FILES
+
+
+def find(path: str) -> str | None:
+    """Find the file for a path: in its directory or above, up to the root of its repository.
+
+    Outside a repository it is looked for up to the working directory if that is above, and else only beside the path:
+    what lies further up may be anybody's.
+
+    Args:
+        path: A path as users give it; ``-`` stands for the working directory.
+    """
+    here = os.getcwd()  # noqa: PTH109 - pathlib takes longer to import than all this takes
+    start = os.path.realpath("." if path == "-" else top_of(path))
+    while not os.path.isdir(start):  # noqa: PTH112 - as above
+        start = os.path.dirname(start)  # noqa: PTH120 - as above
+    last = repository(start) or (here if f"{start}/".startswith(here.rstrip("/") + "/") else start)
+    directory = start
+    while True:
+        for name in CONFIGURATION_FILES:
+            if os.path.lexists(f"{directory}/{name}"):
+                return os.path.relpath(f"{directory}/{name}")
+        if directory in {last, "/"}:
+            return None
+        directory = os.path.dirname(directory)  # noqa: PTH120 - as above

@@ -1,0 +1,92 @@
+"""The keys of the configuration file: one description, by which it is read, and from which its JSON schema is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Record, Text, Word
+from webhook.suppression.levels import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RULE: Final = Text(example="unknown-field")
+_PATTERN: Final = Text(example="examples/**")
+
+CONFIGURATION: Final = Record(
+    {
+        "kubernetesVersions": Key(
+            ListOf(Text(r"v?1\.[0-9]+(\.[0-9]+)?", "1.34")),
+            "Kubernetes releases to judge for, such as 1.34 in quotes (--kubernetes-version).",
+        ),
+        "featureGates": Key(
+            MapOf(Flag(), "feature gates"), "Feature gates that differ from the releases' defaults (--feature-gates)."
+        ),
+        "namespaceLabels": Key(
+            MapOf(MapOf(Label(), "labels"), "namespaces"),
+            "The labels of namespaces, all of them, by the namespace's name (--namespace-labels).",
+        ),
+        "policies": Key(
+            ListOf(Text(example="policies/")),
+            "Policies to ask: files, directories and globs in the repository, relative to this file (--policies).",
+        ),
+        "exclude": Key(
+            ListOf(_PATTERN),
+            "Patterns of paths that are not read, relative to this file, as .gitignore has them (--exclude).",
+        ),
+        "levels": Key(
+            MapOf(Word(tuple(LEVELS)), "levels"),
+            "What rules are reported as: off, note, warn or error, by the rule's name (--level).",
+        ),
+        "ignores": Key(
+            ListOf(
+                Record(
+                    {
+                        "paths": Key(
+                            ListOf(_PATTERN, 1), "Patterns of paths, relative to this file.", is_required=True
+                        ),
+                        "rules": Key(ListOf(_RULE, 1), "The rules that do not count there.", is_required=True),
+                        "reason": Key(Text(), "Why they do not count there.", is_required=True),
+                    }
+                )
+            ),
+            "Rules that do not count in some files.",
+        ),
+        "baseline": Key(
+            Text(example="draguard-baseline.json"),
+            "A file with findings that are not reported, relative to this file (--baseline).",
+        ),
+        "allPods": Key(Flag(), "Whether pods and workloads without resource claims are judged, too (--all-pods)."),
+        "strict": Key(Flag(), "Whether warnings make the exit code 1, too (--strict)."),
+    }
+)
+"""All keys."""
+
+
+def texts(name: str, value: Any) -> Any:
+    """Return the value of a key as its option takes it: a list of texts, a text, or a boolean."""
+    if name == "featureGates":
+        return [f"{gate}={str(on).lower()}" for gate, on in value.items()]
+    if name == "namespaceLabels":
+        return [f"{space}={','.join(f'{key}={label}' for key, label in of.items())}" for space, of in value.items()]
+    return value
+
+
+OPTIONS: Final[Mapping[str, str]] = {
+    "kubernetesVersions": "kubernetes_version",
+    "featureGates": "feature_gates",
+    "namespaceLabels": "namespace_labels",
+    "policies": "policies",
+    "baseline": "baseline",
+    "allPods": "all_pods",
+    "strict": "strict",
+}
+"""The options that keys stand for; what is said of exclude, levels and ignores joins what the command line says."""
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the configuration file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "draguard configuration (.draguard.yaml)",
+    } | CONFIGURATION.schema()

@@ -1,0 +1,170 @@
+"""Reads the configuration file."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.configuration.keys import CONFIGURATION, texts
+from webhook.configuration.shapes import ShapeError
+from webhook.documents import Document, Unreadable, parse
+from webhook.documents.files import open_regular, top_of
+from webhook.documents.git import repository
+from webhook.documents.globs import Globs, PatternError
+from webhook.suppression.levels import LEVELS, OFF
+from webhook.suppression.names import UnknownRuleError, check
+from webhook.suppression.paths import PathIgnore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+MAX_BYTES: Final = 1024 * 1024
+"""Size of the file."""
+
+
+class ConfigurationError(ValueError):
+    """The configuration file cannot be used; the text says where, why, and how to mend it."""
+
+
+class Configuration:
+    """A configuration file that was read.
+
+    Args:
+        file: Its name, as it is shown.
+        document: What it holds; None if that is nothing.
+        root: The directory that no file that it names may be outside.
+
+    Raises:
+        ConfigurationError: It has a key that is not known, or a value that is not allowed.
+    """
+
+    def __init__(self, file: str, document: Document | None, root: str) -> None:
+        self.file = file
+        self.directory = os.path.dirname(file) or "."  # noqa: PTH120 - pathlib takes longer to import
+        self.root = root
+        self._document = document
+        self.values: dict[str, Any] = {} if document is None else document.data
+        self._checked(lambda: CONFIGURATION.check(self.values, ()))
+        for name in self.values.get("levels", {}):
+            self._check_rules([name], ("levels", name))
+        for index, ignore in enumerate(self.values.get("ignores", ())):
+            self._check_rules(ignore["rules"], ("ignores", index, "rules"))
+        self.excluded = self._globs(self.values.get("exclude", ()), ("exclude",))
+        """What is not read."""
+        self.ignores = self._ignores()
+        """Rules that do not count in some files."""
+        for name in ("policies", "baseline"):
+            if name in self.values:
+                self.option(name)
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether the file has a key."""
+        return name in self.values
+
+    def line(self, *path: str | int) -> int:
+        """Return the line of a key."""
+        return self._document.position(path).line if self._document else 1
+
+    def option(self, name: str) -> Any:
+        """Return the value of a key as its option takes it; paths as seen from the working directory."""
+        value = self.values[name]
+        if name == "policies":
+            return [self.inside(path, ("policies", index)) for index, path in enumerate(value)]
+        if name == "baseline":
+            return self.inside(value, ("baseline",))
+        return texts(name, value)
+
+    def path(self, name: str) -> str:
+        """Spell a path of the file as seen from the working directory."""
+        joined = os.path.normpath(f"{self.directory}/{name}")
+        return "./-" if joined == "-" else joined  # a file here, not standard input
+
+    def inside(self, name: str, at: tuple[str | int, ...]) -> str:
+        """Spell a path of the file as seen from the working directory.
+
+        Raises:
+            ConfigurationError: It leads out of the repository.
+        """
+        path = self.path(name)
+        fixed = top_of(path)
+        real = os.path.realpath(fixed)
+        if os.path.isabs(name) or os.path.commonpath([real, self.root]) != self.root:  # noqa: PTH117 - as above
+            message = f"{name} leads out of {self.root}"
+            raise self._error(at, message, "a configuration file can only name what is in its repository")
+        return path
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """The levels of rules."""
+        return {name: LEVELS[word or OFF] for name, word in self.values.get("levels", {}).items()}
+
+    def _ignores(self) -> list[PathIgnore]:
+        made = []
+        for index, each in enumerate(self.values.get("ignores", ())):
+            line = self.line("ignores", index)
+            text = self._document.line(line) if self._document else ""
+            globs = self._globs(each["paths"], ("ignores", index, "paths"))
+            made.append(PathIgnore(globs, each["rules"], each["reason"], self.file, line, text))
+        return made
+
+    def _globs(self, patterns: Sequence[str], at: tuple[str | int, ...]) -> Globs:
+        try:
+            return Globs(patterns, self.directory)
+        except PatternError as error:
+            raise self._error(at, str(error)) from error
+
+    def _check_rules(self, names: Iterable[str], at: tuple[str | int, ...]) -> None:
+        try:
+            check(names)
+        except UnknownRuleError as error:
+            message, _, hint = str(error).partition("; ")
+            raise self._error(at, message, hint) from error
+
+    def _checked(self, test: Callable[[], None]) -> None:
+        try:
+            test()
+        except ShapeError as error:
+            raise self._error(error.path, str(error), error.hint) from error
+
+    def _error(self, path: tuple[str | int, ...], message: str, hint: str = "") -> ConfigurationError:
+        place = self._document.position(path) if self._document else None
+        at = f"{self.file}:{place.line}:{place.column}" if place else self.file
+        named = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+        what = f"{named}: {message}" if named and not message.startswith("unknown key") else message
+        return ConfigurationError(f"{at}: {what}{hint and f'; {hint}'}")
+
+
+def load(file: str) -> Configuration:
+    """Read a file.
+
+    Raises:
+        ConfigurationError: It cannot be read, or says what it cannot.
+    """
+    directory = os.path.realpath(os.path.dirname(file) or ".")  # noqa: PTH120 - as above
+    root = repository(directory) or directory
+    if os.path.commonpath([os.path.realpath(file), root]) != root:
+        message = f"{file}: a symbolic link that leads out of {root}"
+        raise ConfigurationError(message)
+    read = list(parse(_bytes(file), file))
+    for each in read:
+        if isinstance(each, Unreadable):
+            message = f"{file}:{each.line}:{each.column}: {each.message}{each.hint and f'; {each.hint}'}"
+            raise ConfigurationError(message)
+    documents = [each for each in read if isinstance(each, Document)]
+    if len(documents) > 1:
+        message = f"{file}:{documents[1].position().line}:1: a second document; a configuration file has one"
+        raise ConfigurationError(message)
+    return Configuration(file, documents[0] if documents else None, root)
+
+
+def _bytes(file: str) -> bytes:
+    try:
+        with open(file, "rb", opener=open_regular) as opened:
+            data = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        message = f"{file}: {(error.strerror or str(error)).lower()}"
+        raise ConfigurationError(message) from error
+    if len(data) > MAX_BYTES:
+        message = f"{file}: larger than {MAX_BYTES // 1024} KiB"
+        raise ConfigurationError(message)
+    return data

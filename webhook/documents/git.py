@@ -1,0 +1,39 @@
+"""Asks git about a repository that may come from strangers."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+SECONDS: Final = 10
+"""How long git may take."""
+_SAFE: Final = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_QUIET: Final = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def repository(directory: str) -> str | None:
+    """Return the top of the repository that a directory, given as its real path, is in; None if it is in none."""
+    while not os.path.lexists(f"{directory}/.git"):
+        if directory == (parent := os.path.dirname(directory)):  # noqa: PTH120 - pathlib takes longer to import
+            return None
+        directory = parent
+    return directory
+
+
+def command(directory: str, *arguments: str) -> list[str]:
+    """Return a command that runs nothing else, whatever the configuration of the repository says."""
+    return ["git", *_SAFE, "-C", directory, *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of that command: it fetches nothing, asks nobody, and changes nothing.
+
+    Nor does it see what a hook that runs draguard was told of another directory (``GIT_DIR``).
+    """
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET
