@@ -15,7 +15,7 @@ from tests.command import ROOT, SCRIPT, draguard, process
 from webhook.cli import main
 
 COMMANDS = ("validate", "mutate", "explain", "policy", "review", "serve", "certs")
-ACTIONS = (*COMMANDS, "policy check", "policy test")
+ACTIONS = (*COMMANDS, "config", "policy check", "policy test")
 BAD = "examples/limits/nodes.yaml"
 
 
