@@ -19,7 +19,8 @@ def configured(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "configuration",
         "Every option can be set by a variable, too: --kubernetes-version by DRAGUARD_KUBERNETES_VERSION. "
-        "An option that can be repeated takes one value a line. The command line counts more than variables, and those more than the configuration file.",
+        "An option that can be repeated takes one value a line. The command line counts more than variables, and "
+        "those more than the configuration file.",
     )
     one = group.add_mutually_exclusive_group()
     one.add_argument(
