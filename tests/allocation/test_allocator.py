@@ -356,3 +356,50 @@ def test_whether_the_order_of_claims_matters_is_told() -> None:
     assert answer(plain, claim(request(adminAccess=True)), claim(request())).depends_on_order
     broken = request(selectors=[{"cel": {"expression": f'device.attributes["{DRIVER}"].x == 1'}}])
     assert answer(plain, claim(broken), claim(request())).depends_on_order
+
+
+NEXT = Release(37)
+
+
+def test_errors_of_selectors_name_the_device_from_1_37_on() -> None:
+    broken = claim(request(selectors=[{"cel": {"expression": f'device.attributes["{DRIVER}"].x == 1'}}]))
+    slices = [resource_slice(device("d0"))]
+    assert error(slices, broken) == ("claim ns/c: selector #0: CEL runtime error: no such key: x", "abort")
+    text, scope = error(slices, broken, release=NEXT)
+    assert (text or "").startswith(
+        f"claim ns/c: selector #0 on device {DRIVER}/n0/d0: CEL runtime error: no such key: x. consider using CEL"
+    )
+    assert scope == "abort"
+    uncompiled = claim(request(selectors=[{"cel": {"expression": "device.x"}}]))
+    assert error(slices, uncompiled, release=NEXT)[0] == error(slices, uncompiled)[0]
+
+
+def test_configuration_comes_once_from_1_37_on() -> None:
+    own = {"opaque": {"driver": DRIVER, "parameters": {}}}
+    requests = [request("a"), request("b")]
+    configured = claim(*requests, config=[{"requests": ["a", "b"], **own}, {"requests": ["b"], **own}])
+    slices = [resource_slice(device("d0"), device("d1"))]
+    found = {}
+    for release in (Release(36), NEXT):
+        result = answer(slices, configured, release=release)
+        assert isinstance(result, Result)
+        found[release] = [each.get("requests") for each in result.allocations[0]["devices"]["config"]]
+    assert found == {36: [["a", "b"], ["a", "b"], ["b"]], 37: [None, ["b"]]}
+
+
+def test_counters_of_other_nodes_are_no_trouble_from_1_37_on() -> None:
+    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
+    alone = resource_slice(name="s1", pool="other", nodeName="n1", count=2, **counters)
+    slices = [resource_slice(device("d0")), alone]
+    everything = claim(request(allocationMode="All"))
+    text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/other is currently being updated"
+    assert error(slices, everything) == (text, "abort")
+    assert isinstance(answer(slices, everything, release=NEXT), Result)
+    # What the devices of a node draw on may be in a slice of another node.
+    partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
+    split = [
+        resource_slice(device("d0", **partition), device("d1", **partition), count=2),
+        resource_slice(name="s1", count=2, nodeName="n1", **counters),
+    ]
+    assert isinstance(answer(split, claim(request()), release=NEXT), Result)
+    assert isinstance(answer(split, claim(request(count=2)), release=NEXT), Failure)

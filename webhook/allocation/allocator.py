@@ -269,7 +269,7 @@ class Allocator:
         content = view.devices[index].content
         choice = chooser.choose(content)
         if isinstance(choice, Fault):
-            raise Stop(fault(ask, choice))
+            raise Stop(fault(ask, choice, view, index))
         if not choice:
             return False
         if view.matches is not None and view.matches[index] is not True:

@@ -21,6 +21,8 @@ EXPERIMENTAL: Final = "experimental"
 
 NEWEST: Final = Release(36)
 """The newest release whose allocator is followed."""
+_LATEST: Final = 37
+"""What changed in this release is followed from its sources; no allocator of it was recorded."""
 _SORTED_SINCE: Final = 36
 """From here on pools and slices are tried by name; before, in the order of Go's maps."""
 
@@ -98,6 +100,21 @@ class Implementation:
     def mixes_up_alternatives(self) -> bool:
         """Whether the second alternative for all devices gets those of the first, if that wants all, too."""
         return self.release < _SORTED_SINCE
+
+    @property
+    def configures_once(self) -> bool:
+        """Whether configuration comes once in an allocation, and names no requests if it is for all."""
+        return self.release >= _LATEST
+
+    @property
+    def names_devices(self) -> bool:
+        """Whether errors of selectors name the device, and say how to guard a read."""
+        return self.release >= _LATEST
+
+    @property
+    def sees_all_counters(self) -> bool:
+        """Whether nodes look at all slices with counters, also at those of pools that they cannot use."""
+        return self.release < _LATEST
 
     @property
     def knows_capacity(self) -> bool:

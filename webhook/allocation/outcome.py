@@ -42,7 +42,10 @@ def allocation(claim: ClaimDemand, asks: Sequence[Ask], picks: Sequence[Pick], v
             shares += 1
         results.append(result)
     devices: Json = {"results": results} if results else {}
-    config = [*_class_configuration(asks), *_claim_configuration(claim, asks)]
+    is_once = view.variant.configures_once
+    config = [*_class_configuration(asks), *_claim_configuration(claim, asks, is_once=is_once)]
+    if is_once:
+        config = [_for_all(each, asks) for each in config]
     if config:
         devices["config"] = config
     found: Json = {"devices": devices}
@@ -92,8 +95,8 @@ def _class_configuration(asks: Sequence[Ask]) -> list[Json]:
     return found
 
 
-def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask]) -> list[Json]:
-    """Return the configuration of a claim; as upstream, one that names several requests comes once for each."""
+def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask], *, is_once: bool) -> list[Json]:
+    """Return the configuration of a claim; until 1.36, one that names several requests comes once for each."""
     found: list[Json] = []
     for config in claim.raw.get("config") or ():
         names = config.get("requests") or ()
@@ -101,8 +104,17 @@ def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask]) -> list[Json]:
         if not names:
             found.append(added)
         else:
-            found += [added for ask in asks if ask.base in names or ask.full_name in names]
+            repeated = [added for ask in asks if ask.base in names or ask.full_name in names]
+            found += repeated[:1] if is_once else repeated
     return found
+
+
+def _for_all(config: Json, asks: Sequence[Ask]) -> Json:
+    """Leave out the requests of a configuration that is for all of them."""
+    names = config.get("requests") or ()
+    if not names or not all(ask.base in names or ask.full_name in names for ask in asks):
+        return config
+    return {key: value for key, value in config.items() if key != "requests"}
 
 
 def _device_configuration(config: Json) -> Json:

@@ -112,7 +112,7 @@ def gather(
         GatherError: A node selector cannot be parsed.
     """
     seen = _with_devices(catalog, node, labels, variant)
-    if catalog.with_counters and variant.features.PartitionableDevices:
+    if catalog.with_counters and variant.features.PartitionableDevices and variant.sees_all_counters:
         seen += [each for pool in {each.id for each in seen} for each in catalog.with_counters.get(pool, ())]
     if variant.is_sorted:
         seen.sort(key=lambda each: (not each.node_name or bool(each.counter_sets), each.order))
@@ -139,7 +139,12 @@ def _with_devices(
     """
     errors: list[GatherError] = []
     seen: list[Slice] = []
-    for each in (*catalog.by_node.get(node, ()), *catalog.shared):
+    slices = [*catalog.by_node.get(node, ()), *catalog.shared]
+    if not variant.sees_all_counters:
+        slices += [each for pool in catalog.with_counters.values() for each in pool]
+    for each in slices:
+        if each.counter_sets and not variant.features.PartitionableDevices:
+            continue
         if each.says_per_device and not variant.features.PartitionableDevices:
             continue
         try:
@@ -162,7 +167,7 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
         variant: The implementation.
     """
     found: dict[PoolId, list[Slice]] = {}
-    if variant.features.PartitionableDevices:
+    if variant.features.PartitionableDevices and variant.sees_all_counters:
         for slices in catalog.with_counters.values():
             for each in slices:
                 _add(found, each)
@@ -234,13 +239,13 @@ def _checked(slices: list[Slice], all_slices: list[Slice] | None, features: Feat
     if reason or not partitionable:
         return Pool(driver, name, slices=with_devices if not reason else (), reason=reason)
     sets: dict[str, Mapping[str, Any]] = {}
-    for each in slices:
+    names = {each.name for each in slices}
+    others = [each for each in all_slices or () if each.name not in names]
+    for each in (*slices, *others):
         for counter_set in each.counter_sets:
             if counter_set["name"] in sets:
                 return Pool(driver, name, reason=f"duplicate counter set name {counter_set['name']}")
             sets[counter_set["name"]] = counter_set.get("counters") or {}
-    names = {each.name for each in slices}
-    others = [each for each in all_slices or () if each.name not in names]
     reason = _unknown_counter(sets, [*slices, *others])
     if reason:
         return Pool(driver, name, reason=reason)

@@ -305,7 +305,7 @@ class Search:
             if choice is not True:
                 if choice is False:
                     continue
-                raise Stop(fault(ask, choice))
+                raise Stop(fault(ask, choice, view, index))
             if matches is not None and matches[index] is not True:
                 raise_unless_bool(matches[index])
                 continue
@@ -340,12 +340,30 @@ class Search:
         return self._enter(frame.position, frame.place, 0, 0)
 
 
-def fault(ask: Ask, found: Fault) -> Complaint:
-    """Return upstream's error for a selector that is wrong."""
-    if found.of_class:
-        name = (ask.class_.get("metadata") or {}).get("name", "")
-        return Complaint(None, f"class {name}: selector #{found.place}: {found.detail}")
-    return Complaint(ask.claim, f": selector #{found.place}: {found.detail}")
+_NO_KEY: Final = "no such key:"
+_ADVICE: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional"
+    " fields"
+)
+"""What upstream's ``cel/errors.go`` adds, from 1.37 on."""
+
+
+def fault(ask: Ask, found: Fault, view: NodeView, index: int) -> Complaint:
+    """Return upstream's error for a selector that is wrong.
+
+    Args:
+        ask: The request.
+        found: What is wrong.
+        view: The node.
+        index: The place of the device that the selector was evaluated for.
+    """
+    name = (ask.class_.get("metadata") or {}).get("name", "")
+    claim = None if found.of_class else ask.claim
+    before = f"{f'class {name}' if found.of_class else ''}: selector #{found.place}"
+    if not view.variant.names_devices or not found.is_runtime:
+        return Complaint(claim, f"{before}: {found.detail}")
+    advice = _ADVICE if _NO_KEY in found.detail else ""
+    return Complaint(claim, f"{before} on device ", "device", index, f": {found.detail}{advice}")
 
 
 def raise_unless_bool(match: bool | str) -> None:  # noqa: FBT001 - the value looked at

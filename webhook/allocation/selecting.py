@@ -41,6 +41,9 @@ _CONVERSIONS: Final = {
 """What Go says of results that are no bool, by their type."""
 
 
+_RUNTIME: Final = "CEL runtime error: "
+
+
 class Fault(NamedTuple):
     """A selector that cannot be compiled or evaluated: the scheduler gives the pod up.
 
@@ -53,6 +56,11 @@ class Fault(NamedTuple):
     of_class: bool
     place: int
     detail: str
+
+    @property
+    def is_runtime(self) -> bool:
+        """Whether it could be compiled, and failed for a device."""
+        return self.detail.startswith(_RUNTIME)
 
 
 Choice = bool | Fault
@@ -155,12 +163,12 @@ class _Selector:
             bindings = self._values.of(content)
             result = self._compiled.program.evaluate(bindings, meter=Meter(MAX_COST))
         except CelError as error:
-            return f"CEL runtime error: {error}"
+            return f"{_RUNTIME}{error}"
         if result is True or result is False:
             return result
         name = type_of(result).name
         detail = _CONVERSIONS.get(name, f"type conversion error from '{name}' to 'bool'")
-        return f"CEL runtime error: CEL result of type {name} could not be converted to bool: {detail}"
+        return f"{_RUNTIME}CEL result of type {name} could not be converted to bool: {detail}"
 
 
 class Values:
