@@ -99,10 +99,13 @@ def judge(
     struct, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
     token = enter(Budget(REVIEW, is_offline=True))
     try:
-        misfits, problems = _walked(struct, obj, old)
-        found = _judged(struct, obj, old, misfits, problems)
-        if beyond_decoding and old is None and any(misfit.rule != GATE_OFF for misfit in misfits):
-            found += _beyond(struct, obj, misfits, problems)
+        if old is None and struct.is_fine(obj):
+            found = _homeless(struct, obj)
+        else:
+            misfits, problems = _walked(struct, obj, old)
+            found = _judged(struct, obj, old, misfits, problems)
+            if beyond_decoding and old is None and any(misfit.rule != GATE_OFF for misfit in misfits):
+                found += _beyond(struct, obj, misfits, problems)
     except RecursionError:
         return [_TOO_DEEP]
     finally:
@@ -165,6 +168,8 @@ def judge_admitted(
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
     struct, older = _plan(obj["apiVersion"], obj["kind"], operation, kubernetes, stated)
+    if old is None and struct.is_fine(obj):
+        return _homeless(struct, obj)
     misfits, problems = _walked(struct, obj, old)
     if misfits:
         struct = _as_decoded(struct, misfits, obj, older)

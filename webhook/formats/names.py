@@ -108,7 +108,7 @@ def dns_label(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1123Label``.
     """
-    return _label(value, "characters")
+    return FINE if len(value) <= _LABEL_MAX and _is_label(value) else _label(value, "characters")
 
 
 def short_name(value: str, _release: int) -> Messages:
@@ -124,7 +124,7 @@ def dns_subdomain(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1123Subdomain``.
     """
-    return _subdomain(value, "characters")
+    return FINE if len(value) <= _SUBDOMAIN_MAX and _is_subdomain(value) else _subdomain(value, "characters")
 
 
 def long_name(value: str, _release: int) -> Messages:
@@ -204,6 +204,8 @@ def label_value(value: str, release: Release) -> Messages:
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsValidLabelValue``; from 1.35
     ``pkg/api/validate/content/kube.go``, ``IsLabelValue``.
     """
+    if len(value) <= _LABEL_MAX and _is_value(value):
+        return FINE
     wrong_shape = FINE if _is_value(value) else (_NO_VALUE,)
     return _too_long(value, _LABEL_MAX, _unit(release)) + wrong_shape
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     Found = tuple[str, Sequence[Finding]]
     Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
+PLANNED_AFTER = 16
+"""How many values of a type are walked through before it is planned, which takes as long as some walks."""
+
 ROOT = "/"
 """Starts the spelling of a field that the API server reports as if it sat in the object itself."""
 
@@ -33,7 +36,7 @@ class CompiledStruct:
 
     def __init__(self, type_: type[Struct], target: Target) -> None:
         self.type, self.target = type_, target
-        self._names = owner, package = type_.go_name or type_.__name__, type_.package or target.version
+        self.names = owner, package = type_.go_name or type_.__name__, type_.package or target.version
         known = {
             name: field.stated(target) for name, field in type_.fields.items() if target.has(field.since, field.until)
         }
@@ -64,6 +67,9 @@ class CompiledStruct:
         self._opaque: dict[str, Walk] = {}
         self._several = self._rules_of_several()
         self.walk = self.walking(_no_struct)
+        self._met = 0
+        self.is_fine: Callable[[object], bool] = self._is_fine_so_far
+        """Tells at once that the walk finds nothing in a value; False if that takes the walk."""
         self.change = self._changer()
         self.rechecks: bool = any(
             self._recheck(name) or (field.struct is not None and field.struct.rechecks)
@@ -79,6 +85,21 @@ class CompiledStruct:
     def view(self) -> type[View]:
         """The view that rules have of a value; made for who asks rules."""
         return view_of(self)
+
+    @cached_property
+    def plan(self) -> Any:
+        """The msgspec type of values in which the walk finds nothing; None if there is none."""
+        from webhook.schema.plan import plan_of  # noqa: PLC0415 - only who judges much plans
+
+        return plan_of(self)
+
+    def _is_fine_so_far(self, _value: object) -> bool:
+        self._met += 1
+        if self._met >= PLANNED_AFTER:
+            from webhook.schema.plan import planned  # noqa: PLC0415 - as above
+
+            self.is_fine = planned(self)
+        return False
 
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the value as old and new are compared: defaults set, zero values left out."""
@@ -177,7 +198,7 @@ class CompiledStruct:
                 if type(each) is not passes and (findings := walk_field(each)):
                     found.append((name, under(findings, name)))
             if absent is None:
-                absent = self._absent
+                absent = self.absent
             for name, findings in absent:
                 if name not in value:
                     found.append((name, findings))
@@ -192,7 +213,7 @@ class CompiledStruct:
     def _decode_opaque(self, name: str, value: Any) -> Sequence[Finding]:
         """Decode a field that is not judged; what it holds is compiled when the first one is met."""
         if (walk := self._opaque.get(name)) is None:
-            walk = self._opaque[name] = self.type.opaque[name].compile(self.target.decoding, *self._names).walk
+            walk = self._opaque[name] = self.type.opaque[name].compile(self.target.decoding, *self.names).walk
         return walk(value)
 
     def _concluded(self, value: dict[str, Any], found: Sequence[Found]) -> Sequence[Finding]:
@@ -221,7 +242,7 @@ class CompiledStruct:
         self._walks |= dict.fromkeys(self.wire.keys() - self._walks.keys(), (None, _silent))
 
     @cached_property
-    def _absent(self) -> list[Found]:
+    def absent(self) -> list[Found]:
         """What is found in each field that is absent; not looked for before there is a value, as it may take long."""
         walks = {name: walk for name, (_, walk) in self._walks.items()}
         return [(name, under(walk(None), name)) for name, walk in walks.items() if walk(None)]
@@ -306,7 +327,7 @@ class CompiledStruct:
 
     def _compile(self, name: str, target: Target) -> CompiledField:
         """Compile a field for another target than the struct's."""
-        return self.stated[name].compile(target, *self._names)
+        return self.stated[name].compile(target, *self.names)
 
 
 def compile_struct(type_: type[Struct], target: Target) -> CompiledStruct:

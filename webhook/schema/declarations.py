@@ -28,6 +28,8 @@ class Declared(NamedTuple):
         mutes: The fields whose own findings are not reported if the rule finds something.
         given: The fields without any of which the rule has nothing to look at; it always has if empty.
         reads: The fields that the rule looks at, wherever they are below the struct.
+        fine: Tells quickly that the rule finds nothing; None if it always has to be asked. It takes the struct, with
+            its fields as attributes, None where they are absent, and the target.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Declared(NamedTuple):
     mutes: frozenset[str] = frozenset()
     given: frozenset[str] = frozenset()
     reads: frozenset[str] = frozenset()
+    fine: Callable[[Any, Target], bool] | None = None
 
     def applies(self, target: Target) -> bool:
         """Tell whether the target's release and operation have the rule."""
@@ -91,6 +94,7 @@ def check(
     on: Iterable[str] = (),
     mutes: Iterable[str] = (),
     given: Iterable[str] = (),
+    fine: Callable[[Any, Target], bool] | None = None,
 ) -> Callable[[Rule], Rule]:
     """Register a rule that compares fields of one object.
 
@@ -105,8 +109,12 @@ def check(
         mutes: Fields of which nothing else is said where the rule finds something.
         given: Fields without any of which the rule finds nothing: it is then not asked, since most objects have few
             of the fields that they may have.
+        fine: Tells quickly that the rule finds nothing in a struct whose fields are all right, and which has one of
+            ``given``; see :class:`Declared`.
     """
-    where = Declared("", _unnamed, since, until, frozenset(on), mutes=frozenset(mutes), given=frozenset(given))
+    where = Declared(
+        "", _unnamed, since, until, frozenset(on), mutes=frozenset(mutes), given=frozenset(given), fine=fine
+    )
     return _register("checks", types, where)
 
 

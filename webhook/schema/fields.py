@@ -110,6 +110,10 @@ class StructFields(Protocol):
     rechecks: bool
     """Whether an update validates any field in its own way."""
 
+    @property
+    def plan(self) -> Any:
+        """The msgspec type of values in which the walk finds nothing; None if there is none."""
+
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the value as old and new are compared."""
 
@@ -139,6 +143,7 @@ class Field:
         written: Whether Go writes the field even if it is empty, though it may be (no ``omitempty``).
         rechecked: When or how an update validates the field again, if not always as if it were new: ``CHANGED``,
             ``STORED`` or ``NEW``.
+        rare: Whether hardly any object has the field, so that one that has it always takes a walk.
     """
 
     inline = False
@@ -160,11 +165,13 @@ class Field:
         empty: str = "",
         written: bool = False,
         rechecked: Mapping[int, str] | None = None,
+        rare: bool = False,
     ) -> None:
         self.doc, self.required, self.pointer, self.immutable = doc, required, pointer, immutable
         self.declarative, self.declared = declarative, declared
         self.since, self.until, self.subresource, self.spelled = since, until, subresource, spelled
-        self.gate, self.empty, self.written, self.rechecked = gate, empty, written, rechecked
+        self.gate, self.empty, self.written = gate, empty, written
+        self.rechecked, self.rare = rechecked, rare
 
     def type_name(self, package: str) -> str:
         """Name the field's Go type as error texts do, such as ``[]v1alpha2.ResourceHandle``."""

@@ -179,7 +179,7 @@ class Text(Scalar):
 
     def checker(self, target: Target) -> Check | None:
         """Make the check of one text."""
-        tests = list(self._tests(target))
+        tests = list(self.tests(target))
         if not tests:
             return super().checker(target)
         needed, always, empty = self.required or self.required_if_given, target.pick(self.always), self.empty
@@ -207,7 +207,7 @@ class Text(Scalar):
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Make the closures for one target."""
-        compiled, tests = super().compile(target, owner, package), list(self._tests(target))
+        compiled, tests = super().compile(target, owner, package), list(self.tests(target))
         if len(tests) != 1 or not target.validates:
             return compiled
         (test,), walk = tests, compiled.walk
@@ -217,7 +217,7 @@ class Text(Scalar):
 
         return compiled._replace(walk=walk_text)
 
-    def _tests(self, target: Target) -> Iterator[Callable[[str], Sequence[Problem]]]:
+    def tests(self, target: Target) -> Iterator[Callable[[str], Sequence[Problem]]]:
         """Make the tests of a text that is there."""
         release, one_of = target.release, target.pick(self.one_of)
         if limit := target.pick(self.max_length) or self.max_bytes:
@@ -294,6 +294,11 @@ class Int(Scalar):
         super().__init__(doc, go=go, **common)
         self.minimum, self.maximum = minimum, maximum
 
+    @property
+    def bits(self) -> int:
+        """How many bits the Go type has."""
+        return int(self.go.removeprefix("int"))
+
     def limits(self) -> list[str]:
         """Say what is declared about the number."""
         facts = [f"{self.minimum[0]} at least"] if self.minimum else []
@@ -302,7 +307,7 @@ class Int(Scalar):
 
     def decoder(self, owner: str, go_type: str) -> Decode:
         """Make what the JSON decoder does with a value that is not null."""
-        top = 1 << (int(self.go.removeprefix("int")) - 1)
+        top = 1 << (self.bits - 1)
 
         def decode(value: object) -> Sequence[Misfit]:
             if type(value) is int and -top <= value < top:

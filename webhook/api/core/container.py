@@ -6,31 +6,18 @@ that have it, so that a misspelt field is found.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.values import Quantity, V1Struct, unjudged
-from webhook.formats.quantities import quantity
 from webhook.problem import forbidden
-from webhook.schema import OLDEST, Anything, Array, Bool, Int, Map, Nested, Text, check
+from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from webhook.problem import Problem
-    from webhook.schema import Target, View
-    from webhook.schema.decoding import Finding
-    from webhook.schema.fields import CompiledField
-
-
-_SHORT = 20
-
-
-@lru_cache(maxsize=1024)
-def _is_quantity(text: str) -> bool:
-    """Tell whether a text is a quantity; a cluster has few that differ."""
-    return not quantity(text, OLDEST)
+    from webhook.schema import View
 
 
 class ResourceList(Map):
@@ -42,21 +29,6 @@ class ResourceList(Map):
     def type_name(self, package: str) -> str:
         """Name the Go type."""
         return f"{package}.ResourceList"
-
-    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make the closures for one target; quantities of the common forms are only looked at."""
-        compiled = super().compile(target, owner, package)
-
-        def walk(value: object) -> Sequence[Finding]:
-            if type(value) is dict:
-                for each in value.values():
-                    if type(each) is not str or len(each) > _SHORT or not _is_quantity(each):
-                        break
-                else:
-                    return ()
-            return compiled.walk(value)
-
-        return compiled._replace(walk=walk)
 
 
 class ResourceClaim(V1Struct):

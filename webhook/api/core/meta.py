@@ -6,6 +6,7 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from webhook.schema import Target, View
 
 ANNOTATIONS_MAX_BYTES = 256 * 1024
+_BYTES = 4
+"""The most bytes of a character."""
+_SHORT = 128
+"""The most characters of labels and keys that are remembered, since objects share them."""
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
@@ -109,7 +114,19 @@ class TemplateMetadata(ObjectMeta):
     """The metadata of a template: only labels and annotations."""
 
 
-@check(ObjectMeta, given=["labels"])
+@lru_cache(maxsize=1024)
+def _is_plain_label(key: str, value: str, release: Release) -> bool:
+    return not formats.label_key(key, release) and not formats.label_value(value, release)
+
+
+def _plain_labels(meta: Any, target: Target) -> bool:
+    for key, value in meta.labels.items():
+        if len(key) + len(value) > _SHORT or not _is_plain_label(key, value, target.release):
+            return False
+    return True
+
+
+@check(ObjectMeta, given=["labels"], fine=_plain_labels)
 def label_syntax(meta: View) -> Iterator[Problem]:
     """Keys of labels are qualified names, values are short names."""
     release = meta.release
@@ -120,7 +137,21 @@ def label_syntax(meta: View) -> Iterator[Problem]:
             yield invalid(meta / "labels", value or "", detail)
 
 
-@check(ObjectMeta, given=["annotations"])
+@lru_cache(maxsize=1024)
+def _is_plain_key(key: str, release: Release) -> bool:
+    return not formats.annotation_key(key, release)
+
+
+def _few_plain_annotations(meta: Any, target: Target) -> bool:
+    characters = 0
+    for key, value in meta.annotations.items():
+        characters += len(key) + len(value)
+        if len(key) > _SHORT or not _is_plain_key(key, target.release):
+            return False
+    return characters * _BYTES <= ANNOTATIONS_MAX_BYTES
+
+
+@check(ObjectMeta, given=["annotations"], fine=_few_plain_annotations)
 def annotation_keys(meta: View) -> Iterator[Problem]:
     """Keys of annotations are qualified names, and all annotations together have 256 KiB at most."""
     annotations, release, characters = meta.annotations, meta.release, 0
@@ -128,8 +159,7 @@ def annotation_keys(meta: View) -> Iterator[Problem]:
         characters += len(key) + len(value or "")
         for detail in formats.annotation_key(key, release):
             yield invalid(meta / "annotations", key, detail)
-    # A character has four bytes at most.
-    if characters * 4 > ANNOTATIONS_MAX_BYTES and _size(annotations) > ANNOTATIONS_MAX_BYTES:
+    if characters * _BYTES > ANNOTATIONS_MAX_BYTES and _size(annotations) > ANNOTATIONS_MAX_BYTES:
         yield too_long(meta / "annotations", ANNOTATIONS_MAX_BYTES, release, in_bytes=True)
 
 
@@ -138,7 +168,11 @@ def _size(annotations: dict[str, str | None]) -> int:
     return sum(len((text or "").encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
 
 
-@check(Metadata, on=[CREATE])
+def _plainly_named(meta: Any, target: Target) -> bool:
+    return bool(meta.name) and not meta.generateName and not formats.dns_subdomain(meta.name, target.release)
+
+
+@check(Metadata, on=[CREATE], fine=_plainly_named)
 @reads("generateName", "name")
 def object_name(meta: View) -> Iterator[Problem]:
     """An object has a name that is a DNS subdomain, or a prefix to make one from."""
@@ -193,14 +227,22 @@ _REVISIONS = 2**64
 _DIGITS = len(str(_REVISIONS))
 
 
-@check(Metadata, on=[CREATE], given=["generation"])
+@check(Metadata, on=[CREATE], given=["generation"], fine=lambda meta, _: meta.generation >= 0)
 def negative_generation(meta: View) -> Iterator[Problem]:
     """Generations count up from 0."""
     if meta.generation < 0 and not meta.type.counted:
         yield invalid(meta / "generation", meta.generation, "must be greater than or equal to 0")
 
 
-@check(Metadata, given=["ownerReferences"])
+def _one_owner_in_full(meta: Any, _: Target) -> bool:
+    owners = meta.ownerReferences
+    return len(owners) <= 1 and all(
+        each.apiVersion and each.apiVersion[-1] != "/" and each.kind and each.kind != "Event" and each.name and each.uid
+        for each in owners
+    )
+
+
+@check(Metadata, given=["ownerReferences"], fine=_one_owner_in_full)
 @reads("apiVersion", "controller", "kind", "name", "uid")
 def owner_references(meta: View) -> Iterator[Problem]:
     """Owners are named in full, are no Events, and one of them at most is the controller."""

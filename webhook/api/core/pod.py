@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.problem import Problem
-    from webhook.schema import View
+    from webhook.schema import Target, View
 
 MIRROR_POD = "kubernetes.io/config.mirror"
 """The annotation of the pod that stands for a static pod of a kubelet."""
@@ -53,7 +53,7 @@ def _with_requests(container: Any) -> Any:
     return container | {"resources": resources | {"requests": limits | requests}}
 
 
-@check(Pod, on=[CREATE], given=["spec"])
+@check(Pod, on=[CREATE], given=["spec"], fine=lambda pod, _: not pod.spec.ephemeralContainers)
 @reads("ephemeralContainers")
 def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
     """Ephemeral containers are added to a pod that runs already."""
@@ -61,7 +61,11 @@ def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
         yield forbidden(pod / "spec" / "ephemeralContainers", "cannot be set on create")
 
 
-@check(Pod, since=32, given=["spec"])
+def _not_static(pod: Any, _: Target) -> bool:
+    return MIRROR_POD not in (pod.metadata.annotations or ())
+
+
+@check(Pod, since=32, given=["spec"], fine=_not_static)
 @reads("annotations", "metadata", "resourceClaims")
 def claims_of_static_pod(pod: View) -> Iterator[Problem]:
     """Static pods cannot use claims: they run without the API server."""
@@ -71,7 +75,7 @@ def claims_of_static_pod(pod: View) -> Iterator[Problem]:
             yield replace(problem, spelled=Path((Key(""),)))  # upstream's path is empty
 
 
-@check(Pod, until=30, given=["spec"])
+@check(Pod, until=30, given=["spec"], fine=lambda pod, _: not pod.spec.resourceClaims)
 @reads("generateName", "metadata", "name", "resourceClaimTemplateName", "resourceClaims", "source")
 def name_of_made_claim(pod: View) -> Iterator[Problem]:
     """The claim made from a template was named after the pod and its entry for the claim."""

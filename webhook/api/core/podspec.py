@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
     from webhook.release import Release
-    from webhook.schema import View
+    from webhook.schema import Target, View
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
@@ -200,7 +200,19 @@ class PodSpec(V1Struct):
     shareProcessNamespace = Bool("Whether its containers see each other's processes.", pointer=True)
 
 
-@check(PodSpec)
+def _containers_in(spec: Any) -> Sequence[Any]:
+    containers: list[Any] = spec.containers
+    if spec.initContainers:
+        containers = containers + spec.initContainers
+    return containers + spec.ephemeralContainers if spec.ephemeralContainers else containers
+
+
+def _distinct_containers(spec: Any, _: Target) -> bool:
+    containers = _containers_in(spec)
+    return len({each.name for each in containers}) == len(containers)
+
+
+@check(PodSpec, fine=_distinct_containers)
 @reads("containers", "name")
 def container_names(spec: View) -> Iterator[Problem]:
     """No two containers of a pod share a name."""
@@ -214,7 +226,17 @@ def container_names(spec: View) -> Iterator[Problem]:
                 seen.add(name)
 
 
-@check(PodSpec, given=["resourceClaims"])
+def _distinct_claims(spec: Any, target: Target) -> bool:
+    names = set()
+    for claim in spec.resourceClaims:
+        name = claim.name
+        if not name or name in names or formats.dns_label(name, target.release):
+            return False
+        names.add(name)
+    return True
+
+
+@check(PodSpec, given=["resourceClaims"], fine=_distinct_claims)
 @reads("name")
 def claim_names(spec: View) -> Iterator[Problem]:
     """Every claim of a pod has a name of its own."""
@@ -231,7 +253,21 @@ def claim_names(spec: View) -> Iterator[Problem]:
                 yield invalid(spec / "resourceClaims" / index / "name", name, detail)
 
 
-@check(PodSpec)
+def _each_claim_once(spec: Any, _: Target) -> bool:
+    names = {each.name for each in spec.resourceClaims or ()}
+    for container in _containers_in(spec):
+        resources = container.resources
+        if resources is None or not (claims := resources.claims):
+            continue
+        for claim in claims:
+            if claim.name not in names or claim.request:
+                return False
+        if len(claims) > 1 and len({claim.name for claim in claims}) < len(claims):
+            return False
+    return True
+
+
+@check(PodSpec, fine=_each_claim_once)
 @reads("claims", "name", "request", "resourceClaims", "resources")
 def container_claims(spec: View) -> Iterator[Problem]:
     """A container uses claims of its pod, and names each claim, or each request of it, once."""

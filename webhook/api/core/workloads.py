@@ -51,7 +51,7 @@ class PodTemplateSpec(V1Struct):
     spec = Nested(PodSpec, "What the pods run, and what that needs.")
 
 
-@check(PodTemplateSpec)
+@check(PodTemplateSpec, fine=lambda template, _: not (template.spec and template.spec.ephemeralContainers))
 @reads("ephemeralContainers", "spec")
 def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
     """Ephemeral containers are added to a pod that runs already."""

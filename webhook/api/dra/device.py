@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.problem import Problem
-    from webhook.schema import View
+    from webhook.schema import Target, View
 
 VALUE_MAX_BYTES = 64
 ATTRIBUTES_AND_CAPACITIES_MAX = 32
@@ -57,7 +57,8 @@ _LISTS_SINCE = 36
 
 def values(item: Field, doc: str) -> Array:
     """Declare an attribute that is a list."""
-    return Array(item, doc, empty="must not be empty if specified", since=_LISTS_SINCE, gate="DRAListTypeAttributes")
+    gate = "DRAListTypeAttributes"
+    return Array(item, doc, empty="must not be empty if specified", since=_LISTS_SINCE, gate=gate, rare=True)
 
 
 class DeviceAttribute(Struct):
@@ -152,7 +153,11 @@ class DeviceCounterConsumption(Struct):
     )
 
 
-@check(DeviceCounterConsumption, since=35, given=["counterSet"])
+def _set_by_label(consumption: Any, target: Target) -> bool:
+    return not formats.dns_label(consumption.counterSet, target.release)
+
+
+@check(DeviceCounterConsumption, since=35, given=["counterSet"], fine=_set_by_label)
 def counter_set_name(consumption: View) -> Iterator[Problem]:
     """A set of counters is called by a DNS label."""
     if not consumption.counterSet or consumption.target.declarative:
@@ -198,11 +203,11 @@ class BasicDevice(Struct):
         since=33,
         gate="DRAPartitionableDevices",
     )
-    nodeName = Text("The node that has it.", pointer=True, since=33, gate="DRAPartitionableDevices")
+    nodeName = Text("The node that has it.", pointer=True, since=33, gate="DRAPartitionableDevices", rare=True)
     nodeSelector = Nested(
-        NodeSelector, "The nodes that can use it.", pointer=True, since=33, gate="DRAPartitionableDevices"
+        NodeSelector, "The nodes that can use it.", pointer=True, since=33, gate="DRAPartitionableDevices", rare=True
     )
-    allNodes = Bool("Whether all nodes can use it.", pointer=True, since=33, gate="DRAPartitionableDevices")
+    allNodes = Bool("Whether all nodes can use it.", pointer=True, since=33, gate="DRAPartitionableDevices", rare=True)
     bindsToNode = Bool(
         "Whether its users can run only on the node that was chosen.", pointer=True, since=34, gate=BINDING_GATES
     )
@@ -239,7 +244,11 @@ class Device(BasicDevice):
 check(BasicDevice, since=34, given=CONDITION_LISTS)(conditions_for_binding)
 
 
-@check(BasicDevice, given=["attributes", "capacity"])
+def _few_values(device: Any, _: Target) -> bool:
+    return len(device.attributes or ()) + len(device.capacity or ()) <= ATTRIBUTES_AND_CAPACITIES_MAX
+
+
+@check(BasicDevice, given=["attributes", "capacity"], fine=_few_values)
 def attributes_and_capacities(device: View) -> Iterator[Problem]:
     """A device has 32 attributes and capacities in all at most."""
     content = device.content
@@ -249,7 +258,13 @@ def attributes_and_capacities(device: View) -> Iterator[Problem]:
         yield invalid(device.path, total, detail)
 
 
-@check(BasicDevice, since=36, given=["attributes"])
+# Lists are rare.
+@check(
+    BasicDevice,
+    since=36,
+    given=["attributes"],
+    fine=lambda device, _: len(device.attributes or ()) <= ATTRIBUTE_VALUES_MAX,
+)
 def attribute_values(device: View) -> Iterator[Problem]:
     """A device has 48 values of attributes at most, those in lists counted one by one."""
     content = device.content
@@ -260,7 +275,11 @@ def attribute_values(device: View) -> Iterator[Problem]:
         yield invalid(device.path, total, detail)
 
 
-@check(BasicDevice, since=34, given=["capacity"])
+def _no_request_policy(device: Any, _: Target) -> bool:
+    return not any(each.requestPolicy for each in (device.capacity or {}).values())
+
+
+@check(BasicDevice, since=34, given=["capacity"], fine=_no_request_policy)
 @reads(
     "allowMultipleAllocations", "default", "max", "min", "requestPolicy", "step", "validRange", "validValues", "value"
 )
@@ -310,7 +329,7 @@ class BoxedDevice(Struct):
     basic = Nested(BasicDevice, "What is to be known about it.", pointer=True, spelled={_CONVERTED_SINCE: ""})
 
 
-@check(BoxedDevice, until=_CONVERTED_SINCE - 1)
+@check(BoxedDevice, until=_CONVERTED_SINCE - 1, fine=lambda device, _: device.basic is not None)
 def basic_device(device: View) -> Iterator[Problem]:
     """There is only one kind of device so far."""
     if not device.basic:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
     from webhook.release import Release
-    from webhook.schema import View
+    from webhook.schema import Target, View
 
 FIRST_AVAILABLE_MAX_ITEMS = 8
 
@@ -73,7 +73,12 @@ class ExactDeviceRequest(Wanted):
     adminAccess = Bool("Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"})
 
 
-@check(Wanted)
+def _counted(request: Any, _: Target) -> bool:
+    mode, count = request.allocationMode or EXACT_COUNT, request.count
+    return not count if mode == ALL else mode == EXACT_COUNT and (count is None or count > 0)
+
+
+@check(Wanted, fine=_counted)
 @reads("allocationMode", "count")
 def count_for_mode(request: View) -> Iterator[Problem]:
     """A number of devices is wanted, or all of them; with All there is no number."""
@@ -108,8 +113,12 @@ class DeviceRequest(Named):
     )
 
 
-@check(DeviceRequest, since=33, until=34)
-@check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"))
+def _exactly_or_not(request: Any, _: Target) -> bool:
+    return (request.exactly is None) != (not request.firstAvailable)
+
+
+@check(DeviceRequest, since=33, until=34, fine=_exactly_or_not)
+@check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"), fine=_exactly_or_not)
 @reads("exactly", "firstAvailable")
 def exactly_or_first_available(request: View) -> Iterator[Problem]:
     """A request has alternatives or not."""

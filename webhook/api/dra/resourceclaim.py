@@ -145,7 +145,7 @@ class ResourceClaimTemplate(Object):
     spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
 
 
-@check(DeviceConstraint)
+@check(DeviceConstraint, fine=lambda constraint, _: constraint.matchAttribute is not None)
 @reads("distinctAttribute", "matchAttribute")
 def an_attribute_to_compare(constraint: View) -> Iterator[Problem]:
     """A constraint compares an attribute; upstream takes both, and then looks at `matchAttribute` only."""
@@ -169,7 +169,14 @@ _NO_REQUEST = "must be the name of a request in the claim"
 _NO_SUBREQUEST = f"{_NO_REQUEST} or the name of a request and a subrequest separated by '/'"
 
 
-@check(DeviceClaim, given=["constraints", "config"])
+def _plain_references(devices: Any, _: Target) -> bool:
+    names = {each.name for each in devices.requests or ()}
+    return all(
+        names.issuperset(each.requests or ()) for each in (*(devices.constraints or ()), *(devices.config or ()))
+    )
+
+
+@check(DeviceClaim, given=["constraints", "config"], fine=_plain_references)
 @reads("firstAvailable", "name", "requests")
 def requests_that_exist(devices: View) -> Iterator[Problem]:
     """Constraints and configuration refer to requests of the claim, or to one's alternatives: `request/alternative`."""
@@ -181,7 +188,15 @@ def requests_that_exist(devices: View) -> Iterator[Problem]:
             yield from _references(each, known)
 
 
-@check(DeviceClaim, since=37, given=["requests"])
+def _nothing_derived(devices: Any, _: Target) -> bool:
+    return not any(
+        wanted.derivedAttributes
+        for request in devices.requests or ()
+        for wanted in (*((request.exactly,) if request.exactly else ()), *(request.firstAvailable or ()))
+    )
+
+
+@check(DeviceClaim, since=37, given=["requests"], fine=_nothing_derived)
 @reads(
     "constraints",
     "derivedAttributes",
@@ -267,14 +282,27 @@ def admin_label(release: Release) -> str:
     return _ADMIN_LABEL[max(since for since in _ADMIN_LABEL if since <= release)]
 
 
-@check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"])
+def _no_admin(claim: Any, _: Target) -> bool:
+    return not _admin_asked(claim.spec)
+
+
+def _no_admin_in_template(template: Any, _: Target) -> bool:
+    return not (template.spec and _admin_asked(template.spec.spec))
+
+
+def _admin_asked(spec: Any) -> bool:
+    requests = (spec and spec.devices and spec.devices.requests) or ()
+    return any(each.exactly and each.exactly.adminAccess for each in requests)
+
+
+@check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=_no_admin)
 @reads("adminAccess", "devices", "exactly", "requests")
 def admin_access(claim: View) -> Iterator[Problem]:
     """Access for administration is only for namespaces that are labelled for it."""
     yield from _admin_requests(claim, claim.spec)
 
 
-@check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"])
+@check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=_no_admin_in_template)
 @reads("adminAccess", "devices", "exactly", "requests")
 def admin_access_of_template(template: View) -> Iterator[Problem]:
     """Claims with admin access can be made only in namespaces that are labelled for it."""

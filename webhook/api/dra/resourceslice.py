@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.release import Release
-    from webhook.schema import View
+    from webhook.schema import Target, View
 
 DEVICES_MAX_ITEMS = 128
 ADVANCED_DEVICES_MAX_ITEMS = 64
@@ -107,7 +107,11 @@ _NOT_SHOWN_SINCE = 32
 """From Kubernetes 1.32 the rejected spec is not shown."""
 
 
-@check(ResourceSliceSpec)
+def _one_way(spec: Any, _: Target) -> bool:
+    return sum(map(bool, (spec.nodeName, spec.nodeSelector, spec.allNodes, spec.perDeviceNodeSelection))) == 1
+
+
+@check(ResourceSliceSpec, fine=_one_way)
 @reads("perDeviceNodeSelection")
 def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
     """A slice says in one way which nodes can use its devices."""
@@ -133,7 +137,11 @@ _JSON_SINCE = 34
 _ONE_TERM = {31: "must have exactly one selector term", 32: "must have exactly one node selector term"}
 
 
-@check(ResourceSliceSpec, given=["nodeSelector"])
+def _one_term(spec: Any, _: Target) -> bool:
+    return not spec.nodeSelector or len(spec.nodeSelector.nodeSelectorTerms or ()) == 1
+
+
+@check(ResourceSliceSpec, given=["nodeSelector"], fine=_one_term)
 @reads("nodeSelectorTerms")
 def one_node_selector_term(spec: View) -> Iterator[Problem]:
     """The selector of a slice has one term, so that selectors of several slices can be merged."""
@@ -144,7 +152,8 @@ def one_node_selector_term(spec: View) -> Iterator[Problem]:
         yield invalid(spec.nodeSelector / "nodeSelectorTerms", terms, spec.target.pick(_ONE_TERM))
 
 
-@check(ResourceSliceSpec, since=33, given=["devices"])
+# What says of a device which nodes can use it is rare.
+@check(ResourceSliceSpec, since=33, given=["devices"], fine=lambda spec, _: not spec.perDeviceNodeSelection)
 @reads("allNodes", "attributes", "bool", "consumesCounters", "nodeName", "perDeviceNodeSelection", "taints")
 def nodes_of_each_device(spec: View) -> Iterator[Problem]:
     """With perDeviceNodeSelection each device says in one way which nodes can use it; without it none does."""
@@ -190,7 +199,14 @@ def _only_size_counts(devices: Sequence[dict[str, Any]], release: Release) -> bo
 # Sizes
 
 
-@check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"])
+def _no_advanced_device(spec: Any, _: Target) -> bool:
+    devices = spec.devices or ()
+    return len(devices) <= ADVANCED_DEVICES_MAX_ITEMS or not any(
+        each.taints or each.consumesCounters for each in devices
+    )
+
+
+@check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"], fine=_no_advanced_device)
 @reads("attributes", "bool", "consumesCounters", "taints")
 def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
     """A slice has 64 devices at most if one of them has taints, uses counters or has attributes that are lists."""
@@ -213,7 +229,11 @@ def _is_advanced(device: dict[str, Any]) -> bool:
     return bool(device.get("taints") or device.get("consumesCounters") or list_attributes(device))
 
 
-@check(ResourceSliceSpec, since=35, given=["sharedCounters"])
+def _devices_or_not(spec: Any, _: Target) -> bool:
+    return spec.sharedCounters is None or spec.devices is None
+
+
+@check(ResourceSliceSpec, since=35, given=["sharedCounters"], fine=_devices_or_not)
 @reads("devices")
 def devices_or_counters(spec: View) -> Iterator[Problem]:
     """Counters that devices share are in a slice of their own."""
@@ -260,7 +280,11 @@ COUNTERS_OF_DEVICES_MAX = 1024
 SHARED_COUNTERS_MAX = 32
 
 
-@check(ResourceSliceSpec, since=33, until=34, given=["devices"])
+def _no_counters(spec: Any, _: Target) -> bool:
+    return not spec.sharedCounters and not any(each.consumesCounters for each in spec.devices or ())
+
+
+@check(ResourceSliceSpec, since=33, until=34, given=["devices"], fine=_no_counters)
 @reads("consumesCounters", "counterSet", "counters", "name", "sharedCounters")
 def counters_that_are_shared(spec: View) -> Iterator[Problem]:
     """Devices use counters that the slice has."""
@@ -277,7 +301,7 @@ def counters_that_are_shared(spec: View) -> Iterator[Problem]:
                     yield invalid(consumption / "counters", name, detail)
 
 
-@check(ResourceSliceSpec, since=33, until=34)
+@check(ResourceSliceSpec, since=33, until=34, fine=_no_counters)
 @reads("consumesCounters", "counters", "devices", "sharedCounters")
 def number_of_counters(spec: View) -> Iterator[Problem]:
     """A slice has 32 counters at most, its devices use 32 each and 1024 together."""
@@ -297,7 +321,7 @@ def number_of_counters(spec: View) -> Iterator[Problem]:
         yield invalid(spec / "sharedCounters", shared, detail)
 
 
-@check(ResourceSliceSpec, since=35)
+@check(ResourceSliceSpec, since=35, fine=lambda spec, _: spec.driver == spec.driver.lower())
 @reads("driver")
 def lower_case_driver(spec: View) -> Iterator[Problem]:
     """A driver's name is written in lower case."""

@@ -100,8 +100,14 @@ def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, *
     return Array(Nested(type_), doc, since=33, gate="DRADeviceTaints", **common)
 
 
-@check(DeviceToleration, until=_ALLOCATED_SINCE - 1)
-@check(AllocatedToleration, since=_ALLOCATED_SINCE)
+def _right_value(toleration: Any, target: Target) -> bool:
+    value, operator = toleration.value or "", toleration.operator or "Equal"
+    may_have = operator == "Equal" and not formats.label_value(value, target.release)
+    return operator in OPERATORS and (not value or may_have)
+
+
+@check(DeviceToleration, until=_ALLOCATED_SINCE - 1, fine=_right_value)
+@check(AllocatedToleration, since=_ALLOCATED_SINCE, fine=_right_value)
 @reads("operator", "value")
 def value_for_operator(toleration: View) -> Iterator[Problem]:
     """A toleration compares values only with Equal."""

@@ -1,0 +1,168 @@
+"""What a plan takes for fine, the walk finds nothing in."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import jsonpatch
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.reviews import reviews
+from benchmarks.structured import claim, resource_slice
+from tests.conformance.recorded import FILES, cases
+from tests.test_properties import OBJECTS, mutated
+from webhook.api import gates
+from webhook.api.judgement import judge, judge_admitted
+from webhook.api.versions import find, target
+from webhook.release import releases
+from webhook.schema import CREATE, UPDATE_STATUS, CompiledStruct, compile_struct
+from webhook.schema.compiled import PLANNED_AFTER
+from webhook.schema.plan import planned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+EXAMPLES = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+JUDGED = [each for each in OBJECTS if find(each["apiVersion"], each["kind"])]
+FINE = {
+    **{name: each["request"]["object"] for name, each in reviews().items()},
+    "a large slice": resource_slice(),
+    "a claim": claim(),
+}
+OFTEN = PLANNED_AFTER + 1
+
+
+@cache
+def plans(api_version: str, kind: str) -> list[tuple[CompiledStruct, Callable[[object], bool]]]:
+    """Plan a kind for every release that serves it, gates on and off, new or its status updated."""
+    known = find(api_version, kind)
+    assert known
+    targets = [
+        target(
+            api_version,
+            release,
+            CREATE if create else UPDATE_STATUS,
+            gates.every(release) if every else gates.enabled(release),
+            admin_namespace=True,
+            declarative=every,
+            thorough=not every,
+        )
+        for release in releases(known.since, known.until)
+        for every in (True, False)
+        for create in (True, False)
+    ]
+    structs = [compile_struct(known.type, each) for each in targets]
+    return [(struct, planned(struct)) for struct in structs]
+
+
+def is_judged(obj: Any) -> bool:
+    return isinstance(obj, dict) and find(obj.get("apiVersion"), obj.get("kind")) is not None
+
+
+def check(obj: Any, some: Iterator[int], count: int) -> int:
+    """Compare some plans with the walk; return how many take the object for fine."""
+    known, fine = plans(obj["apiVersion"], obj["kind"]), 0
+    for _ in range(count):
+        struct, is_fine = known[next(some) % len(known)]
+        if is_fine(obj):
+            fine += 1
+            assert not struct.walk(obj), struct.target
+    return fine
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_recorded_objects(file: Path) -> None:
+    some, fine = iter(cycle(range(997))), 0
+    for case in cases(file, one_of=16):
+        obj = jsonpatch.apply_patch(case.base["object"], case.line["patch"])
+        if is_judged(obj):
+            fine += check(obj, some, 2)
+    assert fine
+
+
+@pytest.mark.slow
+@EXAMPLES
+@given(mutated(JUDGED), st.integers(0, 1000))
+def test_mutated_objects(obj: Any, start: int) -> None:
+    if is_judged(obj):
+        check(obj, iter(range(start, start + 2)), 2)
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_common_objects_take_no_walk(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    obj = FINE[name]
+    for _ in range(OFTEN):
+        assert not judge(obj)
+        assert not judge_admitted(obj)
+    monkeypatch.setattr("webhook.api.judgement._walked", None)
+    assert not judge(obj)
+    assert not judge_admitted(obj)
+
+
+WRONG: dict[str, tuple[str, Any]] = {
+    "an integer beyond 64 bits": ("spec/pool/generation", 2**63),
+    "an integer beyond all bits": ("spec/pool/generation", 2**70),
+    "a float": ("spec/pool/generation", 1.0),
+    "a truth value": ("spec/pool/generation", True),
+    "a string for an integer": ("spec/pool/generation", "1"),
+    "an integer for a truth value": ("spec/devices/0/attributes/attribute1", {"bool": 1}),
+    "null for a value": ("spec/devices/0/attributes/attribute1", {"string": None}),
+    "two values": ("spec/devices/0/attributes/attribute1", {"string": "a", "int": 1}),
+    "no value": ("spec/devices/0/attributes/attribute1", {}),
+    "more bytes than characters": ("spec/devices/0/attributes/attribute1", {"string": "é" * 33}),
+    "half of a surrogate pair, too often": ("spec/devices/0/attributes/attribute1", {"string": "\ud800" * 22}),
+    "a version that is none": ("spec/devices/0/attributes/attribute1", {"version": "1"}),
+    "a label in Kelvin": ("spec/devices/0/name", "\u212a"),
+    "a name with a newline": ("spec/devices/0/name", "gpu-0\n"),
+    "a repeated name": ("spec/devices/1/name", "gpu-0"),
+    "null for a name": ("spec/devices/0/name", None),
+    "an unknown field": ("spec/devices/0/attribute", {}),
+    "a list for a map": ("spec/devices/0/attributes", []),
+    "too many devices": ("spec/devices", [{"name": f"gpu-{number}"} for number in range(129)]),
+    "a bad label": ("metadata/labels", {"-": ""}),
+    "a bad annotation": ("metadata/annotations", {"a/b/c": ""}),
+    "too large annotations": ("metadata/annotations", {"a": "é" * (128 * 1024)}),
+    "an owner in part": ("metadata/ownerReferences", [{"apiVersion": "v1", "kind": "Node", "name": "a"}]),
+}
+
+
+def small_slice() -> Any:
+    obj = copy.deepcopy(FINE["a large slice"])
+    obj["spec"]["devices"] = obj["spec"]["devices"][:2]
+    return obj
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_objects_are_found(name: str) -> None:
+    obj, (path, value) = small_slice(), WRONG[name]
+    obj = jsonpatch.apply_patch(obj, [{"op": "add", "path": f"/{path}", "value": value}])
+    for _ in range(OFTEN):
+        assert judge(obj)
+        assert judge_admitted(obj) or name == "an unknown field"
+
+
+def test_texts_may_have_more_characters_than_ascii() -> None:
+    obj = small_slice()
+    obj["spec"]["devices"][0]["attributes"]["attribute1"] = {"string": "é" * 32}
+    for _ in range(OFTEN):
+        assert not judge(obj)
+
+
+def test_a_status_that_is_dropped_is_told() -> None:
+    obj = FINE["a claim"] | {"status": {"reservedFor": []}}
+    for _ in range(OFTEN):
+        assert [problem.rule for problem in judge(obj)] == ["status-dropped"]
+
+
+def test_a_namespace_that_cannot_exist_is_found() -> None:
+    obj = copy.deepcopy(FINE["a claim"])
+    obj["metadata"]["namespace"] = "A"
+    for _ in range(OFTEN):
+        assert [problem.rule for problem in judge(obj)] == ["namespace"]

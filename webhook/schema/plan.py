@@ -1,0 +1,271 @@
+"""Plans: valid values told from others by msgspec, in a fraction of the time that a walk takes.
+
+A plan is derived from a compiled type and says of a value that it is fine, or that it needs a closer look: the walk.
+Shapes, sizes and unknown fields are msgspec's to decide. What it cannot tell is asked of the field's own checks. A rule
+about several fields may state a predicate (``fine=``); a value that has the fields of one that does not needs a closer
+look.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from operator import attrgetter
+from types import GenericAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+from msgspec import Meta, MsgspecError, convert, defstruct
+
+from webhook.schema.collections import Array, Map
+from webhook.schema.nested import Nested
+from webhook.schema.scalars import Anything, Int, Parsed, Scalar, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator, Mapping
+
+    from webhook.release import Release
+    from webhook.schema.compiled import CompiledStruct
+    from webhook.schema.declarations import Struct
+    from webhook.schema.fields import CompiledField, Field, Format
+    from webhook.schema.target import Target
+
+    Wrong = Callable[[Any], object]
+    """Returns something true of a value that is not known to be fine."""
+
+_REMEMBERED: Final = 1024
+"""How many texts of one format are remembered: objects share names of attributes, containers, classes, drivers."""
+_NAME_MAX: Final = 256
+"""How many characters a name may have that is remembered; all formats of names allow fewer."""
+_LITERAL_MAX: Final = 32
+"""How many characters a quantity or a time may have that is remembered."""
+
+
+_ONE: Final = "{wrong}({value})"
+_ITEMS: Final = "any(map({wrong}, {value}))"
+_VALUES: Final = "any(map({wrong}, {value}.values()))"
+
+
+class _LookCloserError(ValueError):
+    """A value is not known to be fine."""
+
+
+class _Planned(NamedTuple):
+    """How to tell that a field's value is fine.
+
+    Args:
+        type: The msgspec type that it must be of.
+        wrong: What must find nothing in a value of that type; None if there is nothing to find.
+        whole: How that is asked of the value, or of all that is in it: ``ONE``, ``ITEMS`` or ``VALUES``.
+    """
+
+    type: Any
+    wrong: Wrong | None = None
+    whole: str = _ONE
+
+    @property
+    def asks_one(self) -> bool:
+        """Whether a value of this kind can be one of several."""
+        return self.wrong is None or self.whole == _ONE
+
+
+def planned(struct: CompiledStruct) -> Callable[[object], bool]:
+    """Make what tells whether the walk finds nothing in a value; False if only the walk knows.
+
+    Args:
+        struct: The type that the value should have.
+    """
+    if (plan := struct.plan) is None:
+        return lambda _: False
+
+    def is_fine(value: object) -> bool:
+        try:
+            convert(value, plan)
+        # A predicate that looks for a field in what is not planned finds no such attribute.
+        except (MsgspecError, ValueError, AttributeError, RecursionError):
+            return False
+        return True
+
+    return is_fine
+
+
+def plan_of(struct: CompiledStruct) -> type | None:
+    """Make the msgspec type whose values are fine; None if only a walk can tell."""
+    unstated = [rule for rule in struct.rules("checks") if rule.fine is None]
+    if struct.inline or not all(rule.given for rule in unstated):
+        return None
+    rare = {name for name, field in struct.stated.items() if field.rare}
+    left_out = rare.union(struct.gated, *(rule.given for rule in unstated))
+    plans = {name: plan for name, plan in _fields(struct) if name not in left_out}
+    members = frozenset().union(*(union.members for union in struct.rules("unions")))
+    needed = {name for name, _ in struct.absent}
+    fields = [
+        (name, plan.type) if name in needed else (name, plan.type if name in members else plan.type | None, None)
+        for name, plan in plans.items()
+    ]
+    namespace: dict[str, Any] = {"__getattr__": _absent_fields(struct.type)}
+    if examine := _examination(struct, plans, needed):
+        namespace["__post_init__"] = examine
+    return defstruct(
+        struct.type.__name__,
+        fields,
+        namespace=namespace,
+        forbid_unknown_fields=struct.target.strict,
+        kw_only=True,
+        gc=False,
+    )
+
+
+def _absent_fields(type_: type[Struct]) -> Callable[[Any, str], Any]:
+    """Make what a struct has in place of fields that are not planned or in a box; none of its values has them."""
+
+    def absent(value: Any, name: str) -> Any:
+        if name in type_.fields:
+            return None
+        if type_.box:
+            return getattr(getattr(value, type_.box), name)
+        raise AttributeError(name)
+
+    return absent
+
+
+def _examination(
+    struct: CompiledStruct, plans: Mapping[str, _Planned], needed: Container[str]
+) -> Callable[[Any], None] | None:
+    """Make what looks at a struct whose shape is right; None if there is nothing to look at.
+
+    It is written out field by field, as dataclasses write theirs: a loop takes several times as long, and a slice has
+    thousands of structs. Only names of declared fields become part of the source.
+    """
+    asked: dict[str, Any] = {"LookCloserError": _LookCloserError, "target": struct.target}
+    tests = []
+    for name, plan in plans.items():
+        if plan.wrong:
+            asked[f"wrong_{name}"] = plan.wrong
+            given = "" if name in needed else f"value.{name} is not None and "
+            tests.append(given + plan.whole.format(wrong=f"wrong_{name}", value=f"value.{name}"))
+    for union in struct.rules("unions"):
+        members = sorted(union.members & plans.keys())
+        tests.append(f"{' + '.join(f'(value.{name} is None)' for name in members)} != {len(members) - 1}")
+    for number, rule in enumerate(struct.rules("checks")):
+        if rule.fine:
+            asked[f"fine_{number}"] = rule.fine
+            given = " or ".join(f"value.{name} is not None" for name in sorted(rule.given & plans.keys()))
+            tests.append(f"({given or True}) and not fine_{number}(value, target)")
+    if not tests:
+        return None
+    lines = (f"    if {test}:\n        raise LookCloserError\n" for test in tests)
+    exec("".join(("def examine(value):\n", *lines)), asked)  # noqa: S102 - see above
+    examine: Callable[[Any], None] = asked["examine"]
+    return examine
+
+
+def _fields(struct: CompiledStruct) -> Iterator[tuple[str, _Planned]]:
+    known = struct.target
+    for name, field in struct.stated.items():
+        yield name, _planned(field, known if struct.checks(name) else known.decoding, struct.names)
+    for name, field in struct.type.opaque.items():
+        yield name, _planned(field, known.decoding, struct.names) if known.thorough else _Planned(Any)
+
+
+def _planned(field: Field, target: Target, names: tuple[str, str]) -> _Planned:
+    compiled = field.compile(target, *names)
+    if compiled.passes:
+        return _Planned(compiled.passes)
+    plan = _PLANS.get(type(field).compile)
+    return plan(field, compiled, target, names) if plan else _Planned(Any, compiled.walk)
+
+
+def _scalar(field: Scalar, compiled: CompiledField, target: Target, _names: tuple[str, str]) -> _Planned:
+    type_: Any = field.python
+    if isinstance(field, Int):
+        top = 1 << (field.bits - 1)
+        type_ = Annotated[int, Meta(ge=-top, le=top - 1)]
+    return _Planned(type_, compiled.walk if target.validates and field.checker(target) else None)
+
+
+def _text(field: Text, compiled: CompiledField, target: Target, _names: tuple[str, str]) -> _Planned:
+    tests = list(field.tests(target)) if target.validates else []
+    if not tests and field.required:
+        return _Planned(Annotated[str, Meta(min_length=1)])
+    if len(tests) == len(field.formats) == 1:
+        return _Planned(Annotated[str, Meta(max_length=_NAME_MAX)], _of_format(field.formats[0], target.release))
+    return _Planned(str, tests[0] if len(tests) == 1 else compiled.walk)
+
+
+@cache
+def _of_format(format_: Format, release: Release) -> Wrong:
+    return lru_cache(_REMEMBERED)(lambda text: format_(text, release))
+
+
+def _parsed(field: Parsed, compiled: CompiledField, target: Target, _names: tuple[str, str]) -> _Planned:
+    if target.validates and field.checker(target):
+        return _Planned(Any, compiled.walk)
+    literal = Annotated[str, Meta(max_length=_LITERAL_MAX)] | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+    return _Planned(literal, _unparsable(field.parse))
+
+
+@cache
+def _unparsable(parse: Callable[[Any], object]) -> Wrong:
+    def wrong(value: str | int) -> bool:
+        try:
+            parse(value)
+        except (ValueError, TypeError):
+            return True
+        return False
+
+    return lru_cache(_REMEMBERED)(wrong)
+
+
+def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:
+    item = _planned(field.item.stated(target), target, names)
+    type_ = _sized(GenericAlias(list, item.type), field, compiled.walk([]), target)
+    unique = field.unique if target.validates else None
+    if unique is None and item.asks_one:
+        return _Planned(type_, item.wrong, _ITEMS)
+    if unique is None or item.wrong or (unique and item.type is Any):
+        return _Planned(Any, compiled.walk)
+    return _Planned(type_, _repeats(unique))
+
+
+def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:
+    item, key = _planned(field.item.stated(target), target, names), field.key if target.validates else None
+    of_key = Annotated[str, Meta(max_length=_NAME_MAX)] if key else str
+    type_ = _sized(GenericAlias(dict, (of_key, item.type)), field, compiled.walk({}), target)
+    if key is None and item.asks_one:
+        return _Planned(type_, item.wrong, _VALUES)
+    if key is None or item.wrong:
+        return _Planned(Any, compiled.walk)
+    return _Planned(type_, lru_cache(_REMEMBERED)(key.stated(target).compile(target, *names).walk), _ITEMS)
+
+
+def _nested(_field: Nested, compiled: CompiledField, _target: Target, _names: tuple[str, str]) -> _Planned:
+    plan = compiled.struct and compiled.struct.plan
+    return _Planned(plan) if plan else _Planned(Any, compiled.walk)
+
+
+def _anything(field: Anything, _compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:
+    return _planned(field.shape, target.decoding, names) if field.shape and target.thorough else _Planned(Any)
+
+
+_PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., _Planned]]] = {
+    Scalar.compile: _scalar,
+    Text.compile: _text,
+    Parsed.compile: _parsed,
+    Array.compile: _array,
+    Map.compile: _map,
+    Nested.compile: _nested,
+    Anything.compile: _anything,
+}
+"""What is planned; of a field that is compiled in its own way, the walk is asked."""
+
+
+def _sized(type_: Any, field: Array | Map, of_empty: object, target: Target) -> Any:
+    least, most = 1 if of_empty else 0, target.pick(field.max_items) if target.validates else None
+    return Annotated[type_, Meta(min_length=least, max_length=most)] if least or most is not None else type_
+
+
+def _repeats(unique: str) -> Wrong:
+    """Make what tells whether items of a list share a key; ``""`` means the items themselves."""
+    if not unique:
+        return lambda values: len({each or "" for each in values}) != len(values)
+    get = attrgetter(unique)
+    return lambda values: len(values) > 1 and len({get(each) or "" for each in values}) != len(values)
