@@ -21,7 +21,7 @@ from webhook.api.judgement import judge, judge_admitted
 from webhook.api.versions import find, target
 from webhook.release import releases
 from webhook.schema import CREATE, UPDATE_STATUS, CompiledStruct, compile_struct
-from webhook.schema.compiled import PLANNED_AFTER
+from webhook.schema.often import PLANNED_AFTER
 from webhook.schema.plan import planned
 
 if TYPE_CHECKING:

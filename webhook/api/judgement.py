@@ -38,6 +38,7 @@ from webhook.schema import (
     UPDATE,
     UPDATE_STATUS,
     CompiledStruct,
+    Often,
     compile_struct,
 )
 from webhook.schema.decoding import apart, nearest_name, refuses
@@ -96,10 +97,10 @@ def judge(
     stated = frozenset(feature_gates.items()) if feature_gates else None
     admin = _admin_namespace(namespace_labels, release)
     version, name = obj["apiVersion"], obj["kind"]
-    struct, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
+    struct, often, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
     token = enter(Budget(REVIEW, is_offline=True))
     try:
-        if old is None and struct.is_fine(obj):
+        if old is None and often.is_fine(obj):
             found = _homeless(struct, obj)
         else:
             misfits, problems = _walked(struct, obj, old)
@@ -124,8 +125,8 @@ def _plan_submitted(
     feature_gates: Gates | None,
     *,
     admin_namespace: bool | None,
-) -> tuple[CompiledStruct, tuple[Problem, ...]]:
-    """Return what submitted objects of a kind are judged by, and what is found in all of them."""
+) -> tuple[CompiledStruct, Often, tuple[Problem, ...]]:
+    """Return what submitted objects of a kind are judged by, slowly and at once, and what is found in all of them."""
     served_kind, named = VERSIONS[api_version].kinds[kind], dict(feature_gates or ())
     known = target(
         api_version,
@@ -137,7 +138,8 @@ def _plan_submitted(
         thorough=True,
     )
     found = warnings.of_kind({"apiVersion": api_version, "kind": kind}, served_kind, known)
-    return compile_struct(served_kind.type, known), tuple(found)
+    struct = compile_struct(served_kind.type, known)
+    return struct, Often(struct), tuple(found)
 
 
 def judge_admitted(
@@ -167,8 +169,8 @@ def judge_admitted(
         return []
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, older = _plan(obj["apiVersion"], obj["kind"], operation, kubernetes, stated)
-    if old is None and struct.is_fine(obj):
+    struct, often, older = _plan(obj["apiVersion"], obj["kind"], operation, kubernetes, stated)
+    if old is None and often.is_fine(obj):
         return _homeless(struct, obj)
     misfits, problems = _walked(struct, obj, old)
     if misfits:
@@ -180,7 +182,7 @@ def judge_admitted(
 @lru_cache(maxsize=512)
 def _plan(
     api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None
-) -> tuple[CompiledStruct, Iterable[Release]]:
+) -> tuple[CompiledStruct, Often, Iterable[Release]]:
     """Return what admitted objects of a kind are judged by, and older releases that may know other fields of theirs."""
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
@@ -190,9 +192,8 @@ def _plan(
     gates_on = gates.every(release) if named is None else gates.enabled(release, gates.settable(named, release))
     declared = _is_declared(served_kind.type, release, named)
     known = target(api_version, release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared)
-    return compile_struct(served_kind.type, known), () if stated else tuple(
-        reversed(releases(served_kind.since, release - 1))
-    )
+    struct = compile_struct(served_kind.type, known)
+    return struct, Often(struct), () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
 
 
 _NO_OBJECT = refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")

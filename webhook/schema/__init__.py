@@ -11,6 +11,7 @@ from webhook.schema.declarations import Declared, Struct, check, declared, exact
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
 from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, NEW, STORED, Default, Field, StructFields
 from webhook.schema.nested import Inlined, Nested
+from webhook.schema.often import Often
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
 from webhook.schema.view import View
@@ -41,6 +42,7 @@ __all__ = [
     "Int",
     "Map",
     "Nested",
+    "Often",
     "Parsed",
     "Struct",
     "StructFields",

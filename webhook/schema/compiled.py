@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     Found = tuple[str, Sequence[Finding]]
     Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
-PLANNED_AFTER = 16
-"""How many values of a type are walked through before it is planned, which takes as long as some walks."""
-
 ROOT = "/"
 """Starts the spelling of a field that the API server reports as if it sat in the object itself."""
 
@@ -67,9 +64,6 @@ class CompiledStruct:
         self._opaque: dict[str, Walk] = {}
         self._several = self._rules_of_several()
         self.walk = self.walking(_no_struct)
-        self._met = 0
-        self.is_fine: Callable[[object], bool] = self._is_fine_so_far
-        """Tells at once that the walk finds nothing in a value; False if that takes the walk."""
         self.change = self._changer()
         self.rechecks: bool = any(
             self._recheck(name) or (field.struct is not None and field.struct.rechecks)
@@ -85,21 +79,6 @@ class CompiledStruct:
     def view(self) -> type[View]:
         """The view that rules have of a value; made for who asks rules."""
         return view_of(self)
-
-    @cached_property
-    def plan(self) -> Any:
-        """The msgspec type of values in which the walk finds nothing; None if there is none."""
-        from webhook.schema.plan import plan_of  # noqa: PLC0415 - only who judges much plans
-
-        return plan_of(self)
-
-    def _is_fine_so_far(self, _value: object) -> bool:
-        self._met += 1
-        if self._met >= PLANNED_AFTER:
-            from webhook.schema.plan import planned  # noqa: PLC0415 - as above
-
-            self.is_fine = planned(self)
-        return False
 
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the value as old and new are compared: defaults set, zero values left out."""

@@ -110,10 +110,6 @@ class StructFields(Protocol):
     rechecks: bool
     """Whether an update validates any field in its own way."""
 
-    @property
-    def plan(self) -> Any:
-        """The msgspec type of values in which the walk finds nothing; None if there is none."""
-
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the value as old and new are compared."""
 

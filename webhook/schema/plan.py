@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from operator import attrgetter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, cast
 
 from msgspec import Meta, MsgspecError, convert, defstruct
 
@@ -73,7 +73,7 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     Args:
         struct: The type that the value should have.
     """
-    if (plan := struct.plan) is None:
+    if (plan := plan_of(struct)) is None:
         return lambda _: False
 
     def is_fine(value: object) -> bool:
@@ -87,6 +87,7 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     return is_fine
 
 
+@cache
 def plan_of(struct: CompiledStruct) -> type | None:
     """Make the msgspec type whose values are fine; None if only a walk can tell."""
     unstated = [rule for rule in struct.rules("checks") if rule.fine is None]
@@ -238,7 +239,7 @@ def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, 
 
 
 def _nested(_field: Nested, compiled: CompiledField, _target: Target, _names: tuple[str, str]) -> _Planned:
-    plan = compiled.struct and compiled.struct.plan
+    plan = plan_of(cast("CompiledStruct", compiled.struct))
     return _Planned(plan) if plan else _Planned(Any, compiled.walk)
 
 

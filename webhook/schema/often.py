@@ -1,0 +1,36 @@
+"""Types of which many values are asked about: they are planned, which takes as long as some walks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webhook.schema.compiled import CompiledStruct
+
+PLANNED_AFTER: Final = 16
+"""How many values are walked through before their type is planned."""
+
+
+class Often:
+    """Tells at once that the walk finds nothing in a value.
+
+    Args:
+        struct: The type that values should have.
+    """
+
+    __slots__ = ("_met", "_struct", "is_fine")
+
+    def __init__(self, struct: CompiledStruct) -> None:
+        self._struct, self._met = struct, 0
+        self.is_fine: Callable[[object], bool] = self._is_fine_so_far
+        """Returns whether a value is fine; False if only the walk can tell."""
+
+    def _is_fine_so_far(self, _value: object) -> bool:
+        self._met += 1
+        if self._met >= PLANNED_AFTER:
+            from webhook.schema.plan import planned  # noqa: PLC0415 - only who judges much plans
+
+            self.is_fine = planned(self._struct)
+        return False
