@@ -69,7 +69,7 @@ def load(scenario: Json) -> Allocator:
 
 
 def measure_scenario(scenario: Json) -> None:
-    """Print what a scenario takes, selectors compiled and all; each round begins with nothing remembered."""
+    """Print what a scenario takes; each round begins with nothing remembered but compiled selectors."""
     best = float("inf")
     for _ in range(5):
         allocator = load(scenario)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -403,3 +404,32 @@ def test_counters_of_other_nodes_are_no_trouble_from_1_37_on() -> None:
     ]
     assert isinstance(answer(split, claim(request()), release=NEXT), Result)
     assert isinstance(answer(split, claim(request(count=2)), release=NEXT), Failure)
+
+
+def test_devices_on_one_counter_set_have_a_compatibility_group_in_common() -> None:
+    def partition(name: str, *groups: str) -> Json:
+        consumed = {"counterSet": "a", "counters": {"memory": {"value": "1"}}, "compatibilityGroups": list(groups)}
+        return device(name, consumesCounters=[consumed])
+
+    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "4"}}}]}
+    devices = [partition("d0", "x"), partition("d1", "y"), partition("d2"), partition("d3", "y", "x")]
+    slices = [resource_slice(*devices, count=2), resource_slice(name="s1", count=2, **counters)]
+    features = replace(ALL, CompatibilityGroups=True)
+    allocator = Allocator(CLASSES, slices, features=features, release=NEXT)
+    assert allocator.implementation == "experimental"
+    pair = allocator.allocate(NODE, [claim(request(count=2))])
+    assert isinstance(pair, Result)
+    assert [each["device"] for each in pair.allocations[0]["devices"]["results"]] == ["d0", "d3"]
+    assert pair.allocations[0]["devices"]["results"][1]["compatibilityGroups"] == {"a": {"groups": ["y", "x"]}}
+    assert isinstance(allocator.allocate(NODE, [claim(request(count=3))]), Failure)
+    # What was recorded at allocation counts, whatever the slice says now.
+    taken = {"request": "r", "driver": DRIVER, "pool": "n0", "device": "d2"}
+    one = claim(name="held")
+    allocator.add({**one, "status": {"allocation": {"devices": {"results": [taken]}}}})
+    assert isinstance(allocator.allocate(NODE, [claim(request())]), Failure)
+    recorded = {**taken, "compatibilityGroups": {"a": {"groups": ["y"]}}}
+    allocator.remove({**one, "status": {"allocation": {"devices": {"results": [taken]}}}})
+    allocator.add({**one, "status": {"allocation": {"devices": {"results": [recorded]}}}})
+    after = allocator.allocate(NODE, [claim(request())])
+    assert isinstance(after, Result)
+    assert [each["device"] for each in after.allocations[0]["devices"]["results"]] == ["d1"]

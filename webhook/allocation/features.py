@@ -35,6 +35,7 @@ class Features:
     """
 
     AdminAccess: bool = False
+    CompatibilityGroups: bool = False
     ConsumableCapacity: bool = False
     DeviceBindingAndStatus: bool = False
     DeviceTaints: bool = False
@@ -51,6 +52,7 @@ class Features:
         """
         return cls(
             AdminAccess="DRAAdminAccess" in gates,
+            CompatibilityGroups="DRADeviceCompatibilityGroups" in gates,
             ConsumableCapacity="DRAConsumableCapacity" in gates,
             DeviceBindingAndStatus={"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= set(gates),
             DeviceTaints="DRADeviceTaints" in gates,
@@ -70,6 +72,7 @@ _ALPHA: Final = _BETA | {"DeviceBindingAndStatus", "ConsumableCapacity"}
 _SUPPORTED: Final[Mapping[int, Mapping[str, frozenset[str]]]] = {
     34: {STABLE: frozenset(), INCUBATING: _BETA, EXPERIMENTAL: _ALPHA},
     36: {STABLE: _BETA, INCUBATING: _ALPHA, EXPERIMENTAL: _ALPHA | {"ListTypeAttributes"}},
+    37: {STABLE: _BETA, INCUBATING: _ALPHA, EXPERIMENTAL: _ALPHA | {"ListTypeAttributes", "CompatibilityGroups"}},
 }
 """What each implementation supports, from a release on."""
 

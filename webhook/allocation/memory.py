@@ -262,6 +262,8 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
         return True
     if not view.consumes or not features.PartitionableDevices:
         return False
+    if features.CompatibilityGroups:
+        return True
     has_constraints = any(ask.constraints for ask in asks)
     return (
         shares

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from webhook.allocation.compatibility import snapshot
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -72,6 +74,8 @@ def _result(pick: Pick, view: NodeView) -> Json:
         for name in ("bindingConditions", "bindingFailureConditions"):
             if raw.get(name):
                 result[name] = raw[name]
+    if view.variant.features.CompatibilityGroups and (groups := snapshot(raw)):
+        result["compatibilityGroups"] = groups
     if pick.take is not None and pick.take.texts:
         result["consumedCapacity"] = dict(pick.take.texts)
     return result

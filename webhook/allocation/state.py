@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.allocation.compatibility import Common
 from webhook.allocation.demand import Complaint, Stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from webhook.allocation.capacity import Take
+    from webhook.allocation.compatibility import Groups, Place
     from webhook.allocation.constraints import Constraint
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.usage import Available
@@ -27,11 +29,13 @@ class Pick(NamedTuple):
         ask: What it is for.
         device: Its place among the node's devices.
         take: What is taken of its capacity, if it is shared.
+        groups: What its counter sets had in common before; None if that does not matter.
     """
 
     ask: Ask
     device: int
     take: Take | None
+    groups: Mapping[Place, Groups | None] | None = None
 
 
 class State:
@@ -45,6 +49,7 @@ class State:
 
     __slots__ = (
         "_available",
+        "_common",
         "_consumed",
         "_demand",
         "_features",
@@ -73,6 +78,7 @@ class State:
         """What is taken of devices that are shared, by place and capacity."""
         self._consumed: dict[tuple[str, tuple[str, str]], int] = {}
         """The counters taken, by the pool's name, as upstream has it: whatever its driver."""
+        self._common = Common(view) if self._features.CompatibilityGroups and view.consumes else None
 
     def anew(self) -> State:
         """Return the state in which the search began."""
@@ -107,8 +113,11 @@ class State:
         is_shared = content.is_shared and self._features.ConsumableCapacity
         if not self._is_free(ask, index, is_shared=is_shared):
             return None
-        if content.consumes and not self._has_counters(index, is_shared=is_shared):
-            return None
+        groups = None
+        if content.consumes:
+            is_left, groups = self._draw(index, is_shared=is_shared)
+            if not is_left:
+                return None
         if self._features.DeviceTaints and not ask.tolerates(content):
             return None
         if ask.constraints and not self._constrain(ask, index):
@@ -123,7 +132,7 @@ class State:
             shares = self.shares.setdefault(index, {})
             for name, amount in (take.amounts if take else {}).items():
                 shares[name] = shares.get(name, 0) + amount
-        pick = Pick(ask, index, take)
+        pick = Pick(ask, index, take, groups)
         self.picks[ask.claim].append(pick)
         return pick
 
@@ -132,18 +141,31 @@ class State:
             return is_shared or not self._used_by[ask.claim] >> index & 1
         return not (self._view.taken | self._used) >> index & 1
 
-    def _has_counters(self, index: int, *, is_shared: bool) -> bool:
-        """Take the counters that a device consumes, if they are left; once for all shares of a device."""
+    def _draw(self, index: int, *, is_shared: bool) -> tuple[bool, Mapping[Place, Groups | None] | None]:
+        """Take the counters that a device consumes, if they are left; once for all shares of a device.
+
+        Returns:
+            Whether they are left, and what its counter sets had in common before.
+        """
         if not self._features.PartitionableDevices:
-            return False
+            return False, None
         if is_shared and (index in self.shares or self._view.capacity_used(index) is not None):
-            return True
-        return self._consume(index)
+            return True, None
+        if not self._consume(index):
+            return False, None
+        if self._common is None:
+            return True, None
+        groups = self._common.add(index)
+        if groups is None:
+            self._release(index)
+        return groups is not None, groups
 
     def undo(self, pick: Pick) -> None:
         """Take back the last device."""
         ask, index = pick.ask, pick.device
         self.picks[ask.claim].pop()
+        if pick.groups is not None and self._common is not None:
+            self._common.restore(pick.groups)
         constraints = self.constraints[ask.claim]
         for number in ask.constraints:
             constraints[number].remove(ask.base)
@@ -212,13 +234,16 @@ class State:
             tuple(tuple(each.save() for each in constraints) for constraints in self.constraints),
             self.consumed,
             tuple((index, tuple(sorted(shares.items()))) for index, shares in sorted(self.shares.items())),
+            None if self._common is None else frozenset(self._common.common.items()),
         )
 
     def restore(self, saved: Any) -> None:
         """Go back to what was saved, the devices aside."""
-        constraints, consumed, shares = saved
+        constraints, consumed, shares, common = saved
         for mine, theirs in zip(self.constraints, constraints, strict=True):
             for each, state in zip(mine, theirs, strict=True):
                 each.restore(state)
         self._consumed = dict(consumed)
         self.shares = {index: dict(amounts) for index, amounts in shares}
+        if self._common is not None:
+            self._common.common = dict(common)

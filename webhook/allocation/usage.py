@@ -22,7 +22,7 @@ Json = dict[str, Any]
 class PoolUsage:
     """What is in use of a pool; the version changes with it."""
 
-    __slots__ = ("capacity", "dedicated", "holders", "shares", "version")
+    __slots__ = ("capacity", "dedicated", "groups", "holders", "shares", "version")
 
     def __init__(self) -> None:
         self.version = 0
@@ -32,6 +32,8 @@ class PoolUsage:
         """How many shares of a device are in use."""
         self.capacity: dict[str, dict[str, int]] = {}
         """What is consumed of a device, by capacity."""
+        self.groups: dict[str, Json] = {}
+        """The compatibility groups that were recorded when a device was allocated."""
         self.holders: defaultdict[str, list[str]] = defaultdict(list)
         """The claims that use a device, as namespace/name."""
 
@@ -72,6 +74,8 @@ class Usage:
             device = result["device"]
             pool.version += 1
             pool.holders[device].append(holder)
+            if result.get("compatibilityGroups"):
+                pool.groups[device] = result["compatibilityGroups"]
             if self._with_shares and result.get("shareID") is not None:
                 pool.shares[device] = pool.shares.get(device, 0) + 1
                 if result.get("consumedCapacity") is not None:
@@ -98,6 +102,7 @@ class Usage:
             pool.holders[device].remove(holder)
             if not pool.holders[device]:
                 del pool.holders[device]
+                pool.groups.pop(device, None)
             if self._with_shares and result.get("shareID") is not None:
                 _take_back(pool.shares, device)
                 used = pool.capacity.get(device)

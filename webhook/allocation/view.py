@@ -134,7 +134,8 @@ class NodeView:
             stamp += usage.version
         if stamp != self._stamp:
             self._stamp = stamp
-            self.taken, state = 0, []
+            self.taken = 0
+            state: list[Hashable] = []
             for usage in self._usages:
                 if usage.dedicated or usage.shares:
                     break
@@ -147,6 +148,8 @@ class NodeView:
                     self.taken |= 1 << index
                 if device.name in used.shares:
                     state.append((index, tuple(sorted(used.capacity.get(device.name, {}).items()))))
+            if self.variant.features.CompatibilityGroups:
+                state += [(name, repr(groups)) for used in self._usages for name, groups in sorted(used.groups.items())]
             self._used = self.taken, tuple(state)
             self._key = self._whole, self._used
         return self._key

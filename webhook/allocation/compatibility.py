@@ -1,0 +1,92 @@
+"""Compatibility groups: which devices may draw on the same counters.
+
+Follows upstream's ``compatibility_groups.go`` (1.37, experimental): the devices on a counter set must have a group in
+common; a device without groups may only stand beside others without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.allocation.view import NodeView
+
+Json = dict[str, Any]
+Groups = frozenset[str]
+Place = tuple[str, str]
+"""A pool's name and a counter set."""
+
+NONE: Final[Groups] = frozenset()
+
+
+def declared(raw: Json) -> Iterator[tuple[str, Groups]]:
+    """Return the groups of a device for each counter set that it draws on; empty for none."""
+    for each in raw.get("consumesCounters") or ():
+        yield each.get("counterSet", ""), frozenset(each.get("compatibilityGroups") or ())
+
+
+def snapshot(raw: Json) -> Json:
+    """Return a device's groups as an allocation records them; counter sets without are left out."""
+    return {
+        each.get("counterSet", ""): {"groups": list(each["compatibilityGroups"])}
+        for each in raw.get("consumesCounters") or ()
+        if each.get("compatibilityGroups")
+    }
+
+
+class Common:
+    """What the devices on each counter set have in common: no entry without devices, `NONE` if they have no groups.
+
+    Args:
+        view: The node.
+    """
+
+    __slots__ = ("_view", "common")
+
+    def __init__(self, view: NodeView) -> None:
+        self._view = view
+        self.common: dict[Place, Groups] = {}
+        for place, pool in enumerate(view.pools):
+            used = view.pool_usage(place)
+            for each in (*pool.slices, *pool.others):
+                for device in each.devices:
+                    if used.is_allocated(device.name):
+                        recorded = used.groups.get(device.name) or {}
+                        for name, _ in declared(device.content.raw):
+                            groups = frozenset((recorded.get(name) or {}).get("groups") or ())
+                            key = (pool.name, name)
+                            self.common[key] = _joined(self.common.get(key), groups)
+
+    def add(self, index: int) -> Mapping[Place, Groups | None] | None:
+        """Put a device on its counter sets; None if it may not be there, else what was there before.
+
+        Args:
+            index: The device's place.
+        """
+        pool = self._view.pools[self._view.pool_of[index]].name
+        before: dict[Place, Groups | None] = {}
+        for name, groups in declared(self._view.devices[index].content.raw):
+            key = (pool, name)
+            known = self.common.get(key)
+            if known is not None and not (known & groups if known and groups else known == groups):
+                self.restore(before)
+                return None
+            before.setdefault(key, known)
+            self.common[key] = _joined(known, groups)
+        return before
+
+    def restore(self, before: Mapping[Place, Groups | None]) -> None:
+        """Go back to what `add` returned."""
+        for key, known in before.items():
+            if known is None:
+                self.common.pop(key, None)
+            else:
+                self.common[key] = known
+
+
+def _joined(known: Groups | None, groups: Groups) -> Groups:
+    if known is None:
+        return groups
+    return known & groups if known and groups else known
