@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.command import draguard
+from webhook.documents import dump
 from webhook.engine.manifests import review
 from webhook.workloads import pods_in
 from webhook.workloads.locations import LOCATIONS, MIXED
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from webhook.problem import Problem
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
@@ -150,3 +154,27 @@ def test_malformed_objects_have_no_pods(obj: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("group", "kind", "path"), CASES)
 def test_malformed_pods_are_no_trouble(group: str, kind: str, path: str, value: Any) -> None:
     problems_of(f"{group}/v1", kind, around(path, value))
+
+
+class TestPathsThatUsersAdd:
+    """``--pod-template``, and ``podTemplates`` in the configuration."""
+
+    MANIFEST = dump([workload("example.com/v1", "Trainer", around("spec.pods[].template", {"spec": SPEC}))]).encode()
+    PATH = "example.com/Trainer=spec.pods[].template"
+
+    def test_the_option_makes_warnings_errors(self) -> None:
+        assert "warning container-claims" in draguard("validate", "-", stdin=self.MANIFEST).out
+        done = draguard("validate", "--pod-template", self.PATH, "-", stdin=self.MANIFEST)
+        assert (done.code, "error container-claims: spec.pods[0].template.spec" in done.out) == (1, True)
+
+    def test_the_configuration_does_the_same(self, tmp_path: Path) -> None:
+        configuration = tmp_path / ".draguard.yaml"
+        configuration.write_text('podTemplates: {example.com/Trainer: ["spec.pods[].template"]}', encoding="utf-8")
+        assert draguard("validate", "--config", configuration, "-", stdin=self.MANIFEST).code == 1
+
+    @pytest.mark.parametrize(
+        "text", ["Trainer=spec", "example.com/Trainer", "example.com/Trainer=spec..a", "a.b/T=a[0]"]
+    )
+    def test_a_malformed_path_is_refused(self, text: str) -> None:
+        done = draguard("validate", "--pod-template", text, "-", stdin=self.MANIFEST)
+        assert (done.code, "give GROUP/KIND=PATH" in done.err) == (2, True)

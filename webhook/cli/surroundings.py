@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from webhook.findings import Finding
     from webhook.report.model import Report
-    from webhook.workloads import PodsIn
+    from webhook.workloads import Locations, PodsIn
 
 JSONObject = dict[str, Any]
 
@@ -61,9 +61,18 @@ class References:
         inventory: What is in the cluster; the manifests are added.
         gates: The feature gates that differ from a release's defaults; None for none.
         is_cluster: Whether the manifests are meant for that cluster, so that what is not known is not there.
+        pod_locations: Where kinds of other projects keep their pods, besides those that are known.
     """
 
-    def __init__(self, inventory: Inventory, gates: Mapping[str, bool] | None, *, is_cluster: bool = False) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        gates: Mapping[str, bool] | None,
+        *,
+        is_cluster: bool = False,
+        pod_locations: Locations | None = None,
+    ) -> None:
+        self._locations = pod_locations
         self._inventory = inventory
         self._gates = gates
         self._given: dict[int, _Given] = {}
@@ -96,7 +105,7 @@ class References:
 
         for name in made_templates(obj):
             self._note("ResourceClaimTemplate", name, identity(obj).namespace or "default")
-        return any(pods_in(obj))
+        return any(pods_in(obj, self._locations))
 
     def _note_name(self, obj: JSONObject) -> None:
         """Remember that a manifest is there, so that what refers to it is not said to be wrong, too."""
@@ -145,7 +154,7 @@ class References:
             if key not in contexts:
                 contexts[key] = _context(inventory, given.release, self._gates)
             context = contexts[key]
-            for obj, kind, place in _views(given.obj):
+            for obj, kind, place in _views(given.obj, self._locations):
                 for problem in look(obj, kind, context, skipped):
                     needs = RULES[problem.rule].needs
                     if (
@@ -176,7 +185,7 @@ def _placed(problem: Problem, path: Path, given: _Given) -> Finding:
     return found(replace(problem, path=path), given.document, given.release)
 
 
-def _views(obj: JSONObject) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
+def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return what of an object rules look at: the object in the newest version, or its pods; and where that stands."""
     about = identity(obj)
     at = pod_template(obj)
@@ -186,7 +195,7 @@ def _views(obj: JSONObject) -> Iterator[tuple[JSONObject, str, Callable[[Path], 
     if at is None:
         from webhook.workloads import pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
 
-        for pods in pods_in(obj):
+        for pods in pods_in(obj, locations):
             yield _pod(obj, pods.manifest["template"], None), "Pod", partial(_placed_in, pods)
         return
     pod: Any = obj

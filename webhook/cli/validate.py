@@ -12,6 +12,7 @@ from webhook.api.core.claimed import is_pod_without_claims
 from webhook.api.judgement import ONCE_DECODED
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
+from webhook.cli.locations import pod_locations
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
 from webhook.cli.output import check_outputs, show
 from webhook.cli.reading import STDIN, Manifests
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from webhook.engine.manifests import Outcome
     from webhook.engine.offline import Sender
+    from webhook.workloads import Locations
 
 
 def run(arguments: Namespace) -> int:
@@ -40,6 +42,7 @@ def run(arguments: Namespace) -> int:
     manifests, versions = Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)
+    locations = pod_locations(arguments)
     first = Report()
     old, cluster = _OldState(arguments.old, first), read_cluster(arguments.cluster, first)
     reports = list[Report]()
@@ -51,9 +54,9 @@ def run(arguments: Namespace) -> int:
         sender = _sender(arguments, stated, namespaces, report)
         # Manifests join what is in the cluster.
         known = deepcopy(cluster) if versions[1:] else cluster
-        references = References(known, gates, is_cluster=bool(arguments.cluster))
+        references = References(known, gates, is_cluster=bool(arguments.cluster), pod_locations=locations)
         judging = _Judge(old, arguments.subresource, sender, gates, namespaces=namespaces, references=references)
-        judging.all_pods = arguments.all_pods
+        judging.all_pods, judging.pod_locations = arguments.all_pods, locations
         _judge_all(documents, judging, stated, report)
         report.remarks += references.report(report)
         reports.append(report)
@@ -238,6 +241,8 @@ class _Judge:
         self._references = references
         self.all_pods = False
         """Whether the rules are asked about pods without claims, too."""
+        self.pod_locations: Locations | None = None
+        """Where kinds of other projects keep their pods, besides those that are known."""
         self.waits = False
         """Whether what was judged last depends on a Namespace that may yet come."""
 
@@ -250,7 +255,9 @@ class _Judge:
             return served
         from webhook.workloads import lost, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
 
-        is_about_claims = any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj)) or any(lost(obj))
+        is_about_claims = any(
+            not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations)
+        ) or any(lost(obj))
         return find("v1", "PodTemplate") if is_about_claims else None
 
     def passes(self, document: Document) -> bool:
@@ -304,6 +311,7 @@ class _Judge:
             sender=self._sender,
             rules=self._rules(document.data, before),
             beyond_decoding=True,
+            pod_locations=self.pod_locations,
         )
         return outcome, [*problems, *outcome.problems, *outcome.warnings]
 

@@ -30,6 +30,10 @@ CONFIGURATION: Final = Record(
             ListOf(Text(example="policies/")),
             "Policies to ask: files, directories and globs in the repository, relative to this file (--policies).",
         ),
+        "podTemplates": Key(
+            MapOf(ListOf(Text(example="spec.workers[].template"), 1), "kinds, as example.com/Kind"),
+            "Where other projects' workloads keep their pods, by group and kind (--pod-template).",
+        ),
         "exclude": Key(
             ListOf(_PATTERN),
             "Patterns of paths that are not read, relative to this file, as .gitignore has them (--exclude).",
@@ -69,6 +73,8 @@ def texts(name: str, value: Any) -> Any:
         return [f"{gate}={str(on).lower()}" for gate, on in value.items()]
     if name == "namespaceLabels":
         return [f"{space}={','.join(f'{key}={label}' for key, label in of.items())}" for space, of in value.items()]
+    if name == "podTemplates":
+        return [f"{kind}={path}" for kind, paths in value.items() for path in paths]
     return value
 
 
@@ -77,6 +83,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "featureGates": "feature_gates",
     "namespaceLabels": "namespace_labels",
     "policies": "policies",
+    "podTemplates": "pod_template",
     "baseline": "baseline",
     "allPods": "all_pods",
     "strict": "strict",

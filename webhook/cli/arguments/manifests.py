@@ -152,6 +152,14 @@ def validate(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="judge pods and workloads without resource claims, too",
     )
+    parser.add_argument(
+        "--pod-template",
+        action="append",
+        default=[],
+        metavar="GROUP/KIND=PATH",
+        help="where workloads of another project keep their pods, such as example.com/Trainer=spec.workers[].template; "
+        "can be repeated",
+    )
     parser.add_argument("--strict", action="store_true", help=STRICT)
     report(parser)
     reading.charts(parser)

@@ -1,0 +1,35 @@
+"""``--pod-template``: where workloads of other projects keep their pods."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from webhook.cli.arguments import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from webhook.workloads import Locations
+
+_STATED: Final = (
+    r"([a-z0-9.-]+\.[a-z0-9.-]+)/([A-Z][A-Za-z0-9]*)=((?:[A-Za-z0-9]+(?:\[\])?|\*)(?:\.(?:[A-Za-z0-9]+(?:\[\])?|\*))*)"
+)
+
+
+def pod_locations(arguments: Namespace) -> Locations | None:
+    """Read ``--pod-template``; None if it was not given.
+
+    Raises:
+        UsageError: It is malformed.
+    """
+    found: Locations = {}
+    for text in arguments.pod_template:
+        if not (match := re.fullmatch(_STATED, text)):
+            message = (
+                f"--pod-template: {text!r}: give GROUP/KIND=PATH, such as example.com/Trainer=spec.workers[].template"
+            )
+            raise UsageError(message)
+        group, kind, path = match.groups()
+        found[group, kind] = (*found.get((group, kind), ()), path)
+    return found or None
