@@ -10,6 +10,7 @@ import yaml
 
 from tests.command import ROOT, draguard
 from tests.simulation import clusters
+from webhook.cli import match
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,6 +169,12 @@ class TestMatch:
         slices.write_text(yaml.safe_dump_all(_slice(index) for index in range(300)))
         done = draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices)
         assert done.out.splitlines()[1:] == ["  true  2400 A100  n000 … n299 (300 nodes)"]
+
+    def test_selectors_without_end_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(match, "_WORK", 10)
+        done = draguard("match", DEPLOYMENT, "--cluster", CLUSTER)
+        assert "the selectors take more work than draguard allows: match fewer of them at a time" in done.err
+        assert done.code == 2
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

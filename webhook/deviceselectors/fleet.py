@@ -70,8 +70,8 @@ class Fleet:
     """
 
     def __init__(self, slices: Iterable[JSONObject], release: Release, gates: frozenset[str]) -> None:
-        self._release = release
-        self._gates = gates
+        self.release = release
+        self.gates = gates
         features = Features.of(gates)
         with_lists = "DRAListTypeAttributes" in gates
         self._selectors = Selectors(release, features, with_lists=with_lists)
@@ -126,7 +126,7 @@ class Fleet:
         return Choice(FALSE)
 
     def _blame(self, selector: JSONObject, content: Content) -> str:
-        parts = parts_of(text(selector, "cel", "expression"), self._release, self._gates)
+        parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
         return parts.blame(self._values.of(content)) if parts else ""
 
     def bindings(self, content: Content) -> Mapping[str, Any]:

@@ -50,8 +50,11 @@ _MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DAYS_BEFORE = (0, *accumulate(_MONTHS))
 _FEBRUARY = 2
 _NANOSECONDS = 10**9
-_PRINTABLE = range(0x20, 0x80)
-"""The bytes that Go's ``time`` package quotes as they are."""
+_ESCAPES = {
+    **{byte: f"\\x{byte:02x}" for byte in (*range(0x20), *range(0x80, 0x100))},
+    ord('"'): r"\"",
+    ord("\\"): r"\\",
+}
 
 
 def timestamp(value: str, _release: int) -> Messages:
@@ -142,9 +145,4 @@ def _out_of_line(value: str, what: str) -> ValueError:
 
 def _quoted(text: str) -> str:
     r"""Quote as Go's ``time`` package does: bytes that are no printable ASCII become ``\x00``."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return (
-        '"'
-        + "".join(chr(b) if b in _PRINTABLE else f"\\x{b:02x}" for b in escaped.encode(errors="surrogatepass"))
-        + '"'
-    )
+    return f'"{text.encode(errors="surrogatepass").decode("latin-1").translate(_ESCAPES)}"'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.budget import current
 from webhook.cel.syntax.ast import Call, Ident, Literal, Select
 
 if TYPE_CHECKING:
@@ -25,9 +26,13 @@ def reads(root: Expression, variable: str) -> Iterator[Path]:
     Args:
         root: The expression.
         variable: The variable's name.
+
+    Raises:
+        BudgetExceededError: It is more work than the budget in force allows.
     """
-    pending = [root]
+    pending, spend = [root], current().spend
     while pending:
+        spend(2)
         node = pending.pop()
         path: list[str] = []
         while (step := _step(node)) is not None:
