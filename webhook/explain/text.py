@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from webhook.api.gates import GATES
 from webhook.explain.counterparts import counterparts
+from webhook.explain.examples import example
 from webhook.explain.facts import gates_of, limits, span
 from webhook.explain.places import children
 from webhook.explain.readers import readers
+from webhook.links import page
 from webhook.schema import CREATE, UPDATE, UPDATE_STATUS
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ def of_place(place: Place, release: Release | None) -> str:
 
 def of_rule(name: str, rule: Rule) -> str:
     """Tell what a rule says and where it applies."""
-    lines = [f"RULE:        {name}", "", "DESCRIPTION:"]
+    lines = [f"RULE:        {name}", f"PAGE:        {page(name)}", "", "DESCRIPTION:"]
     for paragraph in rule.doc.split("\n\n"):
         lines += _wrapped(paragraph, 4)
     places = ((place.kind, f"    {place}{_when(stated.declared, place.kind.served)}") for place, stated in rule.places)
@@ -84,6 +86,9 @@ def of_rule(name: str, rule: Rule) -> str:
         lines += ["", "APPLIES TO:"]
         for api_version, members in by_version.items():
             lines += [f"  {api_version}", *members]
+    shown = example(name)
+    for title, manifest in shown.sections() if shown else ():
+        lines += ["", f"{title}:", *(f"    {line}".rstrip() for line in manifest.splitlines())]
     return "\n".join(lines)
 
 

@@ -1,0 +1,56 @@
+"""Manifests that break a rule, and that keep to it: one file for each rule, in ``examples/``.
+
+A file starts with how it is checked, if that is not ``# run: validate``. Sections follow, each behind a line of its
+own: ``# fails``, ``# passes``, and what is needed besides: ``# before``, the stored objects of an update, and
+``# policies``. What is found is said at the end of its line, behind ``#!``: the beginning of the message.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEADING: Final = re.compile(r"^# (fails|passes|before|policies)\n", re.MULTILINE)
+_RUN: Final = "# run: "
+
+
+class Example(NamedTuple):
+    """A rule, shown by manifests.
+
+    Args:
+        run: The command that checks them, with its options, such as ``validate --kubernetes-version 1.30``.
+        fails: Manifests that break the rule; what is found is said behind ``#!``.
+        passes: The same, mended.
+        before: The objects as they are stored, for rules about updates.
+        policies: The policies that are asked.
+    """
+
+    run: str
+    fails: str
+    passes: str
+    before: str = ""
+    policies: str = ""
+
+    def sections(self) -> Iterator[tuple[str, str]]:
+        """Return the manifests, each with a heading."""
+        checked = f" (draguard {self.run})" if self.run != "validate" else ""
+        if self.policies:
+            yield "POLICIES", self.policies
+        if self.before:
+            yield "STORED", self.before
+        yield f"FAILS{checked}", self.fails
+        yield "PASSES", self.passes
+
+
+def example(rule: str) -> Example | None:
+    """Return the example of a rule; None if there is none."""
+    file = resources.files("webhook.explain") / "examples" / f"{rule}.yaml"
+    if not file.is_file():
+        return None
+    head, *parts = _HEADING.split(file.read_text(encoding="utf-8"))
+    run = head.removeprefix(_RUN).strip() or "validate"
+    return Example(run, **dict(zip(parts[::2], parts[1::2], strict=True)))
