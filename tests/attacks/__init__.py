@@ -48,11 +48,10 @@ class Attack:
 @cache
 def attacks() -> Mapping[str, Attack]:
     """Return all attacks by the names of their modules."""
-    found = {}
-    for module in pkgutil.iter_modules(__path__):
-        attack = getattr(importlib.import_module(f"{__name__}.{module.name}"), "ATTACK", None)
-        if isinstance(attack, Attack):
-            found[module.name] = attack
-        elif attack is not None:
-            found.update({f"{module.name}-{name}": each for name, each in attack.items()})
-    return found
+    return {name: each for module in pkgutil.iter_modules(__path__) for name, each in attacks_of(module.name).items()}
+
+
+def attacks_of(module: str) -> Mapping[str, Attack]:
+    """Return the attacks of a module by their names, which begin with its own."""
+    found = getattr(importlib.import_module(f"{__name__}.{module}"), "ATTACK", {})
+    return {module: found} if isinstance(found, Attack) else {f"{module}-{name}": each for name, each in found.items()}

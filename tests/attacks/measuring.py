@@ -166,7 +166,7 @@ def _attacked(name: str, victim: Victim, seconds: float) -> list[str]:
     ports = [str(victim.target.port), str(victim.target.monitoring)]
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.attacks", "--attack", name, *ports, str(victim.ca), str(seconds)],
+            [sys.executable, "-m", "tests.attacks.attacker", name, *ports, str(victim.ca), str(seconds)],
             capture_output=True,
             text=True,
             timeout=seconds + PATIENCE,

@@ -33,6 +33,7 @@ def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     [((name.partition("-")[0], attack.options), name) for name, attack in attacks().items()],
     ids=attacks(),
     indirect=["attacked"],
+    scope="module",
 )
 def test_an_attack_fails(name: str, attacked: Victim) -> None:
     failures = []
