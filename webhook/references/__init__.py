@@ -6,8 +6,21 @@ namespace; the pod then stays pending. Each rule here looks at one object and wh
 
 from __future__ import annotations
 
-from webhook.references import claims, classes, pods, slices, taints
+from webhook.references import claims, classes, parameters, pods, slices, taints
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import NOTE, RULES, Context, Rule
 
-__all__ = ["NOTE", "RULES", "Context", "Rule", "claims", "classes", "every_rule", "look", "pods", "slices", "taints"]
+__all__ = [
+    "NOTE",
+    "RULES",
+    "Context",
+    "Rule",
+    "claims",
+    "classes",
+    "every_rule",
+    "look",
+    "parameters",
+    "pods",
+    "slices",
+    "taints",
+]
