@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.findings import Finding
 from webhook.limits import set_limits
 from webhook.problem import Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from os import PathLike
     from typing import Any
 
-__all__ = ["Path", "Problem", "allocate", "convert", "simulate", "validate"]
+    from webhook.deviceselectors.matching import Match
+
+    Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
+
+__all__ = ["Finding", "Path", "Problem", "allocate", "check_files", "convert", "matches", "simulate", "validate"]
 
 set_limits()
 
@@ -41,6 +47,7 @@ def validate(
     Raises:
         ValueError: ``kubernetes`` is no version that is known here, ``subresource`` no subresource that is judged, a
             feature gate unknown or locked, or a status is to be judged without ``old``.
+        TypeError: Something in ``obj`` or ``old`` is no JSON value, such as a datetime or a tuple; the text says where.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
     from webhook.api.judgement import no_object  # noqa: PLC0415
@@ -55,6 +62,8 @@ def validate(
     if subresource and old is None:
         message = f"a {subresource} is judged as an update: give the stored object as old"
         raise ValueError(message)
+    arguments.check_json("obj", obj)
+    arguments.check_json("old", old)
     if problems := no_object(obj):
         return problems
     outcome = review(
@@ -66,6 +75,101 @@ def validate(
         namespace_labels=namespace_labels,
     )
     return outcome.problems
+
+
+def check_files(
+    paths: Paths,
+    *,
+    kubernetes: str | Sequence[str] | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+    namespace_labels: Mapping[str, Mapping[str, str]] | None = None,
+    policies: Paths = (),
+    old: Paths = (),
+    cluster: Paths = (),
+    user: str = "",
+    groups: Sequence[str] = (),
+    all_pods: bool = False,
+) -> list[Finding]:
+    """Validate the manifests in files, as ``draguard validate`` does; an empty list means that nothing was found.
+
+    What comments and annotations in the files suppress is left out. No configuration file is read.
+
+    Args:
+        paths: Files, directories, globs, and directories of Helm charts or kustomizations; one of them, or several.
+        kubernetes: The release, such as ``"1.34"``, or several; None for the newest that serves each object's version.
+        feature_gates: Gates that differ from the release's defaults, by name.
+        namespace_labels: The labels of namespaces, by name.
+        policies: Files or directories of policies and bindings, and of objects that they look at.
+        old: Files or directories with an earlier state of the same objects.
+        cluster: Files or directories with what is in the cluster, as ``kubectl get -o yaml`` prints it.
+        user: Who sends the objects, for policies.
+        groups: The groups of that user.
+        all_pods: Whether pods and workloads without claims are judged, too.
+
+    Returns:
+        The findings, in the order of the files. Each has ``problem`` (with ``level``, ``rule``, ``field``, ``message``
+        and ``hint``), ``file``, ``line``, ``column``, ``identity`` (of the object), ``kubernetes`` (the release) and
+        ``origin`` (the policy, if one says so); as a string, it is one line. A file that cannot be read, or that does
+        not exist, is a finding, too.
+
+    Raises:
+        ValueError: A release or a feature gate is not known, a label is malformed, or there is nothing to render a
+            chart or a kustomization with.
+    """
+    from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook.cli import checking  # noqa: PLC0415
+
+    arguments.check_mapping("feature_gates", feature_gates, bool)
+    arguments.check_mapping("namespace_labels", namespace_labels, dict)
+    return checking.findings(
+        checking.named(paths),
+        kubernetes_version=[kubernetes] if isinstance(kubernetes, str) else kubernetes or [],
+        feature_gates=[f"{name}={str(on).lower()}" for name, on in (feature_gates or {}).items()],
+        namespace_labels=[checking.labelled(name, labels) for name, labels in (namespace_labels or {}).items()],
+        policies=checking.named(policies),
+        old=checking.named(old),
+        cluster=checking.named(cluster),
+        as_user=user or None,
+        as_group=list(groups),
+        all_pods=all_pods,
+    )
+
+
+def matches(
+    selector: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]],
+    device: Mapping[str, Any],
+    *,
+    driver: str = "",
+    kubernetes: str | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+) -> Match:
+    """Tell whether a device matches a selector, as the scheduler evaluates it.
+
+    Args:
+        selector: A CEL expression, a selector as a request or a class has it (``{"cel": {"expression": ...}}``), or
+            several, which must all match.
+        device: The device, as a ResourceSlice lists it, with ``attributes`` and ``capacity``.
+        driver: The device's driver; if not given, what ``device`` has as ``driver``.
+        kubernetes: The release, such as ``"1.36"``; None for the newest that is known here.
+        feature_gates: Gates that differ from the release's defaults, by name.
+
+    Returns:
+        An object that is true if the device matches; if it does not, its ``reason`` says what keeps the device out,
+        where that can be told.
+
+    Raises:
+        ValueError: The selector cannot be compiled, or fails on this device, which would end the scheduling of a pod;
+            the device is malformed or its driver not known; the release or a feature gate is not known.
+        TypeError: Something in ``device`` or ``selector`` is no JSON value; the text says where.
+    """
+    from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook.deviceselectors.matching import match  # noqa: PLC0415
+
+    _check_settings(kubernetes, feature_gates)
+    arguments.check_json("selector", selector)
+    arguments.check_json("device", device)
+    selectors: list[Any] = [selector] if isinstance(selector, str | dict) else list(selector)
+    return match(selectors, dict(device), driver, kubernetes, feature_gates)
 
 
 def convert(obj: dict[str, Any], api_version: str) -> dict[str, Any]:

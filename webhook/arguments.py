@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
+
+from webhook.problem import Path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_INSTEAD: Final = {
+    "bytes": "a str",
+    "date": 'a str, such as "2026-01-31"',
+    "datetime": 'a str, such as "2026-01-31T12:00:00Z"',
+    "Decimal": "a str or an int",
+    "frozenset": "a list",
+    "generator": "a list",
+    "set": "a list",
+    "tuple": "a list",
+}
+"""What JSON has in the place of a type."""
+_SCALARS: Final = (str, int, float, type(None))
 
 
 def check_string(name: str, value: Any) -> None:
@@ -68,6 +83,34 @@ def check_objects(name: str, value: Any, *required: str) -> None:
         for field in required:
             if not isinstance(each.get(field), dict):
                 raise ValueError(_wrong(f"{name}[{index}].{field}", "an object", each.get(field)))  # noqa: TRY004
+
+
+def check_json(name: str, obj: Any) -> None:
+    """Check that an argument consists of dicts, lists, strings, numbers, booleans and None.
+
+    Args:
+        name: The argument.
+        obj: What was given.
+
+    Raises:
+        TypeError: Something in it is of another type; the text says where, and what to give instead.
+    """
+    left: list[tuple[Path, Any]] = [(Path(), obj)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, dict):
+            left += ((path / str(key), inner) for key, inner in value.items() if not isinstance(inner, _SCALARS))
+        elif isinstance(value, list):
+            left += ((path / index, inner) for index, inner in enumerate(value) if not isinstance(inner, _SCALARS))
+        elif not isinstance(value, _SCALARS):
+            found = type(value).__name__
+            instead = _INSTEAD.get(found, "a dict, list, str, number, bool or None")
+            message = f"{_place(name, path)} is of type {found}, which JSON does not have: give {instead}"
+            raise TypeError(message)
+
+
+def _place(name: str, path: Path) -> str:
+    return f"{name}: {path}" if path else name
 
 
 def _is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:

@@ -135,6 +135,11 @@ class Finding(NamedTuple):
     releases: tuple[str, ...] = ()
     key_line: int = 0
 
+    def __str__(self) -> str:
+        """Spell the finding in a line, as compilers do."""
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{place}: {self.problem.level} {self.problem.rule}: {str(self.problem).removeprefix(': ')}"
+
     @property
     def fingerprint(self) -> Fingerprint:
         """What makes this the same finding in another run."""

@@ -39,6 +39,15 @@ if TYPE_CHECKING:
 def run(arguments: Namespace) -> int:
     """Print what is found and a summary."""
     check_outputs(arguments)
+    return show(judged(arguments), arguments)
+
+
+def judged(arguments: Namespace) -> Report:
+    """Judge what the arguments name, and return what is found and counts.
+
+    Raises:
+        UsageError: Options do not go together, or not with what is there.
+    """
     manifests, versions = Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)
@@ -64,7 +73,7 @@ def run(arguments: Namespace) -> int:
     report.left_out = manifests.left_out
     suppress(report, suppressed, arguments)
     report.remarks += table(report.findings, versions)
-    return show(report, arguments)
+    return report
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequence[str | None]) -> None:

@@ -1,0 +1,212 @@
+"""The functions of the package for files and devices, and the examples of docs/library.md."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import ROOT, SCRIPT
+from tests.structured import claim
+from webhook import Finding, check_files, matches, validate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PAGE = (ROOT / "docs/library.md").read_text(encoding="utf-8")
+DRIVER = "gpu.example.com"
+DEVICE: dict[str, Any] = {
+    "name": "gpu-0",
+    "attributes": {"model": {"string": "A100"}, "other.org/size": {"int": 3}},
+    "capacity": {"memory": {"value": "40Gi"}},
+}
+CLAIM = json.dumps(claim())
+
+
+class TestFiles:
+    def test_findings_have_positions_and_objects(self) -> None:
+        found = check_files(ROOT / "examples/limits/decoding.yaml")
+        first = found[0]
+        assert isinstance(first, Finding)
+        wanted = next(each for each in found if each.problem.rule == "unknown-field")
+        assert (wanted.line, wanted.column, wanted.identity.kind) == (8, 3, "ResourceClaim")
+        assert str(wanted).startswith(f"{wanted.file}:8:3: error unknown-field: spec.resourceClass: ")
+
+    def test_several_releases_and_paths_can_be_asked(self, tmp_path: Path) -> None:
+        (tmp_path / "a.json").write_text(CLAIM, encoding="utf-8")
+        assert check_files([tmp_path / "a.json", str(tmp_path)], kubernetes="1.36") == []
+        (found,) = check_files(str(tmp_path), kubernetes=("1.33", "1.32", "1.36"))
+        assert (found.problem.rule, found.releases) == ("not-served", ("1.32", "1.33"))
+
+    def test_policies_say_which_they_are(self, tmp_path: Path) -> None:
+        (tmp_path / "a.json").write_text(CLAIM, encoding="utf-8")
+        (tmp_path / "policy.yaml").write_text(
+            """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: jane}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"]}]
+  validations: [{expression: request.userInfo.username == "jane" && "dev" in request.userInfo.groups}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: jane}
+spec: {policyName: jane, validationActions: [Deny]}
+""",
+            encoding="utf-8",
+        )
+        (found,) = check_files(tmp_path / "a.json", policies=tmp_path / "policy.yaml")
+        assert found.origin
+        assert (found.origin.name, found.origin.line) == ("jane", 7)
+        assert check_files(tmp_path / "a.json", policies=[tmp_path / "policy.yaml"], user="jane", groups=["dev"]) == []
+
+    def test_what_is_around_counts(self, tmp_path: Path) -> None:
+        request = {"name": "gpu", "exactly": {"deviceClassName": DRIVER, "adminAccess": True}}
+        admin = claim()
+        admin["spec"]["devices"]["requests"] = [request]
+        admin["metadata"]["namespace"] = "ops"
+        (tmp_path / "a.json").write_text(json.dumps(admin), encoding="utf-8")
+        label = {"resource.kubernetes.io/admin-access": "true"}
+        assert [each.problem.level for each in check_files(tmp_path)] == ["warning"]
+        assert [each.problem.level for each in check_files(tmp_path, namespace_labels={"ops": {}})] == ["error"]
+        assert check_files(tmp_path, namespace_labels={"ops": label}) == []
+
+    def test_a_missing_file_is_a_finding(self) -> None:
+        (found,) = check_files("-nowhere.yaml")
+        assert str(found) == "-nowhere.yaml: error unreadable: no such file or directory"
+
+    def test_configuration_files_are_not_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / ".draguard.yaml").write_text("nonsense: true\n", encoding="utf-8")
+        (tmp_path / "a.json").write_text(CLAIM, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("DRAGUARD_KUBERNETES_VERSION", "1.27")
+        assert check_files("a.json") == []
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"kubernetes": "0.1"}, "not a Kubernetes version"),
+            ({"feature_gates": {"A": True}}, "unrecognized feature gate: A"),
+            ({"feature_gates": ["A"]}, "feature_gates must be a mapping"),
+            ({"namespace_labels": {"ops": "a=b"}}, "namespace_labels must be a mapping"),
+        ],
+    )
+    def test_wrong_arguments_are_value_errors(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            check_files(ROOT / "examples/mended", **options)
+
+
+class TestSelectors:
+    @pytest.mark.parametrize(
+        ("selector", "matched"),
+        [
+            (f'device.driver == "{DRIVER}"', True),
+            (f'device.attributes["{DRIVER}"].model == "A100"', True),
+            ({"cel": {"expression": 'device.attributes["other.org"].size > 3'}}, False),
+            (["true", {"cel": {"expression": "false"}}], False),
+            ([], True),
+        ],
+    )
+    def test_they_are_evaluated_on_a_device(self, selector: Any, *, matched: bool) -> None:
+        assert bool(matches(selector, DEVICE, driver=DRIVER)) is matched
+        assert bool(matches(selector, {"driver": DRIVER, "basic": DEVICE}, kubernetes="1.34")) is matched
+
+    def test_what_keeps_a_device_out_is_told(self) -> None:
+        selector = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("80Gi")) >= 0'
+        assert matches(selector, DEVICE, driver=DRIVER).reason == "memory is 40Gi, wanted >= 80Gi"
+
+    @pytest.mark.parametrize(
+        ("selector", "device", "message"),
+        [
+            ("devic", DEVICE, "compile error: .* undeclared reference to 'devic'"),
+            ('device.attributes["x.org"].y', DEVICE, "runtime error: no such key: y"),
+            ({"expression": "true"}, DEVICE, "a selector is a CEL expression, or"),
+            ("true", {"attributes": {"model": "A100"}}, r"device: attributes\[model\]: .*cannot unmarshal string"),
+            ("true", {"attributes": {"no name": {"int": 1}}}, "device: attributes"),
+        ],
+    )
+    def test_what_fails_is_a_value_error(self, selector: Any, device: dict[str, Any], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            matches(selector, device, driver=DRIVER)
+
+    def test_the_driver_must_be_known(self) -> None:
+        with pytest.raises(ValueError, match="driver is not known"):
+            matches("true", DEVICE)
+
+
+class TestPlainValues:
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            (datetime(2026, 1, 31, tzinfo=UTC), r"^obj: spec\.x\[1\]\.y is of type datetime, .* give a str, such as"),
+            (date(2026, 1, 31), r"^obj: spec\.x\[1\]\.y is of type date, "),
+            ((1, 2), r"^obj: spec\.x\[1\]\.y is of type tuple, which JSON does not have: give a list$"),
+            ({1}, "is of type set"),
+            (b"x", "is of type bytes"),
+            (object(), "is of type object, .*: give a dict, list, str, number, bool or None"),
+        ],
+    )
+    def test_what_json_does_not_have_is_a_type_error(self, value: object, message: str) -> None:
+        obj = {"apiVersion": "v1", "kind": "Pod", "spec": {"x": [None, {"y": value}]}}
+        with pytest.raises(TypeError, match=message):
+            validate(obj)
+        with pytest.raises(TypeError, match=message.replace("^obj", "^old")):
+            validate(claim(), old=obj)
+
+    @pytest.mark.parametrize("call", [lambda bad: matches("true", bad, driver=DRIVER), lambda bad: matches([bad], {})])
+    def test_so_it_is_in_devices_and_selectors(self, call: Callable[[Any], object]) -> None:
+        with pytest.raises(TypeError, match="a is of type tuple"):
+            call({"a": ()})
+
+
+def block(language: str) -> str:
+    (found,) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return str(found)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests/claim.json").write_text(CLAIM, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.process
+class TestExamples:
+    def test_that_for_pytest_passes_and_fails(self, repository: Path) -> None:
+        (repository / "test_manifests.py").write_text(block("python"), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:cov", str(repository)]
+        done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False, timeout=120)
+        assert "4 passed" in done.stdout, done.stdout
+        (repository / "manifests/claim.json").write_text(CLAIM.replace('"requests"', '"reqests"'), encoding="utf-8")
+        done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False, timeout=120)
+        assert "2 failed, 2 passed" in done.stdout
+        assert 'unknown field "spec.devices.reqests"' in done.stdout
+
+    def test_that_for_go_decodes_what_its_command_prints(self, repository: Path) -> None:
+        """Without Go: its command is run, and its struct compared with what that prints."""
+        code = block("go")
+        (called,) = re.findall(r"exec\.Command\((.*?)\)", code)
+        program, *arguments = shlex.split(called.replace(",", " "))
+        assert program == SCRIPT.name
+        (repository / "manifests/claim.json").write_text(CLAIM.replace('"requests"', '"reqests"'), encoding="utf-8")
+        done = subprocess.run(
+            [SCRIPT, *arguments], cwd=repository, capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 1
+        report = json.loads(done.stdout)
+        fields = re.findall(r"(\w+) +(string|int) +`json:\"(\w+)\"`", code)
+        assert len(fields) == 7
+        for go, type_, name in fields:
+            assert go.lower() == name
+            assert f"each.{go}" in code
+            assert all(isinstance(each[name], {"string": str, "int": int}[type_]) for each in report["findings"])

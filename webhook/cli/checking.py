@@ -1,0 +1,48 @@
+"""``draguard validate`` as a function, for :func:`webhook.check_files`."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from webhook.cli.arguments import UsageError, make_parser
+from webhook.cli.settings import Settings
+from webhook.cli.validate import judged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from webhook.findings import Finding
+
+_COMMAND = "validate"
+
+
+def findings(paths: Sequence[str], **options: Any) -> list[Finding]:
+    """Validate manifests, and return what is found.
+
+    Args:
+        paths: As on the command line.
+        options: What differs from the command's defaults, by the names in its arguments.
+
+    Raises:
+        ValueError: An option does not fit.
+    """
+    arguments = make_parser([_COMMAND]).parse_args([_COMMAND])
+    for name, value in {**options, "paths": paths, "quiet": True}.items():
+        if value is not None:
+            setattr(arguments, name, value)
+    arguments.settings = Settings(None, {})  # what counts is what the caller says
+    try:
+        return judged(arguments).findings
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+def named(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
+    """Return the names of one path or several."""
+    return [fspath(each) for each in ([paths] if isinstance(paths, str | PathLike) else paths)]
+
+
+def labelled(namespace: str, labels: Mapping[str, str]) -> str:
+    """Spell the labels of a namespace as the command line takes them."""
+    return f"{namespace}={','.join(f'{key}={value}' for key, value in labels.items())}"

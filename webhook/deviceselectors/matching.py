@@ -1,0 +1,99 @@
+"""Whether a single device matches selectors, for :func:`webhook.matches`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.api import gates
+from webhook.api.judgement import judge
+from webhook.api.versions import NEWEST, release_of
+from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet
+from webhook.problem import ERROR as REFUSED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+JSONObject = dict[str, Any]
+
+_DEVICE: Final = ("spec", "devices", 0)
+_POOL: Final = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
+
+
+class Match(NamedTuple):
+    """Whether selectors match a device; true if they do.
+
+    Args:
+        matched: Whether they do.
+        reason: What keeps the device out, such as ``memory is 40Gi, wanted >= 80Gi``; empty if that cannot be told.
+    """
+
+    matched: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        """Tell whether the device matches."""
+        return self.matched
+
+
+def match(
+    selectors: Sequence[str | JSONObject],
+    device: JSONObject,
+    driver: str = "",
+    kubernetes: str | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+) -> Match:
+    """Match selectors against a device, as the scheduler does.
+
+    Args:
+        selectors: Expressions, or selectors as a request has them.
+        device: The device, as a ResourceSlice of v1 has it; of v1beta1, with its ``basic``.
+        driver: Its driver; empty if the device has that as ``driver``.
+        kubernetes: The Kubernetes release; None for the newest.
+        feature_gates: Gates that differ from the release's defaults.
+
+    Raises:
+        ValueError: A selector cannot be compiled, or not be evaluated on this device; the device is malformed; the
+            release or a gate is not known.
+    """
+    release = release_of(kubernetes) if kubernetes else NEWEST
+    on = gates.enabled(release, feature_gates)
+    published = _slice(device, driver)
+    _check(published, feature_gates)
+    fleet = Fleet([published], release, on)
+    (placed,) = fleet.placed
+    choice = fleet.choose((), [_selector(each) for each in selectors], placed.content)
+    if choice.outcome == ERROR:
+        raise ValueError(choice.reason)
+    return Match(choice.outcome == TRUE, choice.reason)
+
+
+def _selector(selector: str | JSONObject) -> JSONObject:
+    if isinstance(selector, str):
+        return {"cel": {"expression": selector}}
+    cel = selector.get("cel")
+    if not isinstance(cel, dict) or not isinstance(cel.get("expression"), str):
+        message = f'a selector is a CEL expression, or {{"cel": {{"expression": ...}}}}, not {selector!r}'
+        raise ValueError(message)  # noqa: TRY004 - as for all other input
+    return selector
+
+
+def _slice(device: JSONObject, driver: str) -> JSONObject:
+    """Publish a device as its driver would."""
+    driver = driver or str(device.get("driver") or "")
+    if not driver:
+        message = "the device's driver is not known, and names without a domain are in the driver's: give driver"
+        raise ValueError(message)
+    content = {name: value for name, value in device.items() if name not in {"driver", "basic"}}
+    basic = device.get("basic")
+    content = {"name": "device", **content, **(basic if isinstance(basic, dict) else {})}
+    spec = {"driver": driver, "nodeName": "node", "pool": _POOL, "devices": [content]}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "slice"}, "spec": spec}
+
+
+def _check(published: JSONObject, feature_gates: Mapping[str, bool] | None) -> None:
+    for problem in judge(published, feature_gates=feature_gates):
+        if problem.level == REFUSED:
+            is_of_device = problem.path[: len(_DEVICE)] == _DEVICE
+            where = str(type(problem.path)(problem.path[len(_DEVICE) :])) if is_of_device else problem.field
+            message = f"device: {where}: {problem.message}"
+            raise ValueError(message)
