@@ -153,8 +153,8 @@ def test_an_ordinary_client_is_answered_among_hostile_ones(caplog: pytest.LogCap
     assert set(answers) == {(200, True)}
     assert answers.total() >= REQUESTS
     assert all_met(), found
-    for attack, expected in ANSWERS.items():  # whoever is too slow to read it may miss an answer
-        assert set(found[attack.__name__]) <= {tuple(expected), ()}, attack
+    for attack, expected in ANSWERS.items():  # a client that is too slow gets a 408, or misses an answer
+        assert set(found[attack.__name__]) <= {tuple(expected), (408,), ()}, attack
     assert "Traceback" not in caplog.text
     refused = [message for message in caplog.messages if message.startswith("refused a request of ('127.0.0.1', ")]
     assert refused

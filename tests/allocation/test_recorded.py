@@ -9,8 +9,15 @@ from tests.allocation.recorded import FILES, Agreement, scenarios
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from _pytest.mark import ParameterSet
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name.partition("-")[0])
+
+def _named(file: Path) -> ParameterSet:
+    name = file.name.partition("-")[0]
+    return pytest.param(file, id=name, marks=[pytest.mark.slow] if name == "generated" else [])
+
+
+@pytest.mark.parametrize("file", [_named(file) for file in FILES])
 def test_the_allocator_answers_as_recorded(file: Path) -> None:
     agreement = Agreement()
     for scenario in scenarios(file):
