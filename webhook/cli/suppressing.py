@@ -114,7 +114,7 @@ def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool
     """Return what tells of a rule whether this run can find what it flags."""
     given = {
         "policies": bool(getattr(arguments, "policies", ())),
-        "old": bool(getattr(arguments, "old", ())),
+        "old": bool(getattr(arguments, "old", ()) or getattr(arguments, "against", "")),
         "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths or ["."])),
         "": True,
     }

@@ -14,14 +14,15 @@ from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.locations import pod_locations
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
+from webhook.cli.oldstate import AtRevision, Deployed
 from webhook.cli.output import check_outputs, show
 from webhook.cli.reading import STDIN, Manifests
 from webhook.cli.release import feature_gates, kubernetes_versions
 from webhook.cli.suppressing import suppress, suppressions
 from webhook.cli.surroundings import References, read_cluster
-from webhook.documents import Document, Unreadable, read
-from webhook.engine.manifests import not_compared, review
-from webhook.findings import Finding, Identity, found, identity, unread
+from webhook.documents import Document, Unreadable
+from webhook.engine.manifests import review
+from webhook.findings import Finding, found, identity, unread
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.report.matrix import merged, table
 from webhook.report.model import Judged, Report
@@ -29,10 +30,12 @@ from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from webhook.cli.oldstate import OldState
     from webhook.engine.manifests import Outcome
     from webhook.engine.offline import Sender
+    from webhook.inventory import Inventory
     from webhook.workloads import Locations
 
 
@@ -51,29 +54,51 @@ def judged(arguments: Namespace) -> Report:
     manifests, versions = Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)
-    locations = pod_locations(arguments)
     first = Report()
-    old, cluster = _OldState(arguments.old, first), read_cluster(arguments.cluster, first)
-    reports = list[Report]()
+    old, cluster = _old_state(arguments, manifests.paths, first), read_cluster(arguments.cluster, first)
+    read: list[list[Document | Unreadable]] = []
+    reports: list[Report] = []
     for stated in versions:
-        report = Report() if reports else first
-        gates = feature_gates(arguments, stated)
-        namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
-        documents = suppressed.noting(manifests.documents(stated, again=len(versions) > 1))
-        sender = _sender(arguments, stated, namespaces, report)
+        documents: Iterable[Document | Unreadable] = suppressed.noting(
+            manifests.documents(stated, again=len(versions) > 1)
+        )
+        if arguments.new_only:
+            documents = list(documents)
+            read.append(documents)
         # Manifests join what is in the cluster.
-        known = deepcopy(cluster) if versions[1:] else cluster
-        references = References(known, gates, is_cluster=bool(arguments.cluster), pod_locations=locations)
-        judging = _Judge(old, arguments.subresource, sender, gates, namespaces=namespaces, references=references)
-        judging.all_pods, judging.pod_locations = arguments.all_pods, locations
-        _judge_all(documents, judging, stated, report)
-        report.remarks += references.report(report)
-        reports.append(report)
+        known = deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
+        reports.append(Report() if reports else first)
+        _judge_all(documents, old, known, arguments, stated=stated, report=reports[-1])
     report = merged(reports, versions)
+    if isinstance(old, AtRevision) and arguments.new_only:
+        before = [Report() for _ in versions]
+        for documents, stated, earlier in zip(read, versions, before, strict=True):
+            nothing = Deployed((), earlier)
+            _judge_all(old.before(documents), nothing, deepcopy(cluster), arguments, stated=stated, report=earlier)
+        # What is wrong with policies is not among the manifests: it was not compared.
+        found_before = [each for each in merged(before, versions).findings if each.file in before[0].files]
+        suppressed.leave_out(found_before, f"found at {arguments.against}, too")
     report.left_out = manifests.left_out
     suppress(report, suppressed, arguments)
     report.remarks += table(report.findings, versions)
     return report
+
+
+def _old_state(arguments: Namespace, paths: Sequence[str], report: Report) -> OldState:
+    """Read the earlier state of objects.
+
+    Raises:
+        UsageError: git does not know the revision.
+    """
+    if not arguments.against:
+        return Deployed(arguments.old, report)
+    from webhook.suppression.revision import Revision, RevisionError  # noqa: PLC0415 - only who compares pays for it
+
+    try:
+        return AtRevision(Revision(arguments.against, next((each for each in paths if each != STDIN), ".")), paths)
+    except RevisionError as error:
+        message = f"--against: {error}"
+        raise UsageError(message) from error
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequence[str | None]) -> None:
@@ -83,8 +108,12 @@ def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequen
         UsageError: Two do not, or one lacks another.
     """
     message = ""
-    if arguments.subresource and not arguments.old:
+    if arguments.subresource and not (arguments.old or arguments.against):
         message = f"--subresource {arguments.subresource} judges updates: give the earlier state with --old"
+    elif arguments.old and arguments.against:
+        message = "--old and --against are two earlier states: give one of them"
+    elif arguments.new_only and not arguments.against:
+        message = "--new-only leaves out what an earlier state has: give its revision with --against"
     elif STDIN in paths and STDIN in arguments.old:
         message = "standard input (-) cannot be both the manifests and their --old state: give one of them as files"
     elif versions[1:] and STDIN in arguments.policies:
@@ -122,8 +151,32 @@ class _Later(NamedTuple):
     release: str | None = None
 
 
-def _judge_all(documents: Iterable[Document | Unreadable], judging: _Judge, stated: str | None, report: Report) -> None:
-    """Judge documents as they come, but for those that follow others."""
+def _judge_all(
+    documents: Iterable[Document | Unreadable],
+    old: OldState,
+    cluster: Inventory,
+    arguments: Namespace,
+    *,
+    stated: str | None,
+    report: Report,
+) -> None:
+    """Judge documents as they come, but for those that follow others, and what they refer to.
+
+    Args:
+        documents: The documents.
+        old: The earlier state of objects.
+        cluster: What is in the cluster; the manifests are added.
+        arguments: The command's.
+        stated: The Kubernetes release; None if that follows from the documents of a file.
+        report: Takes what is found.
+    """
+    gates = feature_gates(arguments, stated)
+    namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
+    sender = _sender(arguments, stated, namespaces, report)
+    locations = pod_locations(arguments)
+    references = References(cluster, gates, is_cluster=bool(arguments.cluster), pod_locations=locations)
+    judging = _Judge(old, arguments.subresource, sender, gates, namespaces=namespaces, references=references)
+    judging.all_pods, judging.pod_locations = arguments.all_pods, locations
     order = _InOrder(judging, stated, report)
     for document in documents:
         if isinstance(document, Unreadable):
@@ -131,6 +184,7 @@ def _judge_all(documents: Iterable[Document | Unreadable], judging: _Judge, stat
         else:
             order.take(document)
     order.finish()
+    report.remarks += references.report(report)
 
 
 class _InOrder:
@@ -234,7 +288,7 @@ class _Judge:
 
     def __init__(
         self,
-        old: _OldState,
+        old: OldState,
         subresource: str,
         sender: Sender | None,
         gates: Mapping[str, bool] | None,
@@ -271,7 +325,7 @@ class _Judge:
 
     def passes(self, document: Document) -> bool:
         """Tell whether nothing is asked about an object: a pod without claims, and there are no policies."""
-        return self._sender is None and not self._rules(document.data, self._old.of(document.data)[0])
+        return self._sender is None and not self._rules(document.data, self._old.of(document)[0])
 
     def _rules(self, obj: Any, before: Any) -> bool:
         """Tell whether the API server's rules are asked about an object."""
@@ -292,7 +346,7 @@ class _Judge:
         outcome, problems = self._review(document, release)
         self._references.note(document, release, taken=not any(problem.level == ERROR for problem in problems))
         findings = [_placed(_hinted(problem, outcome.object), document, release) for problem in problems]
-        findings = [self._brief(finding, outcome.object) for finding in findings]
+        findings = [self._brief(finding, document, outcome.object) for finding in findings]
         findings += self._of_policies(outcome, document)
         self.waits = any(map(_asks_for_namespace, findings))
         return sorted(findings, key=lambda finding: (finding.line, finding.column))
@@ -309,7 +363,7 @@ class _Judge:
         return [*(found(problem, document, stated or f"1.{NEWEST}") for problem in problems), *findings]
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
-        before, problems = self._old.of(document.data)
+        before, problems = self._old.of(document)
         outcome = review(
             document.data,
             before,
@@ -324,13 +378,13 @@ class _Judge:
         )
         return outcome, [*problems, *outcome.problems, *outcome.warnings]
 
-    def _brief(self, finding: Finding, obj: Any) -> Finding:
+    def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:
         """Say of what is immutable what has changed; the API server shows all of it."""
         if not finding.problem.message.endswith("field is immutable"):
             return finding
         from webhook.cli.changes import changed  # noqa: PLC0415 - only who changes what is immutable pays for it
 
-        return finding._replace(brief=changed(finding.problem, self._old.of(obj)[0], obj, finding.kubernetes))
+        return finding._replace(brief=changed(finding.problem, self._old.of(document)[0], obj, finding.kubernetes))
 
     @staticmethod
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:
@@ -409,47 +463,3 @@ _NONE = (NEWEST, OLDEST)
 
 def _common(window: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
     return other if window is None else (max(window[0], other[0]), min(window[1], other[1]))
-
-
-class _OldState:
-    """An earlier state of objects, to be looked up."""
-
-    def __init__(self, paths: Iterable[str], report: Report) -> None:
-        self._objects: dict[tuple[str, str, str], dict[str, Any]] = {}
-        for document in read(paths):
-            if isinstance(document, Unreadable):
-                report.findings.append(unread(document))
-            elif (about := identity(document.data)).name and about.api_version:
-                self._objects.setdefault(_key(about), {})[about.namespace] = document.data
-
-    def of(self, obj: dict[str, Any]) -> tuple[Any, list[Problem]]:
-        """Return the old state of an object, None if there is none, and what is to be said of it."""
-        if not self._objects:
-            return None, []
-        about = identity(obj)
-        states = self._objects.get(_key(about), {})
-        old = next(_matching(states, about.namespace), None)
-        if old is None or old["apiVersion"] == about.api_version:
-            return old, []
-        return None, [not_compared(old, about.api_version, _resource(about))]
-
-
-def _key(about: Identity) -> tuple[str, str, str]:
-    """Name an object whatever its version and namespace."""
-    return about.api_version.rpartition("/")[0], about.kind, about.name
-
-
-def _matching(states: dict[str, Any], namespace: str) -> Iterator[Any]:
-    """Find the state in a namespace; one that is not stated on either side may be any."""
-    if namespace in states:
-        yield states[namespace]
-    elif "" in states:
-        yield states[""]
-    elif not namespace and len(states) == 1:
-        yield from states.values()
-
-
-def _resource(about: Identity) -> str:
-    """Name a kind in one version as kubectl takes it."""
-    group, _, version = about.api_version.rpartition("/")
-    return f"{about.kind.lower()}.{version}.{group}"

@@ -50,6 +50,10 @@ class Suppressions:
         self._statements = Statements()
         self._objects: set[tuple[str, str, str]] = set()
 
+    def leave_out(self, findings: Iterable[Finding], reason: str) -> None:
+        """Suppress findings that an earlier revision has, too."""
+        self.known = [*self.known, baseline.Known(baseline.REVISION, reason, baseline.counted(findings))]
+
     def note(self, document: Document) -> None:
         """Take a document into account: what it says itself, and that its object was read."""
         self._statements.note(document)

@@ -26,6 +26,7 @@ examples:
   draguard validate --namespace-labels ops=resource.kubernetes.io/admin-access=true claim.yaml
   draguard validate --old deployed/ manifests/      may these objects be changed like that?
   kubectl get resourceclaims -A -o yaml | draguard validate --old - manifests/
+  draguard validate --against origin/main --new-only    what does this change bring?
   draguard validate --policies policies/ --as jane --as-group dev manifests/
   draguard validate --output json manifests/ | jq '.findings[].rule'
   draguard validate --ignore class-not-found --level deprecated=error manifests/
@@ -139,6 +140,16 @@ def validate(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="PATH",
         help="an earlier state of the same objects, to judge updates: a file, directory, glob or -; can be repeated",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="REV",
+        help="judge updates of what is in git at this revision, such as origin/main; files may have been moved",
+    )
+    parser.add_argument(
+        "--new-only",
+        action="store_true",
+        help="report only what is not found at that revision, too; needs --against",
     )
     cluster(parser, "objects that the manifests may refer to")
     parser.add_argument(

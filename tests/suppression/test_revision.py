@@ -1,0 +1,229 @@
+"""`--against` and `--new-only`: what is in git at a revision."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import SCRIPT, Done, draguard
+from tests.suppression.test_levels import claim, rules, suppressed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.process
+IMMUTABLE = [("error", "immutable")]
+OTHER = ("gpu.example.com", "other.example.com")
+
+
+def git(*arguments: str, at: Path) -> None:
+    identity = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    command = ["git", "-C", str(at), *arguments]  # the one on the PATH
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, **identity})
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    top = tmp_path / "top"
+    (top / "apps").mkdir(parents=True)
+    git("init", "-q", ".", at=top)
+    (top / "apps/a.yaml").write_text(claim("a"), encoding="utf-8")
+    (top / "apps/b.yaml").write_text(claim("b", "  colour: red\n"), encoding="utf-8")
+    git("add", ".", at=top)
+    git("commit", "-qm", "first", at=top)
+    monkeypatch.chdir(top)
+    return top
+
+
+def found(*arguments: str | Path, rev: str = "HEAD", stdin: bytes = b"") -> list[tuple[str, str]]:
+    done = draguard(
+        "validate", "-o", "json", "--ignore", "unknown-field,deprecated", "--against", rev, *arguments, stdin=stdin
+    )
+    assert done.err == ""
+    return rules(done)
+
+
+def change(path: Path, old: str, new: str) -> None:
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
+class TestAgainst:
+    def test_what_is_immutable_is_compared_with_what_is_in_git(self, repository: Path) -> None:
+        assert found() == []
+        change(repository / "apps/a.yaml", *OTHER)
+        assert found() == found("apps/a.yaml") == IMMUTABLE
+        git("commit", "-qam", "second", at=repository)
+        assert found() == []
+        assert found(rev="HEAD~1") == found(rev="HEAD^") == IMMUTABLE
+
+    def test_an_object_is_found_where_it_was_before_it_moved(self, repository: Path) -> None:
+        (repository / "apps/a.yaml").rename(repository / "moved.yaml")
+        change(repository / "moved.yaml", *OTHER)
+        assert found() == found("moved.yaml") == IMMUTABLE
+        (repository / "apps/a.yaml").write_text(claim("other"), encoding="utf-8")
+        assert found() == IMMUTABLE
+
+    def test_an_object_of_the_same_name_that_is_still_there_is_another_one(self, repository: Path) -> None:
+        (repository / "copy.yaml").write_text(claim("a").replace(*OTHER), encoding="utf-8")
+        assert found() == []
+        change(repository / "apps/a.yaml", "metadata:", "metadata: # changed")
+        assert found() == []
+
+    def test_standard_input_is_looked_up_everywhere(self, repository: Path) -> None:
+        changed = claim("a").replace(*OTHER).encode()
+        assert found("-", stdin=changed) == IMMUTABLE
+        (repository / "copy.yaml").write_text(claim("a"), encoding="utf-8")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        assert found("-", stdin=changed) == []
+
+    def test_another_version_of_the_api_is_converted(self, repository: Path) -> None:
+        beta = claim("a").replace("/v1\n", "/v1beta2\n")
+        (repository / "apps/a.yaml").write_text(beta, encoding="utf-8")
+        assert found() == []
+        (repository / "apps/a.yaml").write_text(beta.replace(*OTHER), encoding="utf-8")
+        assert found() == IMMUTABLE
+        classic = "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClaim\nmetadata: {name: a}\n"
+        (repository / "apps/a.yaml").write_text(f"{classic}spec: {{resourceClassName: a}}\n", encoding="utf-8")
+        assert found() == [("warning", "old-version")]
+
+    def test_what_is_not_regular_is_left_alone(self, repository: Path) -> None:
+        (repository / "apps/a.yaml").unlink()
+        os.mkfifo(repository / "apps/a.yaml")
+        (repository / "link.yaml").symlink_to("apps/b.yaml")
+        (repository / "apps/c.yaml").write_text("apiVersion: [\n", encoding="utf-8")
+        git("add", "link.yaml", "apps/c.yaml", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        (repository / "apps/c.yaml").write_text(claim("c"), encoding="utf-8")
+        assert found() == []
+
+    @pytest.mark.parametrize(
+        ("rev", "hint"),
+        [
+            ("gone", "; if the clone is shallow, fetch it: git fetch origin gone"),
+            ("--output=x", ""),
+            ("-h", ""),
+            ("a\nb", ""),
+        ],
+    )
+    def test_a_revision_that_git_does_not_know_is_refused(self, repository: Path, rev: str, hint: str) -> None:
+        done = draguard("validate", f"--against={rev}", repository)
+        message = f"draguard validate: error: --against: git knows no revision {rev!r}{hint}\n"
+        assert done == Done(2, "", message)
+
+    def test_outside_a_repository_it_is_refused(self, repository: Path) -> None:
+        done = draguard("validate", "--against", "HEAD", repository.parent)
+        message = f"draguard validate: error: --against: {repository.parent} is in no git repository\n"
+        assert done == Done(2, "", message)
+
+    def test_without_git_it_is_refused(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", "")
+        assert draguard("validate", "--against", "HEAD", repository).err.endswith("--against: git is not installed\n")
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--old", "a.yaml"], "--old and --against are two earlier states: give one of them"),
+            (["--subresource", "status"], ""),
+        ],
+    )
+    def test_it_does_not_go_with_another_earlier_state(
+        self, repository: Path, options: list[str], message: str
+    ) -> None:
+        done = draguard("validate", "--against", "HEAD", *options, repository / "apps/a.yaml")
+        assert message in done.err
+        assert done.code == (2 if message else 0)
+
+    def test_the_repository_cannot_make_git_run_anything(self, repository: Path) -> None:
+        for key in ("core.fsmonitor", "core.pager", "diff.external", "filter.x.clean", "filter.x.smudge"):
+            git("config", key, f"touch {repository}/ran", at=repository)
+        (repository / ".gitattributes").write_text("*.yaml filter=x diff=x\n", encoding="utf-8")
+        change(repository / "apps/a.yaml", *OTHER)
+        assert found() == IMMUTABLE
+        assert not (repository / "ran").exists()
+
+    def test_what_a_hook_was_told_of_another_directory_does_not_count(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        change(repository / "apps/a.yaml", *OTHER)
+        monkeypatch.setenv("GIT_DIR", "/nowhere")
+        assert found() == IMMUTABLE
+
+
+class TestNewOnly:
+    def test_only_what_a_change_brings_is_reported(self, repository: Path) -> None:
+        change(repository / "apps/a.yaml", "spec:\n", "spec:\n  shape: round\n")
+        change(repository / "apps/b.yaml", "spec:\n", "spec:\n  # moved down\n")
+        done = draguard("validate", "-o", "json", "--against", "HEAD", "--new-only")
+        assert [each["field"] for each in json.loads(done.out)["findings"]] == ["spec.shape"]
+        assert suppressed(done) == [("unknown-field", "revision", "found at HEAD, too")]
+        assert done.code == 1
+
+    def test_what_was_there_is_left_out_and_counted(self, repository: Path) -> None:
+        done = draguard("validate", "--against", "HEAD", "--new-only", repository)
+        assert (done.code, done.err) == (0, "")
+        assert done.out.endswith("2 documents in 2 files: no problems; 1 suppressed (1 not new)\n")
+
+    def test_findings_move_with_their_object(self, repository: Path) -> None:
+        (repository / "new").mkdir()
+        (repository / "apps/b.yaml").rename(repository / "new/c.yaml")
+        assert draguard("validate", "--against", "HEAD", "--new-only").code == 0
+        assert draguard("validate", "--against", "HEAD", "--new-only", "new").code == 0
+        assert draguard("validate", "--against", "HEAD", "--new-only", "new/c.yaml").code == 0
+
+    def test_a_reference_that_a_change_breaks_is_new(self, repository: Path) -> None:
+        pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - {name: c, image: i, "
+        pod += "resources: {claims: [{name: x}]}}\n  resourceClaims:\n  - {name: x, resourceClaimName: a}\n"
+        (repository / "apps/pod.yaml").write_text(pod, encoding="utf-8")
+        (repository / "apps/c.yaml").write_text(claim("c"), encoding="utf-8")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        arguments = ("validate", "-o", "json", "--against", "HEAD", "--new-only")
+        assert rules(draguard(*arguments)) == []
+        (repository / "apps/a.yaml").unlink()
+        assert rules(draguard(*arguments)) == [("warning", "claim-not-found")]
+
+    def test_what_cannot_be_read_any_more_is_new(self, repository: Path) -> None:
+        (repository / "apps/c.yaml").write_text("apiVersion: [\n", encoding="utf-8")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        assert draguard("validate", "--against", "HEAD", "--new-only").code == 0
+        (repository / "apps/a.yaml").write_text("apiVersion: ]\n", encoding="utf-8")
+        assert draguard("validate", "--against", "HEAD", "--new-only").code == 1
+
+    def test_several_releases_are_compared_each(self, repository: Path) -> None:
+        arguments = ("validate", "--against", "HEAD", "--new-only", "--kubernetes-version", "1.30,1.35")
+        assert draguard(*arguments).code == 0
+        change(repository / "apps/a.yaml", "spec:\n", "spec:\n  shape: round\n")
+        done = draguard(*arguments, "-o", "json")
+        assert [each["releases"] for each in json.loads(done.out)["findings"]] == [["1.35"]]
+
+    def test_it_needs_a_revision(self, repository: Path) -> None:
+        message = "--new-only leaves out what an earlier state has: give its revision with --against"
+        assert draguard("validate", "--new-only", repository) == Done(2, "", f"draguard validate: error: {message}\n")
+
+    def test_broken_policies_are_not_left_out(self, repository: Path) -> None:
+        policy = '{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}'
+        (repository / "p.json").write_text(policy, encoding="utf-8")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        done = draguard("validate", "--against", "HEAD", "--new-only", "--policies", "p.json", "apps")
+        assert done.code == 1
+
+
+def test_a_process_compares_with_a_revision(repository: Path) -> None:
+    change(repository / "apps/a.yaml", *OTHER)
+    done = subprocess.run(
+        [SCRIPT, "validate", "--against", "HEAD", "--new-only", "-o", "concise"],
+        capture_output=True,
+        check=False,
+        cwd=repository / "apps",
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "error immutable: spec: " in done.stdout
+    assert "unknown-field" not in done.stdout

@@ -1,0 +1,199 @@
+"""An earlier state of objects: what ``--old`` names, or what is in git at ``--against``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from webhook.documents import Document, Unreadable, read
+from webhook.engine.manifests import not_compared
+from webhook.findings import identity, unread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from webhook.findings import Identity
+    from webhook.problem import Problem
+    from webhook.report.model import Report
+    from webhook.suppression.revision import Revision
+
+_T = TypeVar("_T")
+Key = tuple[str, str, str]
+"""An object's API group, kind and name."""
+
+
+class OldState(Protocol):
+    """An earlier state of objects, to be looked up."""
+
+    def of(self, document: Document) -> tuple[Any, list[Problem]]:
+        """Return the old state of an object, None if there is none, and what is to be said of it."""
+
+
+class Deployed:
+    """The objects of files.
+
+    Args:
+        paths: The files; none if there is no old state.
+        report: Takes what is wrong with them.
+    """
+
+    def __init__(self, paths: Iterable[str], report: Report) -> None:
+        self._objects: dict[Key, dict[str, Any]] = {}
+        for document in read(paths):
+            if isinstance(document, Unreadable):
+                report.findings.append(unread(document))
+            elif (about := identity(document.data)).name and about.api_version:
+                self._objects.setdefault(_key(about), {})[about.namespace] = document.data
+
+    def of(self, document: Document) -> tuple[Any, list[Problem]]:
+        """Return the old state of an object, None if there is none, and what is to be said of it."""
+        if not self._objects:
+            return None, []
+        about = identity(document.data)
+        old = next(_matching(self._objects.get(_key(about), {}), about.namespace), None)
+        if old is None or old["apiVersion"] == about.api_version:
+            return old, []
+        return None, [not_compared(old, about.api_version, _resource(about))]
+
+
+class AtRevision:
+    """The objects of a repository as they are at a revision.
+
+    An object is looked up where it is now, and then where it no longer is: files are moved, and objects between them.
+    One that is still there is another object, such as that of another environment. What comes from no file, such as
+    standard input, is looked up everywhere, and found if there is only one such object.
+
+    Args:
+        revision: The revision.
+        paths: What is read.
+
+    Raises:
+        RevisionError: git does not answer.
+    """
+
+    def __init__(self, revision: Revision, paths: Sequence[str]) -> None:
+        self._revision = revision
+        self._spelled = {os.path.realpath(path): path for path in paths}
+        self._documents: dict[str, list[Document | Unreadable]] = {}
+        for path, document in revision.documents({path: self._shown(path) for path in revision.changed}):
+            self._documents.setdefault(path, []).append(document)
+        self._changed = _index(self._documents)
+        self._everything: Mapping[Key, list[tuple[str, Document]]] | None = None
+        self._now: dict[str, set[Key]] = {}
+
+    def of(self, document: Document) -> tuple[Any, list[Problem]]:
+        """Return the old state of an object, None if there is none, and what is to be said of it."""
+        was = self._of(document)
+        if was is None:
+            return None, []
+        about, old = identity(document.data), was.data
+        if old["apiVersion"] == about.api_version:
+            return old, []
+        from webhook.api.conversion import ConversionError, convert  # noqa: PLC0415 - few change their version
+
+        try:
+            return convert(old, about.api_version), []
+        except ConversionError:
+            return None, [not_compared(old, about.api_version, _resource(about))]
+
+    def before(self, documents: Iterable[Document | Unreadable]) -> list[Document | Unreadable]:
+        """Return what was in the place of documents: in their files, where they have moved from, and in deleted files.
+
+        Args:
+            documents: What is read now.
+        """
+        found: dict[int, Document | Unreadable] = {}
+        paths = dict.fromkeys(path for path in self._documents if self._is_gone(path))
+        for document in documents:
+            path = self._revision.path_of(document.source)
+            if path and self._is_unchanged(path):
+                found[id(document)] = document
+            elif path in self._documents:
+                paths[path] = None
+            elif isinstance(document, Document) and (was := self._of(document)):
+                found[id(was)] = was
+        for path in paths:
+            found |= {id(each): each for each in self._documents[path]}
+        return list(found.values())
+
+    def _of(self, document: Document) -> Document | None:
+        """Return the document that an object was in."""
+        about = identity(document.data)
+        if not (about.name and about.api_version):
+            return None
+        path = None if document.rendered else self._revision.path_of(document.source)
+        if path and self._is_unchanged(path):
+            return document
+        if path:
+            known = self._changed.get(_key(about), [])
+            known = [each for each in known if each[0] == path] or [each for each in known if self._has_left(each)]
+        else:
+            known = self._all.get(_key(about), [])
+            known = known if len(known) == 1 else []
+        return next(_matching({identity(was.data).namespace: was for _, was in known}, about.namespace), None)
+
+    def _is_unchanged(self, path: str) -> bool:
+        return self._revision.has(path) and path not in self._revision.changed
+
+    def _is_gone(self, path: str) -> bool:
+        """Tell whether a file was deleted from one of the directories that are read."""
+        full = f"{self._revision.top}/{path}"
+        return not os.path.lexists(full) and any(full.startswith(f"{top}/") for top in self._spelled)
+
+    def _has_left(self, was: tuple[str, Document]) -> bool:
+        """Tell whether an object is not in its file any more."""
+        path, document = was
+        if path not in self._now:
+            file = f"{self._revision.top}/{path}"
+            documents = read([file]) if os.path.isfile(file) else ()  # noqa: PTH113 - pathlib takes longer to import
+            self._now[path] = {_key(identity(each.data)) for each in documents if isinstance(each, Document)}
+        return _key(identity(document.data)) not in self._now[path]
+
+    @property
+    def _all(self) -> Mapping[Key, list[tuple[str, Document]]]:
+        if self._everything is None:
+            documents: dict[str, list[Document | Unreadable]] = {}
+            for path, document in self._revision.documents({path: path for path in self._revision.paths}):
+                documents.setdefault(path, []).append(document)
+            self._everything = _index(documents)
+        return self._everything
+
+    def _shown(self, path: str) -> str:
+        """Spell a path of the repository as what is read is spelled."""
+        full = f"{self._revision.top}/{path}"
+        for top, spelled in self._spelled.items():
+            if full == top:
+                return spelled
+            if full.startswith(f"{top}/"):
+                return f"{spelled.rstrip('/')}/{full[len(top) + 1 :]}"
+        return os.path.relpath(full)
+
+
+def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[Key, list[tuple[str, Document]]]:
+    found: dict[Key, list[tuple[str, Document]]] = {}
+    for path, inside in documents.items():
+        for document in inside:
+            if isinstance(document, Document) and (about := identity(document.data)).name and about.api_version:
+                found.setdefault(_key(about), []).append((path, document))
+    return found
+
+
+def _key(about: Identity) -> Key:
+    """Name an object whatever its version and namespace."""
+    return about.api_version.rpartition("/")[0], about.kind, about.name
+
+
+def _matching(states: Mapping[str, _T], namespace: str) -> Iterator[_T]:
+    """Find the state in a namespace; one that is not stated on either side may be any."""
+    if namespace in states:
+        yield states[namespace]
+    elif "" in states:
+        yield states[""]
+    elif not namespace and len(states) == 1:
+        yield from states.values()
+
+
+def _resource(about: Identity) -> str:
+    """Name a kind in one version as kubectl takes it."""
+    group, _, version = about.api_version.rpartition("/")
+    return f"{about.kind.lower()}.{version}.{group}"

@@ -1,0 +1,198 @@
+"""Manifests as they are in git at a revision.
+
+git only lists files and hands out their contents. Whether a file has changed since is told by its hash here, so that
+git looks at no file of the working tree, and runs none of the filters that a repository may configure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.documents import parse
+from webhook.documents.files import open_regular
+from webhook.documents.git import command, environment, repository
+from webhook.documents.limits import MAX_BYTES
+from webhook.documents.selection import SUFFIXES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from webhook.documents import Document, Unreadable
+
+SECONDS: Final = 120
+"""How long git may take for one answer."""
+_AT_ONCE: Final = 64 * 1024 * 1024
+"""Bytes of the files that git is asked for at once."""
+_SHA1: Final = 40
+_REGULAR: Final = frozenset({b"100644", b"100755"})
+
+
+class RevisionError(ValueError):
+    """A revision cannot be read; the text says why."""
+
+
+class _Blob(NamedTuple):
+    """The contents of a file, as git names them."""
+
+    name: str
+    size: int
+
+
+class Revision:
+    """The manifests of a repository at a revision.
+
+    Args:
+        revision: The revision, as git takes it: a branch, a tag, a commit.
+        path: A path in the repository.
+
+    Raises:
+        RevisionError: There is no repository, no git, or no such revision.
+    """
+
+    def __init__(self, revision: str, path: str) -> None:
+        start = os.path.realpath(path)
+        top = repository(start if os.path.isdir(start) else os.path.dirname(start))  # noqa: PTH112, PTH120 - as everywhere
+        if top is None:
+            message = f"{path} is in no git repository"
+            raise RevisionError(message)
+        self.top, self.revision = top, revision
+        self._blobs = _list(top, _commit(top, revision))
+        self._directory = lru_cache(maxsize=1024)(os.path.realpath)
+
+    def path_of(self, file: str) -> str | None:
+        """Return the path of a file in the repository, whether it was there or not; None if it is outside."""
+        directory, name = os.path.split(file)
+        real = f"{self._directory(directory)}/{name}"
+        inside = self.top.rstrip("/") + "/"
+        return real.removeprefix(inside) if real.startswith(inside) and name else None
+
+    def has(self, path: str) -> bool:
+        """Tell whether a file was there."""
+        return path in self._blobs
+
+    @property
+    def paths(self) -> Iterable[str]:
+        """The manifests that were there."""
+        return self._blobs
+
+    @cached_property
+    def changed(self) -> frozenset[str]:
+        """The files that were there, and are not there any more or have other contents."""
+        return frozenset(path for path, blob in self._blobs.items() if not self._is_same(path, blob))
+
+    def _is_same(self, path: str, blob: _Blob) -> bool:
+        full = f"{self.top}/{path}"
+        try:
+            if os.path.islink(full) or os.stat(full).st_size != blob.size:  # noqa: PTH114, PTH116 - as above
+                return False
+            with open(full, "rb", opener=open_regular) as file:
+                data = file.read(blob.size + 1)
+        except OSError:
+            return False
+        return _named(data, blob.name) == blob.name
+
+    def documents(self, paths: Mapping[str, str]) -> Iterator[tuple[str, Document | Unreadable]]:
+        """Read files as they were.
+
+        Args:
+            paths: The files in the repository, with the names that they are shown by.
+
+        Yields:
+            The path of a file, and one of its documents.
+
+        Raises:
+            RevisionError: git does not answer.
+        """
+        wanted = [(path, blob) for path in paths if (blob := self._blobs.get(path)) and blob.size <= MAX_BYTES]
+        for chunk in _chunks(wanted):
+            contents = self._contents(blob.name for _, blob in chunk)
+            for path, blob in chunk:
+                for document in parse(contents[blob.name], paths[path]):
+                    yield path, document
+
+    def _contents(self, names: Iterable[str]) -> dict[str, bytes]:
+        wanted = list(dict.fromkeys(names))
+        answer = _ask(self.top, "cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode())
+        found, at = {}, 0
+        for name in wanted:
+            end = answer.find(b"\n", at)
+            head = answer[at:end].split()
+            if end < 0 or head[1:2] != [b"blob"]:
+                message = f"git has no contents {name}; is the clone shallow or partial?"
+                raise RevisionError(message)
+            size = int(head[2])
+            found[name] = answer[end + 1 : end + 1 + size]
+            at = end + size + 2
+        return found
+
+
+def _chunks(wanted: list[tuple[str, _Blob]]) -> Iterator[list[tuple[str, _Blob]]]:
+    chunk: list[tuple[str, _Blob]] = []
+    size = 0
+    for path, blob in wanted:
+        if chunk and size + blob.size > _AT_ONCE:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append((path, blob))
+        size += blob.size
+    if chunk:
+        yield chunk
+
+
+def _commit(top: str, revision: str) -> str:
+    """Return the commit that a revision is; it is not taken for an option, whatever it is called."""
+    message = f"git knows no revision {revision!r}; if the clone is shallow, fetch it: git fetch origin {revision}"
+    if not revision or revision.startswith("-") or not revision.isprintable():
+        raise RevisionError(message.partition(";")[0])
+    try:
+        answer = _ask(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except RevisionError as error:
+        raise RevisionError(str(error) or message) from error
+    return answer.decode("ascii", "replace").strip()
+
+
+def _list(top: str, commit: str) -> dict[str, _Blob]:
+    answer = _ask(top, "ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+    found = {}
+    for line in answer.split(b"\0"):
+        head, _, name = line.partition(b"\t")
+        path = os.fsdecode(name)
+        if path.endswith(SUFFIXES):
+            mode, _, blob, size = head.split()
+            if mode in _REGULAR and size.isdigit():
+                found[path] = _Blob(blob.decode("ascii"), int(size))
+    return found
+
+
+def _named(data: bytes, like: str) -> str:
+    """Return how git names contents; its names are as long as another one."""
+    made = hashlib.sha1(usedforsecurity=False) if len(like) == _SHA1 else hashlib.sha256()
+    made.update(b"blob %d\0" % len(data))
+    made.update(data)
+    return made.hexdigest()
+
+
+def _ask(top: str, *arguments: str, given: bytes = b"") -> bytes:
+    import subprocess  # noqa: PLC0415 - only who compares revisions pays for it
+
+    try:
+        done = subprocess.run(  # noqa: S603 - the revision is one argument, and no option
+            command(top, *arguments),
+            input=given,
+            capture_output=True,
+            env=environment(),
+            timeout=SECONDS,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        message = "git is not installed"
+        raise RevisionError(message) from error
+    except (OSError, subprocess.SubprocessError) as error:
+        message = f"git does not answer: {error}"
+        raise RevisionError(message) from error
+    if done.returncode:
+        raise RevisionError(done.stderr.decode(errors="replace").strip())
+    return done.stdout
