@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import webhook.cli.validate
+import webhook.cli.judging
+import webhook.cli.oldstate
 from tests.command import ROOT, SCRIPT, draguard, process
 from webhook.cli import main
 
@@ -153,7 +154,7 @@ class TestOwnFailure:
         def broken(*_: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(webhook.cli.validate, "find", broken)
+        monkeypatch.setattr(webhook.cli.judging, "find", broken)
         done = draguard("validate", BAD)
         assert (done.code, done.out) == (3, "")
         assert "ZeroDivisionError" in done.err
@@ -176,7 +177,7 @@ class TestOwnFailure:
         def read(*_: object) -> None:
             raise event
 
-        monkeypatch.setattr(webhook.cli.validate, "read", read)
+        monkeypatch.setattr(webhook.cli.oldstate, "read", read)
         assert draguard("validate", BAD) == (code, "", told)
 
     @pytest.mark.parametrize("stream", ["stdin", "stdout", "stderr"])
