@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 
 import pytest
@@ -10,6 +11,10 @@ import webhook  # noqa: F401 - it sets Python's limits; hypothesis insists that 
 
 # A shell ignores SIGINT in what it starts in the background, and processes inherit that; tests send that signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+collect_ignore = [] if any(map(shutil.which, BROWSERS)) else ["test_report_in_browser.py"]
 
 
 @pytest.hookimpl(tryfirst=True)

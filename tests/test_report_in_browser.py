@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import draguard
+from tests.conftest import BROWSERS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.tools
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--no-first-run", "--hide-scrollbars"),
@@ -29,8 +29,7 @@ TAKEOVER = (
 
 def browser(page: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Open a page in a browser with a profile of its own."""
-    name = next(filter(shutil.which, NAMES), None)
-    assert name, f"this test needs a browser, one of {', '.join(NAMES)}: apt-get install chromium"
+    name = next(filter(shutil.which, BROWSERS))
     profile = page.parent / "profile"
     command = [name, *OPTIONS, f"--user-data-dir={profile}", *options, page.as_uri()]
     env = {**os.environ, "HOME": str(page.parent)}

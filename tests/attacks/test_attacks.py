@@ -12,12 +12,12 @@ from tests.attacks.measuring import Victim, measure, row, victim
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.alone, pytest.mark.process]
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 SHARES = (0.2, 0.4, 0.8)
 """For which share of its time an attack goes on, and goes on again if it succeeded: a busy machine stalls, too."""
 ROOM = 4.0
-"""A machine may be slower than the one of the bounds."""
+"""A machine may be slower than the one of the bounds, and other tests run on it."""
 
 
 @pytest.fixture(scope="module")
