@@ -125,3 +125,18 @@ def test_review_takes_a_snapshot(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {devices: 1}}")
     assert draguard("review", "--cluster", wrong, file).code == 2
+
+
+@pytest.mark.parametrize("selectors", [[1], [[]], [None], [{}], [{"cel": 1}], [{"cel": {"expression": 1.5}}], 1])
+def test_what_is_malformed_is_not_looked_up(selectors: Any) -> None:
+    asks = {"deviceClassName": "gpu.example.com", "selectors": selectors}
+    answered = response({**CLAIM, "spec": {"devices": {"requests": [{"name": "r", "exactly": asks}]}}})
+    assert not answered["allowed"]
+    assert answered["status"]["code"] in {400, 422}
+
+
+@pytest.mark.parametrize("api_version", ["resource.k8s.io/v9", "", "c"])
+def test_what_nobody_decodes_is_not_looked_up(api_version: str) -> None:
+    asks = {"deviceClassName": "gpu.example.com", "selectors": [{"cel": 1}]}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": asks}]}}
+    assert response({**CLAIM, "apiVersion": api_version, "spec": spec}).get("warnings", []) == []

@@ -20,7 +20,7 @@ from webhook.admission.responses import (
 )
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled, reviews
-from webhook.problem import ERROR, Problem
+from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.references.rules import RULES
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class _Case(NamedTuple):
 def _validated(case: _Case) -> Response:
     request, options = case.request, case.options
     found = reviews.judged(request, kubernetes=options.kubernetes, feature_gates=options.feature_gates)
-    refusals, warned, audited = _enforced([*found, *_around(request, options)], case)
+    refusals, warned, audited = _enforced([*found, *_around(request, options, found)], case)
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
     if options.policies is None:
@@ -160,9 +160,11 @@ def _asking(case: _Case, policies: PolicySet) -> Asking:
     return Asking(policies, case.options.authorizer, case.deadline)
 
 
-def _around(request: Mapping[str, Any], options: ReviewOptions) -> Sequence[Problem]:
-    """Look up what an object refers to; a pod that is already there is left alone."""
+def _around(request: Mapping[str, Any], options: ReviewOptions, found: Sequence[Problem]) -> Sequence[Problem]:
+    """Look up what a well-formed object refers to; a pod that is already there is left alone."""
     if options.surroundings is None or request["operation"] != "CREATE" or request.get("subResource"):
+        return ()
+    if any(problem.level == ERROR and problem.reason == BAD_REQUEST for problem in found):
         return ()
     return options.surroundings.warnings(request.get("object"), request.get("namespace") or "")
 

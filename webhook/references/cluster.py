@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.templates import template_of
 from webhook.api.gates import enabled, settable
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import NEWEST, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest
 from webhook.problem import WARNING
@@ -67,6 +67,8 @@ class Surroundings:
             return []
 
     def _warnings(self, obj: JSONObject, kind: str, namespace: str) -> list[Problem]:
+        if find(obj.get("apiVersion"), kind) is None:  # of a type that nobody decodes, anything may be in it
+            return []
         group = str(obj.get("apiVersion") or "").rpartition("/")[0]
         at = template_of(group, kind)
         steps: tuple[str, ...] = ()
