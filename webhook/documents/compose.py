@@ -1,7 +1,8 @@
 """Composes one YAML document into a JSON value, as Kubernetes does.
 
 Follows go-yaml v2 ``decode.go`` and sigs.k8s.io/yaml ``yaml.go``. It is driven by parser events rather than nodes and
-looks at no position while all is well, which makes it twice as quick as PyYAML's own loader.
+looks at no position while all is well, which makes it twice as quick as PyYAML's own loader. What is simple enough is
+read by :mod:`~webhook.documents.blocks`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from webhook.documents.blocks import read_blocks
 from webhook.documents.events import PARSER_ERRORS, fault_of, parser_of
 from webhook.documents.fault import Fault
 from webhook.documents.limits import MAX_ALIASED, MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
@@ -62,6 +64,16 @@ def compose(text: str) -> Composed:
 
     Raises:
         Fault: It is not YAML, cannot be said in JSON, or goes beyond a limit.
+    """
+    value = read_blocks(text)
+    return compose_events(text) if value is None else Composed(value)
+
+
+def compose_events(text: str) -> Composed:
+    """Read the first document of a text by libyaml, whatever it is.
+
+    Raises:
+        Fault: As :func:`compose` says.
     """
     try:
         if "\\/" in text:

@@ -1,0 +1,194 @@
+"""Block mappings are read as libyaml reads them, or left to it."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks.manifests import CLAIM
+from webhook.documents import Document, parse
+from webhook.documents.blocks import read_blocks
+from webhook.documents.compose import compose_events
+from webhook.documents.fault import Fault
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted(
+    [*ROOT.glob("examples/**/*.yaml"), *ROOT.glob("policies/**/*.yaml"), *ROOT.glob("tests/cases/**/*.yaml")]
+)
+MANIFESTS = [
+    CLAIM.format(number=1),
+    *(each for file in FILES for each in re.split(r"(?m)^---.*\n", file.read_text("utf-8")) if each.strip()),
+    "a:\n- b: 1\n  c:\n  - d\n  - e: f\n    g: h\n- i\nj: k\n",
+    "a:\n  - b:\n    - c\n  -  d\n  - e:\n    f: 'g h'  # i\nk: {}\nl: []\nm: \"\"\n",
+]
+PIECES = [
+    *(
+        " ",
+        "  ",
+        "\n",
+        "- ",
+        ": ",
+        ":",
+        "#",
+        " #",
+        "'",
+        '"',
+        "\\",
+        "\t",
+        "\r",
+        "...",
+        "---",
+        "|",
+        ">",
+        "&a ",
+        "*a",
+        "!!str ",
+    ),
+    *(
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        "?",
+        "? ",
+        "%",
+        "@",
+        "`",
+        "<<",
+        "=",
+        "~",
+        "null",
+        "y",
+        "No",
+        "0x1F",
+        "1_000",
+        "1e3",
+        ".5",
+    ),
+    *(
+        ".inf",
+        "-.nan",
+        "+1",
+        "-1",
+        "0o7",
+        "2024-01-01",
+        "12:30",
+        "é",
+        "\u2028",
+        "\x85",
+        "\ufeff",
+        "\x00",
+        "\x7f",
+        "{}",
+        "[]",
+    ),
+    *(
+        "a: b",
+        "\na: b\n",
+        "\n- a\n",
+        "a",
+        "/",
+        "_",
+        "..",
+        "x" * 300,
+        "9" * 25,
+        "{{ a }}",
+        "'a'",
+        '"a b"',
+        "# c\n",
+        "\n\n",
+    ),
+]
+
+
+def mutated(text: str, dice: random.Random) -> str:
+    """Change some places of a text: a piece more, some characters or a line less, a line elsewhere."""
+    for _ in range(dice.randint(1, 3)):
+        at, change = dice.randint(0, len(text)), dice.randint(0, 3)
+        if change == 0:
+            text = text[:at] + dice.choice(PIECES) + text[at:]
+        elif change == 1:
+            text = text[:at] + text[at + dice.randint(1, 4) :]
+        else:
+            lines = text.split("\n")
+            line = lines.pop(dice.randrange(len(lines)))
+            if change == 2:
+                lines.insert(dice.randint(0, len(lines)), " " * dice.randint(0, 3) + line)
+            text = "\n".join(lines)
+    return text
+
+
+def check(text: str) -> bool:
+    """Compare both readers; return whether the quick one has read the text."""
+    if (value := read_blocks(text)) is None:
+        return False
+    composed = compose_events(text)
+    # The text tells numbers and truth values apart, and has the order of keys.
+    assert (repr(composed.value), composed.repeated, composed.ignored) == (repr(value), False, None), text
+    return True
+
+
+def test_manifests_are_read_alike() -> None:
+    assert sum(map(check, MANIFESTS)) > len(MANIFESTS) / 10
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_changed_manifests_are_read_alike(seed: int) -> None:
+    dice = random.Random(seed)  # noqa: S311 - no secrets
+    read = [text for text in MANIFESTS if read_blocks(text)]
+    times = 2_000 if seed == 1 else 20_000
+    assert sum(check(mutated(dice.choice(read), dice)) for _ in range(times)) > times / 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# nothing\n",
+        "a",
+        "- a\n",
+        " a: b\n",
+        "a: b\na: c\n",
+        "y: b\n",
+        "a: .inf\n",
+        "a: b: c\n",
+        "a:\n  b\n",
+        "a:\n\tb: c\n",
+        "a: b\r\n",
+        "a: b\n...\nc\n",
+        "a: é\n",
+        "a: \x07\n",
+        "a:\n  b: 1\n c: 2\n",
+        "a: [b]\n",
+        "a: |\n  b\n",
+        "a: &b c\nd: *b\n",
+        "a: !!str 1\n",
+        'a: "\\u0041"\n',
+        "k" * 2000 + ": a\n",
+        "\n".join(f"{' ' * depth}a:" for depth in range(300)),
+    ],
+)
+def test_what_is_not_simple_is_left_to_libyaml(text: str) -> None:
+    assert read_blocks(text) is None
+
+
+def test_findings_know_their_lines() -> None:
+    (document,) = parse("a:\n# b\n- c: d\n  e:\n  - f\n")
+    assert isinstance(document, Document)
+    assert document.data == {"a": [{"c": "d", "e": ["f"]}]}
+    assert document.position(("a", 0, "e", 0)).line == 5
+
+
+@pytest.mark.parametrize(
+    "line", ["a: " + "b " * 50_000, "a: " + "# " * 50_000, "- " * 50_000, "a" * 100_000 + ":", " " * 100_000]
+)
+def test_long_lines_take_linear_time(line: str) -> None:
+    text = "\n".join([line] * 5)
+    try:
+        assert read_blocks(text) is None or compose_events(text)
+    except Fault:
+        assert read_blocks(text) is None
