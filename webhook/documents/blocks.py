@@ -21,7 +21,7 @@ _SPECIAL: Final = KEY_STARTS | _QUOTES | {"{", "["}
 """First characters of values that may mean something else than the string they spell."""
 
 _KEY: Final = "[A-Za-z][A-Za-z0-9_./-]{0,200}+"
-_PLAIN: Final = r"(?:[A-Za-z0-9/._]|-(?=[!-~]))(?:[!-\"$-9;-~]|:(?=[!-~])|(?<! )#| ++(?=[!-\"$-~]))*+"
+_PLAIN: Final = r"(?:[A-Za-z0-9/._]|-(?=[!-~]))(?:[!-\"$-9;-~]++|:(?=[!-~])|(?<! )#| ++(?=[!-\"$-~]))*+"
 _QUOTED: Final = r"\"[ !#-\[\]-~]*+\"|'[ -&(-~]*+'"
 _VALUE: Final = rf"({_PLAIN}|{_QUOTED}|\[\]|\{{\}})"
 _ENTRY: Final = rf"( *+)(?:(- )?+({_KEY}):(?: ++{_VALUE})?+|- {_VALUE})(?: ++#[ -~]*+)?+"
