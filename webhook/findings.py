@@ -29,13 +29,14 @@ def identity(obj: object) -> Identity:
     """Read which object a JSON value is."""
     if not isinstance(obj, dict):
         return Identity()
-    metadata = obj.get("metadata")
-    return Identity(_text(obj, "apiVersion"), _text(obj, "kind"), _text(metadata, "namespace"), _text(metadata, "name"))
-
-
-def _text(holder: object, name: str) -> str:
-    value = holder.get(name) if isinstance(holder, dict) else None
-    return value if isinstance(value, str) else ""
+    version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
+    namespace, name = (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, dict) else ("", "")
+    return Identity(
+        version if isinstance(version, str) else "",
+        kind if isinstance(kind, str) else "",
+        namespace if isinstance(namespace, str) else "",
+        name if isinstance(name, str) else "",
+    )
 
 
 class Origin(NamedTuple):

@@ -254,6 +254,10 @@ class _Judge:
     def __call__(self, document: Document, release: str) -> list[Finding]:
         """Judge an object of a kind that is known here."""
         outcome, problems = self._review(document, release)
+        if not problems and outcome.change is None:  # as of most objects
+            self._references.note(document, release)
+            self.waits = False
+            return []
         self._references.note(document, release, taken=not any(problem.level == ERROR for problem in problems))
         findings = [_placed(_hinted(problem, outcome.object), document, release) for problem in problems]
         findings = [self._brief(finding, document, outcome.object) for finding in findings]
@@ -282,7 +286,7 @@ class _Judge:
             feature_gates=self._gates,
             namespace_labels=self.namespaces.labels_around(identity(document.data).namespace),
             sender=self._sender,
-            rules=self._rules(document.data, before),
+            rules=self._sender is None or self._rules(document.data, before),
             beyond_decoding=True,
             pod_locations=self.pod_locations,
         )
