@@ -137,6 +137,7 @@ class TestFindings:
     def test_they_name_the_object_and_the_release(self, write: Callable[..., Path]) -> None:
         folder = write(a=CLAIM.replace("gpu.example.com", "GPU"))
         (found,) = report("--kubernetes-version", "1.28", folder)["findings"]
+        assert found.pop("fingerprint")
         assert found | {"message": ""} == {
             "file": f"{folder}/a.yaml",
             "document": 1,
@@ -144,6 +145,7 @@ class TestFindings:
             "column": 3,
             "level": "error",
             "rule": "dns-subdomain",
+            "help": "https://github.com/draguard/draguard/blob/main/docs/rules/dns-subdomain.md",
             "reason": "FieldValueInvalid",
             "field": "spec.resourceClassName",
             "message": "",
@@ -157,6 +159,7 @@ class TestFindings:
             "kubernetes": "1.28",
             "releases": ["1.28"],
             "policy": None,
+            "suppression": None,
         }
 
     def test_one_unreadable_document_does_not_hide_the_others(self, write: Callable[..., Path]) -> None:

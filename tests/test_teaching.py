@@ -6,10 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.command import draguard
 from tests.structured import claim
 from webhook import validate
+from webhook.api.judgement import judge
 from webhook.cli.changes import changed
 from webhook.references.hints import hint_of
 from webhook.report.text import folded
@@ -34,6 +37,14 @@ SELECTED = CLAIM + "        selectors:\n        - cel: {expression: EXPRESSION}\
 def selecting(expression: str) -> dict[str, Any]:
     selectors = [{"cel": {"expression": expression}}]
     return claim({"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com", "selectors": selectors}})
+
+
+CONTAINER = {"name": "c", "image": "i"}
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just("12"),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["name", "x"]), inner, max_size=2),
+    max_leaves=4,
+)
 
 
 class TestExpressions:
@@ -187,6 +198,64 @@ class TestDecoding:
             ("unknown-field", 'did you mean "labels"?'),
             ("unknown-field", 'did you mean "deviceClassName"?'),
         ]
+
+    @pytest.mark.parametrize(
+        ("written", "rules"),
+        [
+            # A quoted number, a misspelt field, an item of env: what they hide is found all the same.
+            ({"containers": [CONTAINER | {"env": [{"name": "A", "value": 1}]}]}, {"wrong-type"}),
+            (
+                {"containers": [{"name": "c", "imag": "i", "resources": {"claims": [{"name": "b"}]}}]},
+                {"unknown-field", "container-claims"},
+            ),
+            (
+                {"containers": [CONTAINER | {"livenessProbe": [], "resources": {"claims": [{"name": "b"}]}}]},
+                {"wrong-type", "container-claims"},
+            ),
+            # What cannot be mended silences the rules that may read it.
+            (
+                {"containers": [CONTAINER | {"resources": {"claims": [{"name": "a"}]}}], "resourceClaims": "a"},
+                {"wrong-type"},
+            ),
+        ],
+    )
+    def test_rules_about_several_fields_are_checked_too(self, written: dict[str, Any], rules: set[str]) -> None:
+        spec = {"resourceClaims": [{"name": "a", "resourceClaimName": "a"}], **written}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+        assert {each.rule for each in judge(pod, beyond_decoding=True)} == rules
+
+    def test_updates_are_checked_too(self) -> None:
+        old = claim({"name": "gpu", "exactly": {"deviceClassName": "a", "count": 1}})
+        new = claim({"name": "gpu", "exactly": {"deviceClasName": "b", "count": "2"}})
+        found = judge(new, old, beyond_decoding=True)
+        assert [(each.rule, each.field) for each in found] == [
+            ("unknown-field", "spec.devices.requests[0].exactly.deviceClasName"),
+            ("wrong-type", "spec.devices.requests[0].exactly.count"),
+            ("immutable", "spec"),
+        ]
+        new = claim({"name": "gpu", "exactly": {"deviceClasName": "a", "count": "1"}})
+        assert [each.rule for each in judge(new, old, beyond_decoding=True)] == ["unknown-field", "wrong-type"]
+
+    def test_what_no_rule_reads_is_no_change(self) -> None:
+        container = {"name": "c", "image": "i", "env": [{"name": "A", "value": "1"}]}
+        old = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container]}}
+        new = {**old, "spec": {"containers": [{**container, "env": [{"name": "A", "value": [1]}]}]}}
+        assert [each.rule for each in judge(new, old, beyond_decoding=True)] == ["wrong-type"]
+
+    @settings(deadline=None)
+    @given(st.data())
+    def test_nothing_that_decoding_finds_is_lost(self, data: st.DataObject) -> None:
+        obj = selecting("true")
+        places = [(obj, "metadata"), (obj["spec"], "devices"), (obj["spec"]["devices"]["requests"], 0)]
+        places += [(places[-1][0][0]["exactly"], name) for name in ("deviceClassName", "selectors")]
+        for holder, name in data.draw(st.lists(st.sampled_from(places), max_size=3)):
+            if isinstance(holder, dict) and name in holder and data.draw(st.booleans()):
+                holder[f"{name}s"] = holder.pop(name)
+            else:
+                holder[name] = data.draw(ANYTHING)
+        for old in (None, selecting("true")):
+            decoded = judge(obj, old)
+            assert judge(obj, old, beyond_decoding=True)[: len(decoded)] == decoded
 
     def test_python_says_what_the_api_server_says(self) -> None:
         assert [each.rule for each in validate(claim() | {"metadata": {"name": "A", "label": 1}})] == ["unknown-field"]

@@ -44,7 +44,7 @@ from webhook.schema import (
 from webhook.schema.decoding import apart, nearest_name, refuses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webhook.api.core.meta import Object
     from webhook.release import Release
@@ -82,8 +82,8 @@ def judge(
 ) -> list[Problem]:
     """Say what the API server would say of an object that a client submits; see :func:`webhook.validate`.
 
-    Each document has a budget of work of its own. With ``beyond_decoding`` the rest of a new object that cannot be
-    decoded is validated, too: the API server does that only once it can be.
+    Each document has a budget of work of its own. With ``beyond_decoding`` the rest of an object that cannot be decoded
+    is validated, too: the API server does that only once it can be.
     """
     if not isinstance(obj, dict):
         return [_NO_OBJECT]
@@ -105,8 +105,8 @@ def judge(
         else:
             misfits, problems = _walked(struct, obj, old)
             found = _judged(struct, obj, old, misfits, problems)
-            if beyond_decoding and old is None and any(misfit.rule != GATE_OFF for misfit in misfits):
-                found += _beyond(struct, obj, misfits, problems)
+            if beyond_decoding and any(misfit.rule != GATE_OFF for misfit in misfits):
+                found += _beyond(struct, obj, old, misfits)
     except RecursionError:
         return [_TOO_DEEP]
     finally:
@@ -229,31 +229,14 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
     return problems
 
 
-def _beyond(
-    struct: CompiledStruct, obj: dict[str, Any], misfits: Iterable[Misfit], problems: Iterable[Problem]
-) -> Iterator[Problem]:
-    """Go through what validation finds in what is well-formed.
+def _beyond(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit]) -> list[Problem]:
+    from webhook.api.beyond import beyond  # noqa: PLC0415 - most objects can be decoded
 
-    Not where a misfit may be the cause: a field that is not there may be the misspelt one beside it.
-    """
-    around = {misfit.path[:-1] for misfit in misfits}
-    for problem in problems:
-        there = _there(obj, problem.path)
-        if problem.path not in around and (there == problem.path or there not in around):
-            yield replace(_spelled(problem, struct), hint=problem.hint or ONCE_DECODED)
-
-
-def _there(value: Any, path: Sequence[str | int]) -> tuple[str | int, ...]:
-    """Return as much of a path as there is in a value."""
-    for index, step in enumerate(path):
-        try:
-            value = value[step]
-        except (LookupError, TypeError):
-            return tuple(path[:index])
-    return tuple(path)
-
-
-ONCE_DECODED = "the API server says this once it can decode the object"
+    try:
+        found = beyond(struct, obj, old, misfits, lambda *mended: _judged(struct, mended[0], old, *mended[1:]))
+        return [_spelled(problem, struct) for problem in found]
+    except RecursionError:  # to mend an object takes more of the stack than to judge it
+        return []
 
 
 def _new(

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.core.claimed import is_pod_without_claims
-from webhook.api.judgement import ONCE_DECODED
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.locations import pod_locations
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
@@ -20,6 +19,7 @@ from webhook.findings import Finding, found, identity, unread
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.report.model import Judged, Report
 from webhook.schema import OLDEST
+from webhook.schema.decoding import ONCE_DECODED
 
 if TYPE_CHECKING:
     from argparse import Namespace

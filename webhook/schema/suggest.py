@@ -58,6 +58,27 @@ def suggestion(root: StructFields, path: Path) -> str:
     return struct.type.moved and f"in this version, {struct.type.moved}"
 
 
+def misspelt(root: StructFields, path: Path) -> str | None:
+    """Return the field of the same struct that an unknown one was meant to be; None if none is near enough."""
+    struct = list(_around(root, path[:-1]))[-1].struct
+    return nearest_name(str(path[-1]), (*struct.wire, *struct.type.opaque), MISSPELT)
+
+
+def opaque_part(root: StructFields, path: Path) -> Path | None:
+    """Return the field on the way to a place that is known and not judged; None if there is none."""
+    struct: StructFields | None = root
+    for index, step in enumerate(path):
+        if type(step) is not str:
+            continue
+        if struct is None:
+            return None
+        if step in struct.type.opaque:
+            return Path(path[: index + 1])
+        field = struct.wire.get(step)
+        struct = field.struct if field else None
+    return None
+
+
 def has(root: StructFields, path: Path) -> bool:
     """Tell whether there is such a field, list indices and keys of maps aside."""
     struct: StructFields | None = root

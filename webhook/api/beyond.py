@@ -1,0 +1,156 @@
+"""What else is wrong with an object that cannot be decoded: nobody likes to hear of it only in the next run.
+
+The API server stops at what it cannot decode. Here the object is mended as the hints say, where they leave no choice,
+and validated then: a quoted number becomes a number, a misspelt field the one that was meant. What cannot be mended
+silences only the rules that may read it.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.problem import Path
+from webhook.schema.decoding import GATE_OFF, ONCE_DECODED, UNKNOWN_FIELD, apart
+from webhook.schema.suggest import misspelt, opaque_part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webhook.problem import Problem
+    from webhook.schema import CompiledStruct
+    from webhook.schema.decoding import Misfit
+
+    Judged = Callable[[dict[str, Any], Sequence[Misfit], Sequence[Problem]], Sequence[Problem]]
+
+MOST: Final = 100
+"""So many misfits are mended."""
+_DIGITS: Final = 19
+"""An integer that Kubernetes takes has no more."""
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+class _Mended(NamedTuple):
+    """An object that was mended.
+
+    Args:
+        obj: The object.
+        misfits: What is still wrong with it.
+        problems: What validation finds in it.
+        written: How fields that were meant are written, by their paths.
+        doubtful: Where something is missing that may have been meant.
+    """
+
+    obj: dict[str, Any]
+    misfits: Sequence[Misfit]
+    problems: Sequence[Problem]
+    written: dict[Path, Path]
+    doubtful: set[Path]
+
+
+def beyond(
+    struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit], judged: Judged
+) -> Iterator[Problem]:
+    """Go through what validation finds once an object is mended.
+
+    Args:
+        struct: Its type.
+        obj: The object.
+        old: The stored object, for an update.
+        misfits: What cannot be decoded.
+        judged: Judges an object that can be decoded.
+    """
+    mended = _mended(struct, obj, old, [each for each in misfits if each.rule != GATE_OFF][:MOST])
+    rest = [misfit for misfit in mended.misfits if misfit.rule != GATE_OFF]
+    if not rest:
+        problems = judged(mended.obj, mended.misfits, mended.problems)
+    elif old is None:
+        problems = mended.problems
+    else:
+        return
+    around = mended.doubtful | {Path(misfit.path[:-1]) for misfit in rest}
+    for problem in problems:
+        there = _there(mended.obj, problem.path)
+        # What is said to be missing may be what could not be mended.
+        if problem.path not in around and (there == problem.path or there not in around):
+            written = _written(problem.path, mended.written)
+            spelled = problem.path if problem.spelled is None else problem.spelled
+            hint = problem.hint or ONCE_DECODED
+            yield replace(problem, path=written, spelled=None if spelled == written else spelled, hint=hint)
+
+
+def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit]) -> _Mended:
+    obj = deepcopy(obj)
+    written, doubtful = dict[Path, Path](), set[Path]()
+    for misfit in reversed(misfits):  # what is further down has the paths that were submitted
+        around, name = _at(obj, misfit.path[:-1]), misfit.path[-1]
+        if misfit.rule != UNKNOWN_FIELD:
+            if isinstance(around[name], bool):  # yes and no may have been meant, or on and off
+                doubtful.add(misfit.path)
+            around[name] = _converted(around[name])
+            continue
+        value = around.pop(name)
+        meant = misspelt(struct, misfit.path)
+        if meant and meant not in around:
+            around[meant] = value
+            written[Path((*misfit.path[:-1], meant))] = misfit.path
+        elif opaque_part(struct, misfit.path) is None:
+            doubtful.add(Path(misfit.path[:-1]))
+    found, problems = _walked(struct, obj, old)
+    parts = {part for misfit in found if (part := opaque_part(struct, misfit.path))}
+    for part in parts:  # no rule reads it; an update leaves it as it was
+        around, name = _at(obj, part[:-1]), part[-1]
+        stored = _at(old, part[:-1]) if old is not None else None
+        if isinstance(stored, dict) and name in stored:
+            around[name] = stored[name]
+        else:
+            around.pop(name, None)
+    if parts:
+        found, problems = _walked(struct, obj, old)
+    return _Mended(obj, found, problems, written, doubtful)
+
+
+def _walked(struct: CompiledStruct, obj: dict[str, Any], old: Any) -> tuple[Sequence[Misfit], Sequence[Problem]]:
+    return apart((struct if old is None else struct.decoding).walk(obj))
+
+
+def _converted(value: Any) -> Any:
+    """Write a value as it was probably meant; itself if that cannot be told."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if not isinstance(value, str):
+        return value
+    if value in _BOOLEANS:
+        return _BOOLEANS[value]
+    digits = value.removeprefix("-")
+    return int(value) if digits.isdecimal() and digits.isascii() and len(digits) <= _DIGITS else value
+
+
+def _written(path: Path, written: dict[Path, Path]) -> Path:
+    for length in range(len(path), 0, -1):
+        if (head := Path(path[:length])) in written:
+            return Path((*written[head], *path[length:]))
+    return path
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Any:
+    """Return what is at a path; None if there is nothing."""
+    for step in path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return None
+    return value
+
+
+def _there(value: Any, path: Sequence[str | int]) -> Path:
+    """Return as much of a path as there is in a value."""
+    for index, step in enumerate(path):
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return Path(path[:index])
+    return Path(path)
