@@ -810,6 +810,7 @@ class TestTest:
             "covered": 1,
             "errors": 0,
             "warnings": 1,
+            "suppressed": 0,
         }
 
     def test_junit_has_cases_coverage_and_what_is_wrong(self, write: Callable[..., Path]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import position
 from webhook.cli.output import check_outputs, show
@@ -24,19 +25,24 @@ if TYPE_CHECKING:
 
     from webhook.policy.tools.check import CheckResult, Cost
 
+_REPORTING: Final = ("check", "test")
+_MODULES: Final = {"generate": "generate", "new": "newpolicy", "test": "suites"}
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
 """Rules about what is not among the policies."""
+_UNBOUNDED: Final = (
+    "without bound: with the largest objects that a request can hold, more than {:,}, the most that an evaluation may "
+    "cost. The API server takes the policy all the same; an evaluation that costs more ends with an error, and "
+    "failurePolicy decides."
+)
 
 
 def run(arguments: Namespace) -> int:
     """Do what the action says; each imports only what it needs."""
-    if arguments.action == "generate":
-        generated: int = import_module("webhook.cli.generate").run(arguments)
-        return generated
-    check_outputs(arguments)
+    if arguments.action in _REPORTING:
+        check_outputs(arguments)
     if arguments.action == "check":
         return check(arguments)
-    code: int = import_module("webhook.cli.suites").run(arguments)
+    code: int = import_module(f"webhook.cli.{_MODULES[arguments.action]}").run(arguments)
     return code
 
 
@@ -69,12 +75,12 @@ def check(arguments: Namespace) -> int:
     suppress(report, suppressed, arguments)
     report.costs = [_cost_of(cost, result) for cost in result.costs]
     report.remarks += map(_told, report.costs) if arguments.costs else ()
+    if arguments.costs and any(each["unbounded"] for each in report.costs):
+        report.remarks.append(_UNBOUNDED.format(CALL_LIMIT))
     return show(report, arguments)
 
 
 def _cost_of(cost: Cost, result: CheckResult) -> dict[str, Any]:
-    from webhook.cel.kubernetes.environments import CALL_LIMIT  # noqa: PLC0415 - checking has loaded it
-
     policies = result.policies
     owner = next(each for each in policies.policies if (each.kind, each.name) == (cost.kind, cost.policy))
     manifest = policies.origins[owner].manifest

@@ -11,20 +11,20 @@ from webhook.cli.output import show
 from webhook.cli.policyoptions import is_suite, placed, release
 from webhook.cli.reading import some_paths
 from webhook.cli.release import kubernetes
+from webhook.cli.suitefiles import SuiteFiles
 from webhook.cli.suppressing import suppress, suppressions
 from webhook.documents import Document, Unreadable, read
 from webhook.documents.files import Trees
 from webhook.documents.selection import SUFFIXES
 from webhook.engine.suites import SuiteError, run_suite
 from webhook.findings import Finding, found, unread
-from webhook.policy.ask.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report.model import Report, SuiteRun, Tested
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webhook.policy.tools.coverage import Covered
 
@@ -33,17 +33,53 @@ _STANDARD_INPUT = "<stdin>"
 
 def run(arguments: Namespace) -> int:
     """Run the suites, and print what failed, what no case has seen, and a summary."""
+    if not arguments.watch:
+        return _run(arguments, some_paths(arguments))
+    from webhook.cli.watching import watch  # noqa: PLC0415 - few watch
+
     paths = some_paths(arguments)
+    return watch(lambda: _run(arguments, paths), paths, quiet=arguments.quiet)
+
+
+def _run(arguments: Namespace, paths: Sequence[str]) -> int:
     suppressed = suppressions(arguments, paths)
-    report = test(paths, kubernetes(arguments), suppressed.note, strict=arguments.strict)
+    selected = _selection(arguments.filter)
+    report = test(paths, kubernetes(arguments), suppressed.note, strict=arguments.strict, selected=selected)
     if not (report.tested and report.tested.runs) and not report.findings:
         message = f"there is no suite in {', '.join(paths)}; a suite is a document with cases"
         raise UsageError(message)
+    if report.tested and selected and not report.tested.cases and not report.findings:
+        message = f"--filter: no case has a name with {' or '.join(map(repr, arguments.filter))}"
+        raise UsageError(message)
+    if arguments.verbose and report.tested:
+        report.remarks += _told(report.tested)
     suppress(report, suppressed, arguments)
     return show(report, arguments)
 
 
-def test(paths: Iterable[str], stated: str | None, note: Callable[[Document], None], *, strict: bool) -> Report:
+def _selection(texts: Sequence[str]) -> Callable[[str], bool] | None:
+    """Return what tells of a case's name whether it is run; None if all are."""
+    wanted = [each.casefold() for each in texts]
+    return (lambda name: any(each in name.casefold() for each in wanted)) if wanted else None
+
+
+def _told(tested: Tested) -> Iterator[str]:
+    """Say of each case how it came out."""
+    for ran in tested.runs:
+        for case in ran.result.cases:
+            line = ran.suite.position(("cases", case.place)).line
+            outcome = "passed" if case.passed else "failed"
+            yield f"{outcome}: {ran.suite.source}:{line}: {case.name} (Kubernetes {ran.kubernetes})"
+
+
+def test(
+    paths: Iterable[str],
+    stated: str | None,
+    note: Callable[[Document], None],
+    *,
+    strict: bool,
+    selected: Callable[[str], bool] | None,
+) -> Report:
     """Run the suites that paths name, or those beside the policies that they name.
 
     Args:
@@ -51,25 +87,29 @@ def test(paths: Iterable[str], stated: str | None, note: Callable[[Document], No
         stated: The release for which all suites are run; None for what each of them says.
         note: Takes each document into account.
         strict: Whether an expression that no case has seen whole is a failure.
+        selected: Tells by its name whether a case is run; None for all. Coverage is told of all cases only.
     """
     report, runs = Report(), list[SuiteRun]()
     findings: dict[Finding, None] = {}
     coverage: dict[tuple[str, int, Path], tuple[Covered, Document]] = {}
     for directory in _directories(paths, findings):
-        given = [Given(document.data, document) for document in directory.manifests]
         for document in (*directory.suites, *directory.manifests):
             note(document)
         for suite in directory.suites:
             report.files[suite.source] = None
             try:
-                result = run_suite(suite.data, given, release(stated) if stated else None)
+                files = SuiteFiles(suite)
+                given = files.policies(directory.manifests)
+                minor = release(stated) if stated else None
+                result = run_suite(files.data, given, minor, selected or (lambda _name: True))
             except SuiteError as error:
                 findings[found(Problem(ERROR, "suite", "", error.path, error.text), suite)] = None
                 continue
             minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
             runs.append(SuiteRun(suite, f"1.{minor}", result))
             findings |= dict.fromkeys((*placed(result.findings, minor, suite), *runs[-1].failures()))
-            _add(coverage, result.coverage, suite)
+            if selected is None:
+                _add(coverage, result.coverage, suite)
         if not directory.suites:
             findings |= dict.fromkeys(_untested(directory.manifests))
     findings |= dict.fromkeys(_unseen(coverage.values()))

@@ -3,6 +3,7 @@
 A suite is a document beside the policies::
 
     kubernetes: "1.36"                # the release, if not the newest
+    policies: [../policies]           # what is tested, if not what stands beside the suite
     context: [...]                    # objects that policies look at: Namespaces, parameters
     objects: {claim: {...}}           # objects that several cases start from
     cases:
@@ -30,6 +31,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST, find, release_of, target
+from webhook.engine.allowing import why_allowed
 from webhook.engine.offline import evaluate
 from webhook.policy.ask.authorizer import DENY_ALL, AuthorizerError, authorizer_of
 from webhook.policy.ask.policyset import Finding, Given
@@ -38,13 +40,14 @@ from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.load import load
 from webhook.policy.manifest.objects import text_of
+from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import Path
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import WRONG_TYPE, apart, nearest_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.policyset import PolicySet
@@ -55,7 +58,7 @@ if TYPE_CHECKING:
 _CASES: Final = Path(("cases",))
 _OBJECTS: Final = Path(("objects",))
 _REASONS: Final = ("Invalid", "Forbidden", "Unauthorized", "RequestEntityTooLarge", "InternalError")
-_SUITE_FIELDS: Final = ("kubernetes", "context", "objects", "cases")
+_SUITE_FIELDS: Final = ("kubernetes", "policies", "context", "objects", "cases")
 _CASE_FIELDS: Final = (
     "name",
     "object",
@@ -104,11 +107,13 @@ class CaseResult(NamedTuple):
         name: The case's name.
         found: How the verdict differs from what was expected.
         verdict: What the policies said; None if the case is malformed.
+        place: Its place among the cases of its suite.
     """
 
     name: str
     found: tuple[Failure, ...]
     verdict: Verdict | None = None
+    place: int = 0
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -145,16 +150,22 @@ class SuiteResult(NamedTuple):
         return tuple(each for each in self.coverage if each.missing)
 
 
-def run_suite(suite: object, given: Iterable[Given | JSONObject], release: Release | None = None) -> SuiteResult:
+def run_suite(
+    suite: object,
+    given: Iterable[Given | JSONObject],
+    release: Release | None = None,
+    select: Callable[[str], bool] = lambda _name: True,
+) -> SuiteResult:
     """Run a suite.
 
     Args:
         suite: The suite, as read from its file.
         given: The objects of the policies' files.
         release: The Kubernetes release, as the minor of 1.x; what the suite says, or the newest, if None.
+        select: Tells by its name whether a case is run.
 
     Raises:
-        SuiteError: The suite itself is malformed; a malformed case only fails.
+        SuiteError: The suite itself is malformed, or tests no policy; a malformed case only fails.
     """
     document = _fields(suite, Path(), _SUITE_FIELDS)
     release = _release(document) if release is None else release
@@ -165,15 +176,32 @@ def run_suite(suite: object, given: Iterable[Given | JSONObject], release: Relea
     if not isinstance(templates, dict):
         raise SuiteError(_OBJECTS, "must be a map from names to objects")
     base = [*given, *_objects(document, Path())]
+    if not any(is_policy(each) for each in _all_objects(base, cases)):
+        text = "there is no policy here to test: put the suite beside policies, or list their files in its policies"
+        raise SuiteError(Path(), text)
     policies = load(base, release)
     coverage = Coverage(policies)
     results = []
     for index, case in enumerate(cases):
-        result = _run_case(case, _CASES / index, base, policies, templates)
+        if not select(_name_of(case, _CASES / index)):
+            continue
+        result = _run_case(case, _CASES / index, base, policies, templates)._replace(place=index)
         results.append(result)
         if result.verdict:
             coverage.add(result.verdict.decisions)
     return SuiteResult(tuple(results), tuple(coverage.covered()), policies.findings)
+
+
+def _all_objects(base: Iterable[Given | JSONObject], cases: Iterable[object]) -> Iterator[object]:
+    """Go through what policies and what they look at can be among."""
+    yield from (each.object if isinstance(each, Given) else each for each in base)
+    for case in cases:
+        context = case.get("context") if isinstance(case, dict) else None
+        yield from context if isinstance(context, list) else ()
+
+
+def _name_of(case: object, where: Path) -> str:
+    return str(case.get("name") or where) if isinstance(case, dict) else str(where)
 
 
 def _release(document: Mapping[str, Any]) -> Release:
@@ -193,7 +221,7 @@ def _run_case(
     policies: PolicySet,
     templates: Mapping[str, Any],
 ) -> CaseResult:
-    name = str(case.get("name") or where) if isinstance(case, dict) else str(where)
+    name = _name_of(case, where)
     try:
         fields = _fields(case, where, _CASE_FIELDS)
         expected = _expected(fields.get("expect"), where / "expect")
@@ -201,7 +229,7 @@ def _run_case(
         if context:
             policies = load([*context, *base], policies.release)
         verdict, before = _judge(fields, where, policies, templates)
-        return CaseResult(name, tuple(_differences(expected, verdict, before, where / "expect")), verdict)
+        return CaseResult(name, tuple(_differences(expected, verdict, before, where / "expect", policies)), verdict)
     except SuiteError as error:
         return CaseResult(name, (Failure(error.path, error.text),))
 
@@ -327,11 +355,13 @@ def _fields(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
 
 
 def _differences(
-    expected: Mapping[str, Any], verdict: Verdict, before: JSONObject | None, where: Path
+    expected: Mapping[str, Any], verdict: Verdict, before: JSONObject | None, where: Path, policies: PolicySet
 ) -> Iterator[Failure]:
     """Say how a verdict differs from what was expected."""
     if verdict.allowed != expected["allowed"]:
-        text = "was allowed" if verdict.allowed else f"was refused: {verdict.message}{_missing(verdict)}"
+        text = f"was refused: {verdict.message}{_missing(verdict)}"
+        if verdict.allowed:
+            text = f"was allowed: {why_allowed(verdict, policies, expected.get('message'))}"
         yield Failure(where / "allowed", text)
     elif not verdict.allowed:
         yield from _other_refusal(expected, verdict, where)

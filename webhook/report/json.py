@@ -110,11 +110,11 @@ def _suites(tested: Tested) -> list[JSONObject]:
                 {
                     "name": case.name,
                     "file": ran.suite.source,
-                    "line": ran.suite.position(("cases", index)).line,
+                    "line": ran.suite.position(("cases", case.place)).line,
                     "passed": case.passed,
                     "failures": case.failures,
                 }
-                for index, case in enumerate(ran.result.cases)
+                for case in ran.result.cases
             ],
         }
         for ran in tested.runs

@@ -98,10 +98,10 @@ def _of_tests(report: Report, tested: Tested) -> Iterator[str]:
                 file,
                 case.name,
                 file,
-                ran.suite.position(("cases", index)).line,
+                ran.suite.position(("cases", case.place)).line,
                 why="\n".join(case.failures),
             )
-            for index, case in enumerate(ran.result.cases)
+            for case in ran.result.cases
         ]
         yield from _suite(file, cases)
     expressions = [

@@ -92,9 +92,9 @@ class SuiteRun(NamedTuple):
 
     def failures(self) -> Iterator[Finding]:
         """Say where cases stand that failed, and why."""
-        for index, case in enumerate(self.result.cases):
+        for case in self.result.cases:
             for failure in case.found:
-                message = failure.text if case.name == f"cases[{index}]" else f"{case.name}: {failure.text}"
+                message = failure.text if case.name == f"cases[{case.place}]" else f"{case.name}: {failure.text}"
                 problem = Problem(ERROR, "case", "", failure.path, message)
                 yield found(problem, self.suite, self.kubernetes)
 

@@ -17,6 +17,7 @@ POLICY = """\
 examples:
   draguard policy check policies/           syntax, types, cost, what can never apply
   draguard policy test policies/            the suites that stand beside the policies
+  draguard policy new few-devices.example.com
 
 Policies are ValidatingAdmissionPolicies and MutatingAdmissionPolicies with their bindings.
 `draguard policy check --help` and `draguard policy test --help` show more.
@@ -40,12 +41,25 @@ _POLICY_TEST = """\
 examples:
   draguard policy test policies/
   draguard policy test --strict policies/           every validation seen true and seen false
+  draguard policy test --filter 'admin access' -v policies/
+  draguard policy test --watch policies/            again whenever a file changes
   draguard policy test --output junit policies/ > report.xml
 
 A suite is a YAML document with cases, in a file beside the policies; it tests what the manifests of
-its directory hold. docs/policies.md tells what a suite says. Validations that no case has seen
+its directory hold, or those that it names. docs/policies.md tells what a suite says, and
+`draguard schema suite` prints its JSON schema. Validations that no case has seen
 true, or none false, are warnings. --output is that of `draguard validate`; JSON has the suites with
 their cases, and the coverage, too.
+"""
+
+
+_POLICY_NEW = """\
+examples:
+  draguard policy new few-devices.example.com
+  draguard policy new team-labels.example.com --mutating --directory policies/team-labels
+
+Nothing is overwritten. `draguard policy test --strict DIRECTORY` passes from the start; change the
+expression, and then the cases.
 """
 
 
@@ -85,6 +99,21 @@ def policy(parser: argparse.ArgumentParser) -> None:
     test = add("test", "run the suites that stand beside policies", _POLICY_TEST)
     release = "run all suites for this release (default: what the suite says, or the newest)"
     test.add_argument("--kubernetes-version", metavar="VERSION", help=release)
+    only = "run only cases with this text in their names, whatever its case; can be repeated; coverage is not told then"
+    test.add_argument("--filter", action="append", default=[], metavar="TEXT", help=only)
+    test.add_argument("-v", "--verbose", action="store_true", help="say of each case how it came out, in text")
+    test.add_argument("--watch", action="store_true", help="run the suites again whenever a file changes, until Ctrl-C")
+    new = actions.add_parser(
+        "new",
+        help="write a policy to begin with, and its suite",
+        description="Write a policy to begin with, and its suite.",
+        epilog=_POLICY_NEW,
+    )
+    new.add_argument("name", metavar="NAME", help="the policy's name, such as few-devices.example.com")
+    new.add_argument(
+        "--directory", metavar="DIRECTORY", help="where policy.yaml and tests.yaml are written (default: as NAME)"
+    )
+    new.add_argument("--mutating", action="store_true", help="a MutatingAdmissionPolicy (default: a validating one)")
     generate = actions.add_parser(
         "generate",
         help="write rules as policies, for clusters without a webhook",

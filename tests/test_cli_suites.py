@@ -1,0 +1,243 @@
+"""``draguard policy test``: suites and their files, one case of many, and a policy to begin with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.command import ROOT, SCRIPT, draguard
+from webhook.engine import suites
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA: dict[str, Any] = json.loads((ROOT / "webhook/engine/suite.schema.json").read_text(encoding="utf-8"))
+Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator
+SUITES = sorted((ROOT / "policies").glob("*/tests.yaml"))
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  validations:
+  - {expression: "object.metadata.name != 'bad'", message: a bad name}
+  - expression: "!has(object.data) || size(object.data) < 2"
+    messageExpression: "'too much: ' + string(size(object.data))"
+"""
+BINDING = """\
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: p}
+spec: {policyName: p, validationActions: [ACTION]}
+"""
+OBJECT = "{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME}}"
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    assert draguard("policy", "new", "few.example.com", "--directory", tmp_path / "new").code == 0
+    return tmp_path / "new"
+
+
+def failure(tmp_path: Path, *, case: str, action: str = "Deny", policy: str = POLICY) -> str:
+    """Run a case that fails, and return what is said of it."""
+    (tmp_path / "p.yaml").write_text(policy + BINDING.replace("ACTION", action), encoding="utf-8")
+    (tmp_path / "tests.yaml").write_text(f"cases:\n- {case}\n", encoding="utf-8")
+    report = json.loads(draguard("policy", "test", "-o", "json", tmp_path).out)
+    (found,) = [each for each in report["findings"] if each["rule"] == "case"]
+    return str(found["message"])
+
+
+class TestWhyAllowed:
+    @pytest.mark.parametrize(
+        ("name", "message", "action", "said"),
+        [
+            ("good", "a bad name", "Deny", "spec.validations[0].expression of p is true"),
+            ("good", "too much: 3", "Deny", "spec.validations[1].expression of p is true"),
+            (
+                "bad",
+                "a bad name",
+                "Warn",
+                "spec.validations[0].expression of p is false, but its binding only does Warn",
+            ),
+        ],
+    )
+    def test_the_validation_that_should_have_refused_is_told(
+        self, name: str, message: str, action: str, said: str, tmp_path: Path
+    ) -> None:
+        case = f"{{object: {OBJECT.replace('NAME', name)}, expect: {{allowed: false, message: '{message}'}}}}"
+        assert failure(tmp_path, case=case, action=action) == f"was allowed: {said}"
+
+    def test_without_a_message_all_are_told(self, tmp_path: Path) -> None:
+        case = f"{{object: {OBJECT.replace('NAME', 'good')}, expect: {{allowed: false}}}}"
+        first, second = (f"spec.validations[{index}].expression of p is true" for index in range(2))
+        assert failure(tmp_path, case=case) == f"was allowed: {first}; {second}"
+
+    def test_a_policy_that_is_not_asked_is_told(self, tmp_path: Path) -> None:
+        case = f"{{object: {OBJECT.replace('NAME', 'x').replace('ConfigMap', 'Secret')}, expect: {{allowed: false}}}}"
+        told = "was allowed: p does not match the request, or has no binding that does"
+        assert failure(tmp_path, case=case) == told
+
+    def test_an_error_that_is_ignored_is_told(self, tmp_path: Path) -> None:
+        policy = POLICY.replace("spec:\n", "spec:\n  failurePolicy: Ignore\n", 1).replace("!has(object.data) || ", "")
+        case = f"{{object: {OBJECT.replace('NAME', 'x')}, expect: {{allowed: false, message: much}}}}"
+        assert "could not be evaluated, which its failurePolicy ignores: " in failure(
+            tmp_path, case=case, policy=policy
+        )
+
+
+class TestFiles:
+    def test_a_suite_beside_no_policy_is_an_error(self, new: Path) -> None:
+        (new / "policy.yaml").unlink()
+        done = draguard("policy", "test", new)
+        assert done.code == 1
+        assert "error suite: there is no policy here to test: put the suite beside policies, or list" in done.out
+
+    def test_policies_objects_and_context_can_be_in_files(self, new: Path, tmp_path: Path) -> None:
+        suite = yaml.safe_load((new / "tests.yaml").read_text(encoding="utf-8"))
+        (tmp_path / "objects").mkdir()
+        (tmp_path / "objects/claim.json").write_text(json.dumps(suite["objects"]["claim"]), encoding="utf-8")
+        (tmp_path / "objects/ns.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n")
+        (new / "tests.yaml").unlink()
+        suite |= {
+            "objects": {"claim": "../objects/claim.json"},
+            "policies": ["../new"],
+            "context": ["../objects/ns.yaml"],
+        }
+        suite["cases"][0]["context"] = ["../objects/ns.yaml"]
+        (tmp_path / "suites").mkdir()
+        (tmp_path / "suites/tests.yaml").write_text(yaml.safe_dump(suite), encoding="utf-8")
+        done = draguard("policy", "test", "--strict", tmp_path / "suites")
+        assert done.out == "2 cases in 1 suite: 2 passed; 1 of 1 expression covered\n"
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"policies": ["gone"]}, "policies[0]: there is no file "),
+            ({"policies": "policy.yaml"}, "policies: must be a list of files and directories"),
+            ({"policies": ["/etc"]}, "policies[0]: /etc: give a name relative to the suite"),
+            (
+                {"objects": {"claim": "policy.yaml"}},
+                "policy.yaml holds 2 objects: name a file with one",
+            ),
+            ({"objects": {"claim": "bad.yaml"}}, "bad.yaml:1: "),
+            ({"context": ["/x"]}, "context[0]: /x: give a name relative to the suite"),
+        ],
+    )
+    def test_what_cannot_be_read_is_told_where_it_is_named(
+        self, change: dict[str, Any], message: str, new: Path
+    ) -> None:
+        suite = yaml.safe_load((new / "tests.yaml").read_text(encoding="utf-8")) | change
+        (new / "tests.yaml").write_text(yaml.safe_dump(suite), encoding="utf-8")
+        (new / "bad.yaml").write_text("a: [", encoding="utf-8")
+        done = draguard("policy", "test", "-o", "concise", new / "tests.yaml")
+        assert done.code == 1
+        assert message in done.out
+
+
+class TestSelection:
+    def test_cases_are_selected_by_their_names(self, new: Path) -> None:
+        done = draguard("policy", "test", "--strict", "--filter", "ARE NOT", new)
+        assert done.out.startswith("1 case in 1 suite: 1 passed")
+        assert draguard("policy", "test", "--filter", "not", "--filter", "fine", new).out.startswith("2 cases")
+
+    def test_a_failure_stands_at_its_own_line(self, new: Path) -> None:
+        tests = new / "tests.yaml"
+        tests.write_text(tests.read_text(encoding="utf-8").replace("value: 3", "value: 1"), encoding="utf-8")
+        report = json.loads(draguard("policy", "test", "--filter", "not", "-o", "json", new).out)
+        (case,) = report["suites"][0]["cases"]
+        lines = tests.read_text(encoding="utf-8").splitlines()
+        assert lines[case["line"] - 1] == "- name: three are not"
+        assert report["findings"][0]["field"] == "cases[1].expect.allowed"
+
+    def test_no_such_case_is_wrong_use(self, new: Path) -> None:
+        done = draguard("policy", "test", "--filter", "nothing", new)
+        assert done.code == 2
+        assert "--filter: no case has a name with 'nothing'" in done.err
+
+    def test_each_case_can_be_told(self, new: Path) -> None:
+        out = draguard("policy", "test", "-v", new).out
+        assert out.startswith(f"passed: {new}/tests.yaml:16: two devices are fine (Kubernetes 1.37)\npassed: ")
+
+
+@pytest.mark.process
+def test_suites_are_run_again_when_a_file_changes(new: Path) -> None:
+    running = subprocess.Popen(
+        [SCRIPT, "policy", "test", "--watch", new / "tests.yaml"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert running.stdout
+    try:
+        assert running.stdout.readline().startswith("2 cases in 1 suite: 2 passed")
+        policy = new / "policy.yaml"
+        policy.write_text(policy.read_text(encoding="utf-8").replace("count <= 2", "count <= 3"), encoding="utf-8")
+        assert "error case" in running.stdout.readline()
+    finally:
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
+    assert running.returncode == 130
+
+
+class TestNew:
+    @pytest.mark.parametrize("kind", [(), ("--mutating",)])
+    def test_it_passes_from_the_start(self, kind: tuple[str, ...], tmp_path: Path) -> None:
+        done = draguard("policy", "new", "team.example.com", *kind, "--directory", tmp_path / "a/b")
+        assert done.out == f"{tmp_path}/a/b/policy.yaml\n{tmp_path}/a/b/tests.yaml\n"
+        assert draguard("policy", "check", "--strict", tmp_path).code == 0
+        assert draguard("policy", "test", "--strict", tmp_path).code == 0
+
+    def test_nothing_is_overwritten(self, new: Path) -> None:
+        done = draguard("policy", "new", "x.example.com", "--directory", new)
+        assert done.code == 2
+        assert f"{new}/policy.yaml is there already: give another --directory" in done.err
+
+    def test_a_name_must_fit(self) -> None:
+        assert "'Few devices' cannot be the name of a policy: " in draguard("policy", "new", "Few devices").err
+
+    def test_a_directory_that_cannot_be_made_is_told(self) -> None:
+        done = draguard("policy", "new", "x.example.com", "--directory", "/dev/null/x")
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert "cannot write to /dev/null/x: Not a directory" in done.err
+
+
+class TestSchema:
+    def test_it_is_printed(self) -> None:
+        assert json.loads(draguard("schema", "suite").out) == SCHEMA
+        Draft202012Validator.check_schema(SCHEMA)
+
+    def test_it_has_the_fields_that_suites_have(self) -> None:
+        case = SCHEMA["$defs"]["case"]["properties"]
+        assert tuple(SCHEMA["properties"]) == suites._SUITE_FIELDS  # noqa: SLF001
+        assert set(case) == set(suites._CASE_FIELDS)  # noqa: SLF001
+        assert tuple(case["expect"]["properties"]) == suites._EXPECT_FIELDS  # noqa: SLF001
+        assert tuple(case["expect"]["properties"]["reason"]["enum"]) == suites._REASONS  # noqa: SLF001
+
+    @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.parent.name)
+    def test_the_suites_of_the_library_fit(self, suite: Path) -> None:
+        for document in yaml.safe_load_all(suite.read_text(encoding="utf-8")):
+            Draft202012Validator(SCHEMA).validate(document)
+
+    @pytest.mark.parametrize(
+        "suite", [{}, {"cases": []}, {"cases": [{}]}, {"cases": [{"expect": {}}]}, {"case": []}], ids=str
+    )
+    def test_what_is_no_suite_does_not(self, suite: dict[str, Any]) -> None:
+        assert not Draft202012Validator(SCHEMA).is_valid(suite)
+
+
+def test_costs_say_what_has_no_bound(new: Path) -> None:
+    out = draguard("policy", "check", "--costs", new).out
+    assert "costs at least 2, without bound\nwithout bound: with the largest objects that a request can hold, " in out
+    assert "without bound" not in draguard("policy", "check", new).out

@@ -1,0 +1,82 @@
+"""Files that suites of policies name, relative to themselves: objects, what policies look at, and the policies."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from webhook.documents import Unreadable, read
+from webhook.engine.suites import SuiteError
+from webhook.policy.ask.policyset import Given
+from webhook.problem import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.documents import Document
+
+JSONObject = dict[str, Any]
+
+
+class SuiteFiles:
+    """A suite with what its files hold in the place of their names.
+
+    Args:
+        suite: The suite.
+
+    Raises:
+        SuiteError: A file cannot be read, or does not hold what it should.
+    """
+
+    def __init__(self, suite: Document) -> None:
+        self._directory = os.path.dirname(suite.source)  # noqa: PTH120 - names are shown as given
+        self.data: JSONObject = dict(suite.data)
+        if isinstance(objects := self.data.get("objects"), dict):
+            self.data["objects"] = {
+                name: self._object(each, Path(("objects", name))) if isinstance(each, str) else each
+                for name, each in objects.items()
+            }
+        self.data |= self._context(self.data, Path())
+        if isinstance(cases := self.data.get("cases"), list):
+            self.data["cases"] = [
+                {**case, **self._context(case, Path(("cases", index)))} if isinstance(case, dict) else case
+                for index, case in enumerate(cases)
+            ]
+
+    def policies(self, beside: Sequence[Document]) -> list[Given]:
+        """Return what the suite tests: the manifests that it names, or those beside it."""
+        named = self.data.get("policies")
+        if named is None:
+            return [Given(document.data, document) for document in beside]
+        if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+            raise SuiteError(Path(("policies",)), "must be a list of files and directories")
+        found = (each for index, name in enumerate(named) for each in self._read(name, Path(("policies", index))))
+        return [Given(document.data, document) for document in found]
+
+    def _object(self, name: str, where: Path) -> JSONObject:
+        found = list(self._read(name, where))
+        if len(found) != 1 or not isinstance(found[0].data, dict):
+            raise SuiteError(where, f"{name} holds {len(found)} objects: name a file with one")
+        return found[0].data
+
+    def _context(self, fields: JSONObject, where: Path) -> JSONObject:
+        context = fields.get("context")
+        if not isinstance(context, list):
+            return {}
+        found: list[Any] = []
+        for index, each in enumerate(context):
+            path = where / "context" / index
+            found += (document.data for document in self._read(each, path)) if isinstance(each, str) else [each]
+        return {"context": found}
+
+    def _read(self, name: str, where: Path) -> Iterator[Document]:
+        if os.path.isabs(name):  # noqa: PTH117 - as above
+            raise SuiteError(where, f"{name}: give a name relative to the suite")
+        file = os.path.normpath(os.path.join(self._directory, name))  # noqa: PTH118 - as above
+        if not os.path.isfile(file) and not os.path.isdir(file):  # noqa: PTH112, PTH113 - as above
+            raise SuiteError(where, f"there is no file {file}")
+        for document in read([file]):
+            if isinstance(document, Unreadable):
+                place = f"{document.source}:{document.line}" if document.line else document.source
+                raise SuiteError(where, f"{place}: {document.message}")
+            yield document

@@ -1,0 +1,53 @@
+"""``--watch``: does something again whenever files change."""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import sleep
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from webhook.documents import Unreadable, find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_EVERY: Final = 0.3
+"""Seconds between looks at the files."""
+
+
+def watch(do: Callable[[], object], paths: Iterable[str], *, quiet: bool) -> NoReturn:
+    """Do something now, and again whenever a file changes, comes or goes, until somebody interrupts it.
+
+    Args:
+        do: What is done.
+        paths: The files; of one that is named, those beside it count, too.
+        quiet: Whether nothing is said of the waiting.
+
+    Raises:
+        KeyboardInterrupt: Somebody has had enough.
+    """
+    named = [each for each in paths if each != "-"]
+    beside = [os.path.dirname(each) or "." for each in named if os.path.isfile(each)]  # noqa: PTH113, PTH120 - as found
+    while True:
+        before = _state([*named, *beside])
+        do()
+        if not quiet:
+            print("waiting for changes; Ctrl-C ends this", file=sys.stderr)
+        sys.stdout.flush()
+        while _state([*named, *beside]) == before:
+            sleep(_EVERY)
+
+
+def _state(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return when the files were changed, and how large they are."""
+    found = {}
+    for file in find(paths):
+        if isinstance(file, Unreadable):
+            continue
+        try:
+            status = os.stat(file)  # noqa: PTH116 - as found
+        except OSError:  # gone meanwhile
+            continue
+        found[file] = (status.st_mtime_ns, status.st_size)
+    return found

@@ -1,0 +1,48 @@
+"""Why a request was allowed that a test expects to be refused: what the validation said that should have refused it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.ask.verdict import Decision, Verdict
+    from webhook.policy.manifest.model import Policy, Validation
+
+_SHOWN: Final = 5
+_NOT_ASKED: Final = "does not match the request, or has no binding that does"
+
+
+def why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> str:
+    """Say which validation was expected to refuse a request, and why it did not.
+
+    Args:
+        verdict: What the policies said.
+        policies: The policies.
+        message: The message that was expected; None if any would do.
+    """
+    every = [(policy, validation) for policy in policies.policies for validation in policy.validations]
+    if not every:
+        return "no policy has validations"
+    expected = [each for each in every if each[1].message == message]
+    if message is not None and not expected:
+        expected = [each for each in every if each[1].message_expression]
+    said = [_said(policy, validation, verdict) for policy, validation in expected or every]
+    more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+    return f"{'; '.join(dict.fromkeys(said[:_SHOWN]))}{more}"
+
+
+def _said(policy: Policy, validation: Validation, verdict: Verdict) -> str:
+    path = validation.path / "expression"
+    decision = next((each for each in verdict.decisions if each.policy == policy and each.path == path), None)
+    if decision is None:
+        return f"{policy.name} {_NOT_ASKED}"
+    return f"{path} of {policy.name} {_outcome(decision)}"
+
+
+def _outcome(decision: Decision) -> str:
+    if decision.is_error:
+        return f"could not be evaluated, which its failurePolicy ignores: {decision.message}"
+    if decision.denied:
+        return f"is false, but its binding only does {', '.join(decision.actions)}"
+    return "is true"
