@@ -93,6 +93,38 @@ class TestExpressions:
                 "device.driver.matches('[a')",
                 "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)",
             ),
+            (
+                "device.capacity['a.b'].memory > quantity('40Gi')",
+                'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+            ),
+            (
+                "device.capacity['a.b'].memory.isGreaterThan('40Gi')",
+                'a quantity is compared with a quantity: write it as quantity("40Gi")',
+            ),
+            ("device.capacity['a.b'].memory.value > 4", "a capacity is the quantity itself: leave out .value"),
+            (
+                "device.attributes['a.b'].version > semver('1.0.0')",
+                'versions are compared by methods: ….version.compareTo(semver("1.0.0")) >= 0',
+            ),
+            (
+                "device.attributes['a.b'].version.compareTo('1.0.0') > 0",
+                'say what is compared: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+            ),
+            (
+                "has(device.attributes['a.b']['m'])",
+                'has() takes a field behind a dot: has(device.attributes["DRIVER"].model)',
+            ),
+            ("device['driver'] == 'a'", "a field of device stands behind a dot, as in device.driver"),
+            ("device.driver in 'a'", '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]'),
+            (
+                "!device.driver == 'a'",
+                "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)",
+            ),
+            ("device.driver =~ 'a'", 'regular expressions are matched by a method: ….matches("A100.*")'),
+            ("device.driver <> 'a'", "CEL writes <> as !="),
+            ("if device.driver == 'a' then true", "CEL writes `if` as a condition: … ? … : …"),
+            ("device.driver.startswith('a')", "did you mean startsWith?"),
+            ("exists(device.driver)", "exists() is for lists: has(…) asks whether a field is there"),
             ("device.driver.size(1)", ""),
         ],
     )
@@ -100,6 +132,25 @@ class TestExpressions:
         obj = selecting(expression)
         (problem,) = validate(obj)
         assert hint_of(problem, obj) == hint
+
+    @pytest.mark.parametrize(
+        ("expression", "rule", "column", "hint"),
+        [
+            ("device.capacity['a.b'].m.isLessThan(quantity('40Gb'))", "impossible-constant", 75, 'quantity("40G")'),
+            ("device.attributes['a.b'].v == semver('1.0')", "impossible-constant", 67, 'semver("1.0.0")'),
+            ("device.attributes['Gpu_X'].m == 1", "impossible-name", 48, ""),
+            ("device.attributes['a.b'].m.string == 'A'", "impossible-read", 55, "leave out .string"),
+            ("1 > 2", "selector-constant", 30, ""),
+        ],
+    )
+    def test_what_can_never_work_is_shown_where_it_stands(
+        self, expression: str, rule: str, column: int, hint: str, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "claim.yaml"
+        file.write_text(SELECTED.replace("EXPRESSION", f'"{expression}"'))
+        (found,) = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
+        assert (found["rule"], found["line"], found["column"]) == (rule, 11, column)
+        assert hint in found["hint"]
 
     def test_text_says_the_first_error_in_a_line_and_json_all_of_it(self, tmp_path: Path) -> None:
         file = tmp_path / "claim.yaml"

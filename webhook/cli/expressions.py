@@ -32,6 +32,7 @@ _BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
 _TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!""")
 _HEADER: Final = re.compile(r"[|>][^\n]*\n")
 _ESCAPED: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]")
+_QUOTED: Final = re.compile(r'"([^"]+)"')
 _SINGLE: Final = re.compile(r"''|[^']")
 _PLAIN: Final = re.compile(r"[\s\S]")
 _WHITE_ESCAPES: Final = frozenset(rf"\{each}" for each in "nrtvf_NLP \t\n")
@@ -121,12 +122,21 @@ def _before(value: str, message: str) -> int:
     """Count the characters before the one that a message is about; none if it does not say which."""
     match = _LOCATED.search(message)
     if match is None:
-        return 0
+        return _mentioned(value, message)
     number, column = int(match[1]), int(match[2])
     for text in (value, value.strip()):  # some are stripped before they are compiled: the message shows the line
         lines = text.split("\n")[:number]
         if len(lines) == number and f"\n | {lines[-1]}\n".replace("\t", " ") in f"{message}\n":
             return _count("".join(lines[:-1]) + lines[-1][: column - 1])
+    return 0
+
+
+def _mentioned(value: str, message: str) -> int:
+    """Count the characters before the first text in quotes that a message repeats of an expression; none without."""
+    for quoted in _QUOTED.findall(message):
+        name = quoted.rpartition("/")[2]  # an attribute is named with its domain
+        if (match := re.search(rf"""["']?{re.escape(quoted)}\b|\b{re.escape(name)}\b""", value)) and name:
+            return _count(value[: match.start()])
     return 0
 
 

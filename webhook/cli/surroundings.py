@@ -182,6 +182,10 @@ def _context(inventory: Inventory, release: str, stated: Mapping[str, bool] | No
 def _placed(problem: Problem, path: Path, given: _Given) -> Finding:
     from dataclasses import replace  # noqa: PLC0415
 
+    if path and path[-1] == "expression":
+        from webhook.cli.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
+
+        return located(replace(problem, path=path), given.document, given.release)
     return found(replace(problem, path=path), given.document, given.release)
 
 

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 _SUPPORTED: Final = re.compile(r'Unsupported value: "([^"]*)": supported values: (.*)')
 _SYNTAX: Final = (
+    (
+        re.compile(r"token recognition error at: '=~"),
+        'regular expressions are matched by a method: ….matches("A100.*")',
+    ),
+    (re.compile(r"extraneous input '>' expecting"), "CEL writes <> as !="),
+    (re.compile(r"reserved identifier: if"), "CEL writes `if` as a condition: … ? … : …"),
     (re.compile(r"token recognition error at: '=[^=]"), "compare with == in place of ="),
     (re.compile(r"(?:mismatched|extraneous) input 'and'|Syntax error: .*'and'"), "CEL writes `and` as &&"),
     (re.compile(r"(?:mismatched|extraneous) input 'or'|Syntax error: .*'or'"), "CEL writes `or` as ||"),
@@ -31,8 +37,40 @@ _NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s")
 _SAYS_NOT: Final = "CEL writes `not` as !"
 _TYPES: Final = (
     (
-        re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, (?:u?int|double|string)\)'"),
+        re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, [\w.]+\)'"),
         'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+    ),
+    (
+        re.compile(r"'(?:isGreaterThan|isLessThan|compareTo)' applied to 'kubernetes\.Quantity\.\("),
+        'a quantity is compared with a quantity: write it as quantity("40Gi")',
+    ),
+    (
+        re.compile(r"unexpected failed resolution of 'kubernetes\.Quantity'"),
+        "a capacity is the quantity itself: leave out .value",
+    ),
+    (
+        re.compile(r"applied to '\([\w.]+, kubernetes\.Semver\)'"),
+        'versions are compared by methods: ….version.compareTo(semver("1.0.0")) >= 0',
+    ),
+    (
+        re.compile(r"'(?:isGreaterThan|isLessThan|compareTo)' applied to 'any\.\("),
+        'say what is compared: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+    ),
+    (
+        re.compile(r"invalid argument to has\(\) macro"),
+        'has() takes a field behind a dot: has(device.attributes["DRIVER"].model)',
+    ),
+    (
+        re.compile(r"'_\[_\]' applied to '\(kubernetes\.DRADevice, string\)"),
+        "a field of device stands behind a dot, as in device.driver",
+    ),
+    (
+        re.compile(r"'@in' applied to '\(\w+, string\)'"),
+        '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]',
+    ),
+    (
+        re.compile(r"'!_' applied to '\(string\)'"),
+        "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)",
     ),
     (
         re.compile(r"applied to '\(optional_type"),
@@ -52,7 +90,18 @@ _TWO_TYPES: Final = re.compile(r"for '_(?:[=!]=|[<>]=?)_' applied to '\((\w+), (
 _UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
 _UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
 _FIELDS: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
-_NAMES: Final = ("device", "quantity", "isQuantity", "semver", "isSemver", "has", "size", "string", "int", "double")
+_NAMES: Final = (
+    *("device", "quantity", "isQuantity", "semver", "isSemver", "has", "size", "string", "int", "double"),
+    *("startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii", "split", "replace", "trim"),
+    *("compareTo", "isGreaterThan", "isLessThan", "asInteger", "orValue", "hasValue", "major", "minor", "patch"),
+)
+_INSTEAD: Final = {
+    "exists": "exists() is for lists: has(…) asks whether a field is there",
+    "any": "CEL asks a list by exists(): ….exists(x, x == …)",
+    "len": "CEL counts by size()",
+    "null": "what is absent is not null: has(…) asks whether a field is there",
+}
+"""What people write of other languages, where no name is near."""
 _NO_DOMAIN: Final = re.compile(r"applied to '\(map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
 _FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|\[["'])(\w+)\b(?!["']?\]?\.)""")
 _PATH: Final = re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]""")
@@ -140,7 +189,9 @@ def _syntax(message: str, expression: str) -> str:
 def _unknown(message: str) -> str:
     if match := _UNDEFINED.search(message):
         return _name(match[1], _FIELDS, "fields of device")
-    if match := _UNDECLARED.search(message):
+    if (match := _UNDECLARED.search(message)) and match[1] in _INSTEAD:
+        return _INSTEAD[match[1]]
+    if match:
         return f"did you mean device.{match[1]}?" if match[1] in _FIELDS else _name(match[1], _NAMES, "")
     return ""
 

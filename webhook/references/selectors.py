@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook import formats
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
-from webhook.cel.syntax.ast import Literal
-from webhook.deviceselectors.parts import Parts, parts_of
+from webhook.cel.syntax.ast import Literal, Select
+from webhook.deviceselectors.parts import Parts, parts_of, read_of
 from webhook.deviceselectors.reads import constants, depends_on_device, reads
 from webhook.inventory.reading import items, mapping, text
 from webhook.references.claims import CLAIMS, devices_path, requests_of
@@ -122,7 +122,8 @@ def _constant(parts: Parts, _: Context) -> Iterator[_Found]:
         try:
             value = parts.evaluate(part, {})
         except CelError as error:
-            yield _Found(f"the selector fails for every device: {error}", "", "NeverHolds")
+            if not list(constants(part)):  # a rule of its own says what is wrong with those
+                yield _Found(f"the selector fails for every device: {error}", "", "NeverHolds")
             break
         whole = len(parts.all) == 1
         subject = "the selector" if whole else "a part of the selector"
@@ -205,6 +206,30 @@ def _not_a_version(value: str) -> str:
     except EvaluationError as error:
         return str(error)
     return ""
+
+
+@rule("impossible-read", *_SELECTING)
+def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector reads a part of an attribute, as manifests write it: ``.string``, ``.int``, ``.bool``, ``.version``.
+
+    In CEL an attribute is its value, without its type: the read is a run-time error, which ends the scheduling of the
+    pod for all nodes.
+    """
+    yield from _of_expressions(obj, context, "impossible-read", _impossible_read)
+
+
+def _impossible_read(parts: Parts, _: Context) -> Iterator[_Found]:
+    stack = [parts.root]
+    while stack:
+        node = stack.pop()
+        read = read_of(node.operand) if isinstance(node, Select) and node.field in _WRITTEN_TYPES else None
+        if read and isinstance(node, Select) and not read_of(node):
+            message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
+            yield _Found(message, f"an attribute is read without its type: leave out .{node.field}", "Impossible")
+        stack.extend(node.children())
+
+
+_WRITTEN_TYPES: Final = frozenset({"string", "int", "bool", "version", "value"})
 
 
 @rule("misspelt-domain", *_SELECTING)
