@@ -433,3 +433,29 @@ def test_devices_on_one_counter_set_have_a_compatibility_group_in_common() -> No
     after = allocator.allocate(NODE, [claim(request())])
     assert isinstance(after, Result)
     assert [each["device"] for each in after.allocations[0]["devices"]["results"]] == ["d1"]
+
+
+def test_until_1_34_each_slice_has_counters_of_its_own_and_incomplete_pools_are_used() -> None:
+    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
+    partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
+    features = replace(ALL, ConsumableCapacity=False, DeviceBindingAndStatus=False)
+
+    def found(*slices: Json, count: int = 1, mode: str = "ExactCount") -> Result | Failure:
+        asked = claim(request(allocationMode=mode, count=count))
+        return answer(list(slices), asked, features=features, release=Release(34))
+
+    both = [
+        resource_slice(device(f"d{n}0", **partition), device(f"d{n}1", **partition), name=f"s{n}", count=2, **counters)
+        for n in range(2)
+    ]
+    assert isinstance(found(*both, count=2), Result)
+    assert isinstance(found(*both, count=3), Failure)
+    half = resource_slice(device("d0"), count=2)
+    assert isinstance(found(half), Result)
+    text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/n0 is currently being updated"
+    failure = found(half, mode="All")
+    assert isinstance(failure, Failure)
+    assert failure.error == text
+    twice = found(resource_slice(device("d0"), device("d0")))
+    assert isinstance(twice, Failure)
+    assert twice.error is None

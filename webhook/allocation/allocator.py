@@ -181,7 +181,7 @@ class Allocator:
         """
 
         def left(pool: int) -> Available:
-            name = view.pools[pool].name
+            name = view.pools[pool].scope
             if name not in counters:
                 counters[name] = available(view.pools[pool], view.pool_usage(pool))
             return counters[name]
@@ -209,7 +209,7 @@ class Allocator:
             return Plan(search.so_far(), stop.complaint)
         except GivenUpError:
             return Plan(search.so_far(), GIVEN_UP)
-        if found.picks is None and view.invalid:
+        if found.picks is None and view.invalid and self._variant.sees_whole_pools:
             return Plan(found, Complaint(None, "invalid resource pools were encountered", is_of_node=True))
         return Plan(found)
 
@@ -256,7 +256,7 @@ class Allocator:
         index = 0
         subject = f", request {ask.name}: asks for all devices, but resource pool "
         for place, pool in enumerate(view.pools):
-            if not pool.is_usable:
+            if pool.is_incomplete or pool.is_invalid:
                 after = f" is currently {'being updated' if pool.is_incomplete else 'invalid'}"
                 raise Stop(Complaint(ask.claim, subject, "pool", place, after))
             for _ in range(sum(len(each.devices) for each in pool.slices)):

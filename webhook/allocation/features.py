@@ -23,6 +23,8 @@ NEWEST: Final = Release(36)
 """The newest release whose allocator is followed."""
 _LATEST: Final = 37
 """What changed in this release is followed from its sources; no allocator of it was recorded."""
+_POOLS_WHOLE_SINCE: Final = 35
+"""From here on pools are looked at as a whole, with the slices of other nodes."""
 _SORTED_SINCE: Final = 36
 """From here on pools and slices are tried by name; before, in the order of Go's maps."""
 
@@ -98,6 +100,15 @@ class Implementation:
         Others walk a Go map, and what they pick depends on its order.
         """
         return self.release >= _SORTED_SINCE and self.name != STABLE
+
+    @property
+    def sees_whole_pools(self) -> bool:
+        """Whether pools are looked at with the slices of other nodes.
+
+        Before, a pool counted as complete if all its slices were for the node, was used all the same, each slice had
+        counters of its own, and invalid pools were passed over in silence.
+        """
+        return self.release >= _POOLS_WHOLE_SINCE
 
     @property
     def mixes_up_alternatives(self) -> bool:

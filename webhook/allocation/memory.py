@@ -243,7 +243,7 @@ def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
     for device in view.devices:
         if device.content.is_shared or any(isinstance(ask.chooser.choose(device.content), Fault) for ask in asks):
             return False
-    return len({pool.name for pool in view.pools}) == len(view.pools)
+    return len({pool.scope for pool in view.pools}) == len(view.pools)
 
 
 def leaves_traces(demand: Demand, view: NodeView) -> bool:

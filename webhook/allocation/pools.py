@@ -32,9 +32,11 @@ class Pool:
         is_incomplete: Whether slices are missing: nothing is allocated from it.
         reason: Why it is invalid, in upstream's words; nothing is allocated from it then.
         is_ambiguous: Whether its slices contradict each other, so that their order matters.
+        scope: What its counters are known by: upstream takes the pool's name, whatever its driver; until 1.34 the
+            slice's.
     """
 
-    __slots__ = ("counters", "driver", "is_ambiguous", "is_incomplete", "name", "others", "reason", "slices")
+    __slots__ = ("counters", "driver", "is_ambiguous", "is_incomplete", "name", "others", "reason", "scope", "slices")
 
     def __init__(
         self,
@@ -47,9 +49,11 @@ class Pool:
         is_incomplete: bool = False,
         reason: str = "",
         is_ambiguous: bool = False,
+        scope: str = "",
     ) -> None:
         self.driver = driver
         self.name = name
+        self.scope = scope or name
         self.slices = slices
         self.others = others
         self.counters: Counters = {} if counters is None else counters
@@ -65,7 +69,8 @@ class Pool:
     @property
     def is_usable(self) -> bool:
         """Whether devices are allocated from it."""
-        return not self.is_incomplete and not self.reason
+        is_slice = self.scope != self.name  # of 1.34, which did not mind
+        return not self.reason and (is_slice or not self.is_incomplete)
 
     @property
     def has_binding_conditions(self) -> bool:
@@ -112,6 +117,8 @@ def gather(
         GatherError: A node selector cannot be parsed.
     """
     seen = _with_devices(catalog, node, labels, variant)
+    if not variant.sees_whole_pools:
+        return _by_slice(seen)
     if catalog.with_counters and variant.features.PartitionableDevices and variant.sees_all_counters:
         seen += [each for pool in {each.id for each in seen} for each in catalog.with_counters.get(pool, ())]
     if variant.is_sorted:
@@ -129,6 +136,34 @@ def gather(
     return pools
 
 
+def _by_slice(seen: Sequence[Slice]) -> list[Pool]:
+    """Return pools as 1.34 sees them, each slice for itself."""
+    found: dict[PoolId, list[Slice]] = {}
+    for each in sorted(seen, key=lambda each: each.order):
+        _add(found, each)
+    return [
+        Pool(
+            *id_,
+            slices=[each],
+            counters=_amounts({each["name"]: each.get("counters") or {} for each in each.counter_sets}),
+            is_incomplete=len(slices) != slices[0].count,
+            reason=_duplicate(slices),
+            is_ambiguous=any(other.count != slices[0].count for other in slices),
+            scope=f"slice {each.name}",
+        )
+        for id_, slices in found.items()
+        for each in slices
+    ]
+
+
+def _amounts(sets: Mapping[str, Mapping[str, Any]]) -> Counters:
+    return {
+        (set_name, counter): decode_amount(value.get("value"))
+        for set_name, values in sets.items()
+        for counter, value in values.items()
+    }
+
+
 def _with_devices(
     catalog: Catalog, node: str, labels: Mapping[str, str] | None, variant: Implementation
 ) -> list[Slice]:
@@ -140,10 +175,10 @@ def _with_devices(
     errors: list[GatherError] = []
     seen: list[Slice] = []
     slices = [*catalog.by_node.get(node, ()), *catalog.shared]
-    if not variant.sees_all_counters:
+    if not (variant.sees_all_counters and variant.sees_whole_pools):
         slices += [each for pool in catalog.with_counters.values() for each in pool]
     for each in slices:
-        if each.counter_sets and not variant.features.PartitionableDevices:
+        if each.counter_sets and variant.sees_whole_pools and not variant.features.PartitionableDevices:
             continue
         if each.says_per_device and not variant.features.PartitionableDevices:
             continue
@@ -167,7 +202,7 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
         variant: The implementation.
     """
     found: dict[PoolId, list[Slice]] = {}
-    if variant.features.PartitionableDevices and variant.sees_all_counters:
+    if variant.features.PartitionableDevices and variant.sees_all_counters and variant.sees_whole_pools:
         for slices in catalog.with_counters.values():
             for each in slices:
                 _add(found, each)
@@ -249,12 +284,7 @@ def _checked(slices: list[Slice], all_slices: list[Slice] | None, features: Feat
     reason = _unknown_counter(sets, [*slices, *others])
     if reason:
         return Pool(driver, name, reason=reason)
-    counters = {
-        (set_name, counter): decode_amount(value.get("value"))
-        for set_name, values in sets.items()
-        for counter, value in values.items()
-    }
-    return Pool(driver, name, slices=with_devices, others=others, counters=counters)
+    return Pool(driver, name, slices=with_devices, others=others, counters=_amounts(sets))
 
 
 def _duplicate(slices: Iterable[Slice]) -> str:

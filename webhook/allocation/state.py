@@ -207,7 +207,7 @@ class State:
         view, consumed = self._view, self._consumed
         pool = view.pool_of[index]
         left = self._available(pool)
-        name = view.pools[pool].name
+        name = view.pools[pool].scope
         is_enough = not left.is_overdrawn
         for key, amount in view.devices[index].content.consumes.items():
             total = consumed[name, key] = consumed.get((name, key), 0) + amount
@@ -217,7 +217,7 @@ class State:
         return is_enough
 
     def _release(self, index: int) -> None:
-        name = self._view.pools[self._view.pool_of[index]].name
+        name = self._view.pools[self._view.pool_of[index]].scope
         for key, amount in self._view.devices[index].content.consumes.items():
             self._consumed[name, key] = self._consumed.get((name, key), 0) - amount
 
