@@ -31,8 +31,8 @@ EXCEEDED: Final = 2
 
 MOST_VISITS: Final = 1_000_000
 """How many devices are looked at before the search is given up: some seconds."""
-_LOOK_AHEAD: Final = 25
-"""How many devices could be looked at in the time that it takes to look ahead."""
+_LOOK_AHEAD: Final = 3
+"""How many looks at a device looking ahead counts for; it takes longer, but less of it is needed."""
 _REMEMBERED_AFTER: Final = 64
 """The steps after which states are remembered; most searches end before."""
 
