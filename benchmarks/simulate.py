@@ -11,7 +11,7 @@ from benchmarks.timing import interleaved
 from webhook.documents import Document, parse
 from webhook.inventory import Inventory
 from webhook.simulation import Cluster, Scheduler, Settings
-from webhook.simulation.fitting import fit
+from webhook.simulation.replicas import fit
 
 NODES = 1_000
 DEVICES = 8

@@ -313,7 +313,7 @@ class TestText:
         assert "note: the scheduler could also decide otherwise" in text
 
     def test_what_has_no_end_is_told_as_such(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.simulation.fitting.MOST", 3)
+        monkeypatch.setattr("webhook.simulation.replicas.MOST", 3)
         text = self.told(tmp_path, clusters.node("a"), clusters.pod(), options=("--fit",))
         assert text.startswith("3 more pods at least like default/p fit\n  a: 3\n")
 

@@ -13,7 +13,7 @@ import pytest
 from tests import apiserver
 from tests.apiserver import ApiServer, Refusal
 from webhook import certs
-from webhook.cluster import ClusterError, Lifetimes, ManagerOptions, api, deciding
+from webhook.cluster import ClusterError, Lifetimes, ManagerOptions, api, rotationprocess
 from webhook.cluster.api import Api, Ref
 from webhook.cluster.election import Election
 from webhook.cluster.errors import Conflict
@@ -236,23 +236,23 @@ def test_a_release_that_fails_does_no_harm(server: ApiServer, client: Api, *, ta
 
 def test_another_process_decides_the_same() -> None:
     lifetimes = Lifetimes()
-    found = deciding.decide({}, NOW, ["a.svc"], lifetimes, None)
+    found = rotationprocess.decide({}, NOW, ["a.svc"], lifetimes, None)
     assert found
     assert found.kind == "recover"
     assert step(found.data, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]]) is None
-    assert deciding.decide(found.data, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]]) is None
+    assert rotationprocess.decide(found.data, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]]) is None
     broken = {**found.data, "ca.key": b"\xff"}
-    announced = deciding.decide(broken, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]])
+    announced = rotationprocess.decide(broken, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]])
     assert announced
     assert announced.kind == "announce"
 
 
 def test_what_another_process_cannot_decide_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ClusterError, match="'a_b' is neither an IP address nor a DNS name"):
-        deciding.decide({}, NOW, ["a_b"], Lifetimes(), None)
+        rotationprocess.decide({}, NOW, ["a_b"], Lifetimes(), None)
     monkeypatch.setattr(sys, "executable", "/nowhere")
     with pytest.raises(ClusterError, match="cannot be looked at: FileNotFoundError"):
-        deciding.decide({}, NOW, ["a.svc"], Lifetimes(), None)
+        rotationprocess.decide({}, NOW, ["a.svc"], Lifetimes(), None)
 
 
 def test_questions_are_answered_in_json() -> None:
@@ -263,12 +263,12 @@ def test_questions_are_answered_in_json() -> None:
         "lifetimes": [7776000, 3600, 60],
         "trusted": None,
     }
-    found = deciding.answer(question)
+    found = rotationprocess.answer(question)
     assert found
     assert found["kind"] == "recover"
-    again = deciding.answer({**question, "data": found["data"], "trusted": [found["data"]["ca.crt"]]})
+    again = rotationprocess.answer({**question, "data": found["data"], "trusted": [found["data"]["ca.crt"]]})
     assert again is None
-    assert "neither an IP address" in (deciding.answer({**question, "names": ["a_b"]}) or {})["fault"]
+    assert "neither an IP address" in (rotationprocess.answer({**question, "names": ["a_b"]}) or {})["fault"]
 
 
 def test_a_process_that_serves_does_not_load_cryptography() -> None:

@@ -129,7 +129,7 @@ class TestPort:
 
     def test_says_that_the_server_is_about_to_end(self, directory: Path, trust: ssl.SSLContext) -> None:
         assert trust
-        with processes.serving(directory, "--monitoring-port", "0", "--shutdown-delay", "2") as running:
+        with processes.serving(directory, "--monitoring-port", "0", "--shutdown-delay", "4") as running:
             running.process.send_signal(signal.SIGTERM)
             assert eventually(lambda: get(running, "/readyz") == (503, "not ready: it is shutting down\n"))
             assert get(running, "/healthz")[0] == 200

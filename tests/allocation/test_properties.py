@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 EXAMPLES = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-MANY = settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 randoms = st.randoms(use_true_random=True)
 
 

@@ -12,7 +12,7 @@ from tests.simulation.clusters import device_class, devices, node, pod, template
 from webhook import simulate
 from webhook.inventory.claims import allocation_of
 from webhook.simulation import Cluster, Inventory, Scheduler, Settings
-from webhook.simulation.fitting import fit
+from webhook.simulation.replicas import fit
 
 JSONObject = dict[str, Any]
 CLUSTERS = st.lists(st.integers(0, 3), min_size=1, max_size=4)

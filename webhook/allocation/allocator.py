@@ -10,7 +10,7 @@ from webhook.allocation.answers import GIVEN_UP, Failure, Result
 from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
-from webhook.allocation.features import NEWEST, Features, implementation
+from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.memory import leaves_traces
 from webhook.allocation.outcome import UnsupportedSelectorError, node_selector
 from webhook.allocation.pools import unusable_elsewhere
@@ -77,7 +77,7 @@ class Allocator:
         taint_rules: Iterable[Json] = (),
         *,
         features: Features,
-        release: Release = NEWEST,
+        release: Release = RECORDED,
         implementations: Collection[str] = (),
         with_lists: bool | None = None,
     ) -> None:

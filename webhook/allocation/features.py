@@ -19,7 +19,7 @@ STABLE: Final = "stable"
 INCUBATING: Final = "incubating"
 EXPERIMENTAL: Final = "experimental"
 
-NEWEST: Final = Release(36)
+RECORDED: Final = Release(36)
 """The newest release whose allocator is followed."""
 _LATEST: Final = 37
 """What changed in this release is followed from its sources; no allocator of it was recorded."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.allocator import Allocator
 from webhook.allocation.answers import Result
-from webhook.allocation.features import NEWEST, Features
+from webhook.allocation.features import RECORDED, Features
 from webhook.arguments import check_mapping, check_objects
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def outcome(scenario: Mapping[str, Any]) -> Json:
             scenario.get("allocated") or (),
             scenario.get("taintRules") or (),
             features=_features(scenario.get("features") or {}),
-            release=scenario.get("release", NEWEST),
+            release=scenario.get("release", RECORDED),
             implementations=scenario.get("enable") or (),
         )
         attempt = allocator.attempt(scenario.get("claims") or ())
@@ -74,8 +74,8 @@ def _check(scenario: Mapping[str, Any]) -> None:
     for name, required in _REQUIRED.items():
         check_objects(name, scenario.get(name) or (), *required)
     check_mapping("features", scenario.get("features"), bool)
-    if not isinstance(scenario.get("release", NEWEST), int):
-        message = f"release must be the minor of Kubernetes 1.x, such as {NEWEST}, not {scenario['release']!r}"
+    if not isinstance(scenario.get("release", RECORDED), int):
+        message = f"release must be the minor of Kubernetes 1.x, such as {RECORDED}, not {scenario['release']!r}"
         raise ValueError(message)  # noqa: TRY004 - as for all other input
     names = scenario.get("enable") or ()
     if not isinstance(names, (list, tuple)) or not all(isinstance(each, str) for each in names):

@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError(message)
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
-    given = _given(arguments, inventory, report)
+    given = _objects(arguments, inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.errors:
@@ -76,7 +76,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError(message) from error
     try:
         with limited(Budget(_WORK, is_offline=True)):
-            return _match(arguments, [*_expressions(arguments, fleet), *_asked(given, inventory)], fleet)
+            return _match(arguments, [*_expressions(arguments, fleet), *_requests(given, inventory)], fleet)
     except BudgetExceededError:
         message = "the selectors take more work than draguard allows: match fewer of them at a time"
         raise UsageError(message) from None
@@ -101,7 +101,7 @@ def _is_colored(arguments: Namespace) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _given(arguments: Namespace, inventory: Inventory, report: Report) -> list[tuple[str, JSONObject]]:
+def _objects(arguments: Namespace, inventory: Inventory, report: Report) -> list[tuple[str, JSONObject]]:
     found = []
     for document in read(arguments.paths):
         if isinstance(document, Unreadable):
@@ -127,7 +127,7 @@ def _expressions(arguments: Namespace, fleet: Fleet) -> Iterator[Asked]:
         yield Asked({**about, "name": expression}, (), [{"cel": {"expression": expression}}])
 
 
-def _asked(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> Iterator[Asked]:
+def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> Iterator[Asked]:
     for source, obj in given:
         about = {"file": source, "kind": text(obj, "kind"), "namespace": namespace_of(obj), "name": name_of(obj)}
         if about["kind"] == "DeviceClass":

@@ -74,7 +74,7 @@ def check(arguments: Namespace) -> int:
     report.findings += placed((each for each in result.findings if each.problem.rule not in unsure), minor)
     suppress(report, suppressed, arguments)
     report.costs = [_cost_of(cost, result) for cost in result.costs]
-    report.remarks += map(_told, report.costs) if arguments.costs else ()
+    report.remarks += map(_cost_line, report.costs) if arguments.costs else ()
     if arguments.costs and any(each["unbounded"] for each in report.costs):
         report.remarks.append(_UNBOUNDED.format(CALL_LIMIT))
     return show(report, arguments)
@@ -96,6 +96,6 @@ def _cost_of(cost: Cost, result: CheckResult) -> dict[str, Any]:
     }
 
 
-def _told(cost: dict[str, Any]) -> str:
+def _cost_line(cost: dict[str, Any]) -> str:
     most = "without bound" if cost["unbounded"] else f"at most {cost['most']}"
     return f"{cost['file']}:{cost['line']}: {cost['field']} of {cost['policy']} costs at least {cost['least']}, {most}"

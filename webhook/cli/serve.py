@@ -78,7 +78,7 @@ def _serve(arguments: Namespace) -> int:
             stack.callback(forks.close)
             clients = _clients(arguments)
             manager = stack.enter_context(managing(arguments))
-            certificate = _made_on_the_fly(host, clients) if arguments.dev else _given(arguments, clients)
+            certificate = _made_on_the_fly(host, clients) if arguments.dev else _from_files(arguments, clients)
             heavy = server.Heavy(forks)
             metered = None
             if arguments.monitoring_port is not None:
@@ -166,7 +166,7 @@ def _clients(arguments: Namespace) -> server.Clients | None:
     return server.Clients(Path(arguments.client_ca), arguments.client_name)
 
 
-def _given(arguments: Namespace, clients: server.Clients | None) -> server.Certificate:
+def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.Certificate:
     certificate, key = Path(arguments.tls_cert or _CERTIFICATE), Path(arguments.tls_key or _KEY)
     if arguments.manage_certificate:
         certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))

@@ -22,8 +22,8 @@ from webhook.report.text import as_text
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import NOT_SIMULATED, Answers
 from webhook.simulation.cluster import DEFAULT_RELEASE
-from webhook.simulation.fitting import fit
 from webhook.simulation.queue import in_order
+from webhook.simulation.replicas import fit
 from webhook.simulation.workloads import is_workload, pods_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError(message)
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
-    workloads = _given(arguments.paths, inventory, report)
+    workloads = _workloads(arguments.paths, inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.errors:
@@ -72,7 +72,7 @@ def _takes_colors() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _given(paths: Iterable[str], inventory: Inventory, report: Report) -> list[JSONObject]:
+def _workloads(paths: Iterable[str], inventory: Inventory, report: Report) -> list[JSONObject]:
     """Read the manifests: pods and workloads are returned, all else belongs to the cluster."""
     found = []
     for document in read(paths):

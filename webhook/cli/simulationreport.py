@@ -9,7 +9,7 @@ from webhook.deviceselectors.fleet import shortened
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webhook.simulation.fitting import Fit
+    from webhook.simulation.replicas import Fit
 
 JSONObject = dict[str, Any]
 

@@ -48,7 +48,7 @@ def malformed(error: MalformedError, document: Document, hint: str) -> Finding:
     return found(Problem(ERROR, UNREADABLE, "BadRequest", Path(), str(error), hint), document)
 
 
-class _Given(NamedTuple):
+class _Noted(NamedTuple):
     document: Document
     obj: JSONObject
     release: str
@@ -75,7 +75,7 @@ class References:
         self._locations = pod_locations
         self._inventory = inventory
         self._gates = gates
-        self._given: dict[int, _Given] = {}
+        self._documents: dict[int, _Noted] = {}
         # What is in one cluster is known to belong together.
         self._neighbours = None if is_cluster else Neighbours()
 
@@ -88,12 +88,12 @@ class References:
             taken: Whether the API server would take it; what it refers to is looked up only then.
         """
         obj = document.data
-        if not isinstance(obj, dict) or id(document) in self._given:
+        if not isinstance(obj, dict) or id(document) in self._documents:
             return
         if not taken:
             self._note_name(obj)
         elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj):
-            self._given[id(document)] = _Given(document, obj, release)
+            self._documents[id(document)] = _Noted(document, obj, release)
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
 
@@ -146,7 +146,7 @@ class References:
         findings = []
         contexts: dict[tuple[str, int], Any] = {}
         neighbours = self._neighbours
-        for given in self._given.values():
+        for given in self._documents.values():
             file, inventory = given.document.source, self._inventory
             if neighbours:
                 inventory = neighbours.inventory(file, inventory)
@@ -179,7 +179,7 @@ def _context(inventory: Inventory, release: str, stated: Mapping[str, bool] | No
     return Context(inventory, minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None))
 
 
-def _placed(problem: Problem, path: Path, given: _Given) -> Finding:
+def _placed(problem: Problem, path: Path, given: _Noted) -> Finding:
     from dataclasses import replace  # noqa: PLC0415
 
     if path and path[-1] == "expression":

@@ -15,10 +15,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from webhook.cluster import api
-from webhook.cluster.deciding import decide as decide_elsewhere
 from webhook.cluster.election import RETRY_SECONDS, Election
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
 from webhook.cluster.files import Pair
+from webhook.cluster.rotationprocess import decide as decide_elsewhere
 from webhook.cluster.secret import (
     BUNDLE,
     CLUSTER_VERSION,

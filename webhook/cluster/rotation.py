@@ -16,7 +16,7 @@ trusted until all that they have signed is over, and what the leader last served
 the leader knows of no such pair, since it has just begun, a new authority is trusted before anything is signed by it.
 If the Secret is put back as it was long ago, the authority of what the leader last served with stays, too.
 
-Needs ``cryptography``; ask :mod:`webhook.cluster.deciding` instead where memory is dear.
+Needs ``cryptography``; ask :mod:`webhook.cluster.rotationprocess` instead where memory is dear.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def _asserted(node: Expression) -> Guards:
         return frozenset().union(*map(_asserted, node.arguments))
     if isinstance(node, Call) and node.function == NOT:
         return _denied(node.arguments[0])
-    return _asked(node)
+    return _tested(node)
 
 
 def _denied(node: Expression) -> Guards:
@@ -91,7 +91,7 @@ def _denied(node: Expression) -> Guards:
     return _NONE
 
 
-def _asked(node: Expression) -> Guards:
+def _tested(node: Expression) -> Guards:
     if isinstance(node, Select) and node.test:
         plain = Select(node.offset, node.operand, node.field)
         read = read_of(plain)

@@ -88,7 +88,7 @@ class Sender:
         user: Mapping[str, Any] | None = None,
         namespace: str = "default",
     ) -> None:
-        self._set, self._given, self._authorizer = policies, given, authorizer
+        self._set, self._manifests, self._authorizer = policies, given, authorizer
         self._user, self._namespace = user, namespace
         self._sets = {policies.release: policies}
         self._others: list[JSONObject] = []
@@ -141,7 +141,7 @@ class Sender:
     def _at(self, minor: Release) -> PolicySet:
         """Return the policies with the kinds of a release."""
         if minor not in self._sets:
-            self._sets[minor] = load(self._given, minor).beside(self._others)
+            self._sets[minor] = load(self._manifests, minor).beside(self._others)
         return self._sets[minor]
 
 

@@ -83,9 +83,9 @@ class Surroundings:
         metadata = viewed.get("metadata")
         metadata = {**(metadata if isinstance(metadata, dict) else {}), "namespace": namespace or "default"}
         found = look({**viewed, "metadata": metadata}, name, self._context)
-        return [_told(problem).below(steps, steps) for problem in found if problem.level == WARNING]
+        return [_with_hint(problem).below(steps, steps) for problem in found if problem.level == WARNING]
 
 
-def _told(problem: Problem) -> Problem:
+def _with_hint(problem: Problem) -> Problem:
     """Put the help into the message: a warning has nothing else."""
     return replace(problem, message=f"{problem.message} ({problem.hint})") if problem.hint else problem

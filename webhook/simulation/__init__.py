@@ -1,8 +1,8 @@
 """Simulates kube-scheduler offline, and explains its decisions.
 
 :func:`simulate` is the whole of it for a program. The parts: :mod:`cluster <webhook.simulation.cluster>` is the state,
-:mod:`scheduler <webhook.simulation.scheduler>` goes through the scheduling cycle, :mod:`standing
-<webhook.simulation.standing>` asks the nodes; the allocator of devices is :mod:`webhook.allocation`.
+:mod:`scheduler <webhook.simulation.scheduler>` goes through the scheduling cycle, :mod:`verdicts
+<webhook.simulation.verdicts>` asks the nodes; the allocator of devices is :mod:`webhook.allocation`.
 """
 
 from __future__ import annotations

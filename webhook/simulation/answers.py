@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory import name_of, namespace_of
 from webhook.inventory.claims import allocation_of
-from webhook.simulation.explaining import Explainer
-from webhook.simulation.helping import Helper
-from webhook.simulation.standing import Round
+from webhook.simulation.rejections import Explainer
+from webhook.simulation.suggestions import Helper
+from webhook.simulation.verdicts import Round
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.inventory.reading import JSONObject
     from webhook.simulation.scheduler import Placement, Scheduler
-    from webhook.simulation.standing import Standing
+    from webhook.simulation.verdicts import Verdicts
 
 NOT_SIMULATED: Final = (
     "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"
@@ -34,7 +34,7 @@ class Answers:
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._helper = Helper(scheduler.cluster)
-        self._known: dict[int, tuple[Standing, int, tuple[str, ...], JSONObject]] = {}
+        self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject]] = {}
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return what became of one pod: see :func:`webhook.simulate`."""
@@ -50,22 +50,22 @@ class Answers:
 
     def _why(self, placement: Placement) -> JSONObject:
         """Say why a pod has no node; pods that ask for the same of the same cluster are told the same."""
-        standing, asked = placement.standing, placement.asked
-        if standing is None or asked is None or placement.candidates:
+        verdicts, needs = placement.verdicts, placement.needs
+        if verdicts is None or needs is None or placement.candidates:
             return {"nodes": [], "help": []}
-        names = tuple(map(_full_name, asked.claims))
-        known = self._known.get(id(standing))
-        if known is not None and known[:2] == (standing, len(self._cluster.log)):
+        names = tuple(map(_full_name, needs.claims))
+        known = self._known.get(id(verdicts))
+        if known is not None and known[:2] == (verdicts, len(self._cluster.log)):
             return _renamed(known[3], dict(zip(known[2], names, strict=True)))
-        round_ = Round(self._cluster, asked)
-        groups = self._explainer.groups(standing, round_)
-        error = next(iter(standing.errors.values()), "")
+        round_ = Round(self._cluster, needs)
+        groups = self._explainer.groups(verdicts, round_)
+        error = next(iter(verdicts.errors.values()), "")
         found: JSONObject = {
             "nodes": [each.as_json() for each in groups],
-            "help": [each.as_json() for each in self._helper.help(asked, groups, error)],
+            "help": [each.as_json() for each in self._helper.help(needs, groups, error)],
         }
         # What is tried for help leaves the cluster as it was, and only its log longer.
-        self._known[id(standing)] = standing, len(self._cluster.log), names, found
+        self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found
         return found
 
     def _notes(self, placement: Placement) -> list[str]:

@@ -24,7 +24,7 @@ from webhook.inventory.places import named
 from webhook.inventory.reading import items, mapping, text
 from webhook.simulation import binding, conditions
 from webhook.simulation.nodes import Demand
-from webhook.simulation.standing import Asked, Round, Standing
+from webhook.simulation.verdicts import Needs, Round, Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,8 +48,8 @@ class Placement(NamedTuple):
         claims: Its claims as they are then.
         candidates: The nodes that suited it equally well, by name.
         reason: Why the scheduler did not try it, or still waits; empty if it did.
-        standing: What each node said; None if none was asked.
-        asked: What it asked for; None if no node was asked.
+        verdicts: The verdict of each node; None if none was asked.
+        needs: What it needs; None if no node was asked.
         uncertain: Whether the release could also answer otherwise, as it depends on the order of Go's maps.
     """
 
@@ -59,8 +59,8 @@ class Placement(NamedTuple):
     claims: tuple[JSONObject, ...] = ()
     candidates: tuple[str, ...] = ()
     reason: str = ""
-    standing: Standing | None = None
-    asked: Asked | None = None
+    verdicts: Verdicts | None = None
+    needs: Needs | None = None
     uncertain: bool = False
 
 
@@ -73,7 +73,7 @@ class Scheduler:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._standings: dict[str, Standing] = {}
+        self._verdicts: dict[str, Verdicts] = {}
 
     def schedule(self, pod: JSONObject) -> Placement:
         """Schedule a pod, as often as the scheduler itself would try again at once.
@@ -109,7 +109,7 @@ class Scheduler:
             return Placement(pod, node, conditions.SCHEDULED, claims, reason="it runs already")
         return Placement(pod, node, None, claims, reason="it names its node itself, so its claims are not allocated")
 
-    def ask(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Standing, Round]:
+    def ask(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:
         """Ask all nodes about a pod, without binding it.
 
         Args:
@@ -122,18 +122,18 @@ class Scheduler:
         left = None
         if any(cluster.extended.has(name) for name in demand.requests):
             left = leftover(pod, cluster.inventory.all("ResourceClaim"))
-        asked = Asked(pod, demand, claims, left)
-        round_ = Round(cluster, asked)
+        needs = Needs(pod, demand, claims, left)
+        round_ = Round(cluster, needs)
         key = json.dumps(
             [_shape(pod), [shape_of(each) for each in claims], len({name_of(c) for c in claims}), left is None],
             sort_keys=True,
         )
-        standing = self._standings.pop(key, None) or Standing(cluster, named(asked.demand.spec))
-        self._standings[key] = standing
-        if len(self._standings) > _SHARED_MAX:
-            del self._standings[next(iter(self._standings))]
-        standing.update(round_)
-        return standing, round_
+        verdicts = self._verdicts.pop(key, None) or Verdicts(cluster, named(needs.demand.spec))
+        self._verdicts[key] = verdicts
+        if len(self._verdicts) > _SHARED_MAX:
+            del self._verdicts[next(iter(self._verdicts))]
+        verdicts.update(round_)
+        return verdicts, round_
 
     def _current(self, claim: JSONObject) -> JSONObject:
         return self.cluster.claim(name_of(claim), namespace_of(claim)) or claim
@@ -148,18 +148,18 @@ class Scheduler:
         for reason in self._missing_classes(claims):
             condition = conditions.before_filter(reason, nodes, conditions.NOTHING_TO_DEALLOCATE, pod)
             return Placement(pod, None, condition, claims, reason=reason), False
-        standing, round_ = self.ask(pod, uses)
-        uncertain = bool(standing.uncertain)
-        placement = Placement(pod, None, None, claims, standing=standing, asked=round_.asked, uncertain=uncertain)
-        if standing.errors:
+        verdicts, round_ = self.ask(pod, uses)
+        uncertain = bool(verdicts.uncertain)
+        placement = Placement(pod, None, None, claims, verdicts=verdicts, needs=round_.needs, uncertain=uncertain)
+        if verdicts.errors:
             # Of several nodes the first to fail counts; the text is this pod's own.
-            node = min(standing.errors)
-            error = round_.ask(node).error or standing.errors[node]
+            node = min(verdicts.errors)
+            error = round_.ask(node).error or verdicts.errors[node]
             return placement._replace(condition=conditions.failed(_FILTER_FAILED + error)), False
-        if standing.fitting:
+        if verdicts.fitting:
             return self._bind(placement, uses, round_), False
-        said, again = self._free(standing, round_.asked, uses)
-        refusals = [v.refusal for v in standing.verdicts.values() if v.refusal is not None]
+        said, again = self._free(verdicts, round_.needs, uses)
+        refusals = [v.refusal for v in verdicts.by_node.values() if v.refusal is not None]
         absent = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
         return placement._replace(condition=conditions.refused(refusals, nodes, said, pod, absent)), again
 
@@ -171,29 +171,29 @@ class Scheduler:
                 if self.cluster.inventory.find("DeviceClass", device_class) is None:
                     yield f"request {request}: device class {device_class} does not exist"
 
-    def _free(self, standing: Standing, asked: Asked, uses: Sequence[Use]) -> tuple[str, bool]:
+    def _free(self, verdicts: Verdicts, needs: Needs, uses: Sequence[Use]) -> tuple[str, bool]:
         """Take devices from a claim that nobody else uses and that keeps the pod from its nodes (PostFilter)."""
-        if not uses and asked.leftover is None and not self._has_extended(asked):
+        if not uses and needs.leftover is None and not self._has_extended(needs):
             return conditions.NOTHING_TO_DEALLOCATE, False
-        unavailable = sorted({index for each in standing.verdicts.values() for index in each.unavailable})
+        unavailable = sorted({index for each in verdicts.by_node.values() for index in each.unavailable})
         for index in unavailable:
             claim, consumer = uses[index].claim, uses[index].consumer
             reserved = items(claim, "status", "reservedFor")
             if not reserved or (len(reserved) == 1 and consumer.has(claim)):
                 self.cluster.deallocate(claim)
                 return conditions.DEALLOCATED, True
-        if asked.leftover is not None:
-            self.cluster.delete(asked.leftover)
+        if needs.leftover is not None:
+            self.cluster.delete(needs.leftover)
             return conditions.DELETED, False
         return conditions.STILL_NOT, False
 
-    def _has_extended(self, asked: Asked) -> bool:
-        return any(self.cluster.extended.has(name) for name in asked.demand.requests)
+    def _has_extended(self, needs: Needs) -> bool:
+        return any(self.cluster.extended.has(name) for name in needs.demand.requests)
 
     def _bind(self, placement: Placement, uses: Sequence[Use], round_: Round) -> Placement:
         """Bind a pod to the best node: allocate and reserve its claims (Reserve, PreBind)."""
-        cluster, asked = self.cluster, round_.asked
-        best = placement.standing.best() if placement.standing else []
+        cluster, needs = self.cluster, round_.needs
+        best = placement.verdicts.best() if placement.verdicts else []
         node = best[0]
         names = tuple(map(cluster.names.__getitem__, best))
         placement = placement._replace(candidates=names)
@@ -229,7 +229,7 @@ class Scheduler:
                 return placement._replace(condition=conditions.failed(error), claims=claims)
             bound.append(cluster.reserve(claim, use.consumer))
         taken = round_.taken(result if isinstance(result, Result) else None)
-        cluster.bind(asked.demand.with_more(taken) if taken else asked.demand, node)
+        cluster.bind(needs.demand.with_more(taken) if taken else needs.demand, node)
         placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
         if cluster.settings.has_binding_conditions and any(map(binding.waits, bound)):
             reason = f"waiting for binding conditions for device on node {names[0]}"

@@ -35,9 +35,9 @@ def hint_of(error: CompileError, environment: Environment) -> str:
         if match := _UNDECLARED.match(issue.message):
             functions = (name for name in environment.functions if name.isidentifier())
             macros = (name for name, _, _ in environment.macros)
-            return _meant(match[1], (*environment.variables, *functions, *macros))
+            return _did_you_mean(match[1], (*environment.variables, *functions, *macros))
         if match := _UNDEFINED.match(issue.message):
-            return _meant(match[1], _fields(error.text[: issue.offset], environment))
+            return _did_you_mean(match[1], _fields(error.text[: issue.offset], environment))
         if (match := _TWO_SIDES.match(issue.message)) and match[1] != match[2]:
             return _SAME_TYPE
     return ""
@@ -54,7 +54,7 @@ def _fields(before: str, environment: Environment) -> Iterator[str]:
         yield from each.fields
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
     nearest = nearest_name(name, (each for each in known if each != name), _LIKENESS)
     return f'did you mean "{nearest}"?' if nearest else ""
 

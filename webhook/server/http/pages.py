@@ -135,7 +135,7 @@ class Pages:
         """
         if int(dict(scope["headers"]).get(b"content-length", 0)) > self.body_limit:
             raise self.too_large()
-        return _asked(self._pages, scope, await self.read(incoming))
+        return _respond(self._pages, scope, await self.read(incoming))
 
     async def read(self, incoming: Incoming) -> bytes:
         """Read a body.
@@ -162,7 +162,7 @@ def refusal(status: HTTPStatus, reason: str, *headers: tuple[bytes, bytes]) -> P
     return Page(status, [(b"content-type", b"text/plain; charset=utf-8"), *headers], body)
 
 
-def _asked(app: WSGIApplication, scope: Scope, body: bytes) -> Page:
+def _respond(app: WSGIApplication, scope: Scope, body: bytes) -> Page:
     """Ask a WSGI application (PEP 3333)."""
     environ: WSGIEnvironment = {
         "REQUEST_METHOD": scope["method"],

@@ -119,7 +119,7 @@ def fields(record: Record, seconds: float) -> dict[str, Any]:
         "name": record.name,
         "user": record.user,
         "dryRun": record.dry_run,
-        "found": [_found(each) for each in found[:_FOUND]],
+        "found": [_as_record(each) for each in found[:_FOUND]],
         "foundMore": len(found[_FOUND:]),
         "patched": record.patched,
         "warnings": record.warnings,
@@ -129,7 +129,7 @@ def fields(record: Record, seconds: float) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value} | {"durationMs": round(seconds * 1000, 3)}
 
 
-def _found(found: Found) -> dict[str, Any]:
+def _as_record(found: Found) -> dict[str, Any]:
     name = {"policy": found.policy} if found.policy else {"rule": found.rule}
     return {**name, "mode": found.mode} | ({"error": True} if found.is_error else {})
 

@@ -61,7 +61,7 @@ class Forks:
         generation: Callable[[], int] = lambda: 0,
     ) -> None:
         self.generation = generation
-        self._told = generation()
+        self._forked_at = generation()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         gc.collect()
         gc.freeze()
@@ -78,9 +78,9 @@ class Forks:
         Raises:
             OSError: The nursery is no more, or too busy.
         """
-        if (now := self.generation()) != self._told:
+        if (now := self.generation()) != self._forked_at:
             self._control.send(_FOLLOW)
-            self._told = now
+            self._forked_at = now
         ours, theirs = socket.socketpair()
         try:
             with theirs:

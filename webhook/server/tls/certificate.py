@@ -52,7 +52,7 @@ class Certificate:
         """How often files have changed and were not taken up."""
         self.failed_handshakes = 0
         """How many TLS handshakes have failed, those of clients without a certificate of an authority included."""
-        self._told = BoundedLog(_log)
+        self._bounded_log = BoundedLog(_log)
         self._pair = FileWatch("certificate", source or (), _MEND, (certificate, key))
         self._followed = (self._pair, clients.authorities) if clients else (self._pair,)
         self.context = _Latest(ssl.PROTOCOL_TLS_SERVER)
@@ -151,7 +151,7 @@ class Certificate:
             reason = f"the client has no certificate, which --client-ca demands ({error})"
         elif isinstance(error, ssl.SSLCertVerificationError):
             reason = f"the client's certificate is not one that --client-ca vouches for: {error.verify_message}"
-        self._told.warning("a TLS handshake failed: %s", reason)
+        self._bounded_log.warning("a TLS handshake failed: %s", reason)
 
 
 class _Latest(ssl.SSLContext):

@@ -37,7 +37,7 @@ class Clients:
         self.refused = 0
         """How many connections were refused for their names."""
         self._names = frozenset(names)
-        self._told = BoundedLog(_log)
+        self._bounded_log = BoundedLog(_log)
 
     def require(self, context: ssl.SSLContext, file: str) -> None:
         """Let handshakes with these settings demand a certificate.
@@ -74,7 +74,7 @@ class Clients:
         self.refused += 1
         has = ", ".join(map(repr, names)) or "no name"
         has = has if len(has) <= _LONGEST_TEXT else f"{has[:_LONGEST_TEXT]} …"
-        self._told.warning("refused the client at %s: its certificate has %s, no --client-name", address, has)
+        self._bounded_log.warning("refused the client at %s: its certificate has %s, no --client-name", address, has)
         return f"the client certificate has {has}; the webhook's --client-name lists none of that"
 
 

@@ -14,15 +14,15 @@ from webhook.inventory.claims import allocation_of
 from webhook.inventory.places import BLOCKING
 from webhook.inventory.reading import items, mapping, text
 from webhook.simulation.cluster import Cluster, Settings
-from webhook.simulation.explaining import requests
-from webhook.simulation.standing import Round, Standing
+from webhook.simulation.rejections import requests
+from webhook.simulation.verdicts import Round, Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from webhook.inventory.reading import JSONObject
-    from webhook.simulation.explaining import Group
-    from webhook.simulation.standing import Asked
+    from webhook.simulation.rejections import Group
+    from webhook.simulation.verdicts import Needs
 
 _TRIED_MAX: Final = 24
 """How many single changes are tried."""
@@ -48,7 +48,7 @@ class Change(NamedTuple):
 
     text: str
     size: int
-    edit: Callable[[Asked], Asked]
+    edit: Callable[[Needs], Needs]
     released: JSONObject | None = None
 
 
@@ -78,27 +78,27 @@ class Helper:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def help(self, asked: Asked, groups: Sequence[Group], error: str) -> list[Help]:
+    def help(self, needs: Needs, groups: Sequence[Group], error: str) -> list[Help]:
         """Find what would help a pod.
 
         Args:
-            asked: What it asks for.
+            needs: What the pod needs.
             groups: How nodes refuse it.
             error: What made the scheduler give it up; empty if nothing did.
         """
-        changes = sorted(self._changes(asked, groups, error), key=lambda each: each.size)[:_TRIED_MAX]
-        found = [(change, nodes) for change in changes if (nodes := self._nodes(asked, (change,)))]
+        changes = sorted(self._changes(needs, groups, error), key=lambda each: each.size)[:_TRIED_MAX]
+        found = [(change, nodes) for change in changes if (nodes := self._nodes(needs, (change,)))]
         if not found:
             for pair in combinations(changes[:_PAIRED_MAX], 2):
-                if nodes := self._nodes(asked, pair):
+                if nodes := self._nodes(needs, pair):
                     both = Change(" and ".join(each.text for each in pair), sum(each.size for each in pair), _same)
                     found.append((both, nodes))
-        if nodes := self._on_newer_release(asked):
+        if nodes := self._on_newer_release(needs):
             found.append((Change(f"on Kubernetes 1.{self._cluster.settings.release + 1}", 5, _same), nodes))
         best = sorted(found, key=lambda pair: (pair[0].size, -pair[1]))
         return [Help(change.text, nodes) for change, nodes in best]
 
-    def _on_newer_release(self, asked: Asked) -> int:
+    def _on_newer_release(self, needs: Needs) -> int:
         """Count the nodes that would take the pod with the next release's scheduler, if that is known."""
         cluster = self._cluster
         release = cluster.settings.release + 1
@@ -109,32 +109,32 @@ class Helper:
         except ValueError:
             return 0
         newer.nodes = cluster.nodes
-        standing = Standing(newer)
-        standing.update(Round(newer, asked))
-        return 0 if standing.errors else len(standing.fitting)
+        verdicts = Verdicts(newer)
+        verdicts.update(Round(newer, needs))
+        return 0 if verdicts.errors else len(verdicts.fitting)
 
-    def _nodes(self, asked: Asked, changes: Sequence[Change]) -> int:
+    def _nodes(self, needs: Needs, changes: Sequence[Change]) -> int:
         """Count the nodes that would take the pod."""
         for change in changes:
-            asked = change.edit(asked)
+            needs = change.edit(needs)
         released = [change.released for change in changes if change.released is not None]
-        return self._fitting(asked, released)
+        return self._fitting(needs, released)
 
-    def _fitting(self, asked: Asked, released: Sequence[JSONObject]) -> int:
+    def _fitting(self, needs: Needs, released: Sequence[JSONObject]) -> int:
         if released:
             with self._cluster.without(released[0]):
-                return self._fitting(asked, released[1:])
-        standing = Standing(self._cluster)
-        standing.update(Round(self._cluster, asked), at_most=_NODES_MAX)
-        return 0 if standing.errors else len(standing.fitting)
+                return self._fitting(needs, released[1:])
+        verdicts = Verdicts(self._cluster)
+        verdicts.update(Round(self._cluster, needs), at_most=_NODES_MAX)
+        return 0 if verdicts.errors else len(verdicts.fitting)
 
     # -- changes
 
-    def _changes(self, asked: Asked, groups: Sequence[Group], error: str) -> Iterator[Change]:
-        for index, claim in enumerate(asked.claims):
+    def _changes(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[Change]:
+        for index, claim in enumerate(needs.claims):
             if not allocation_of(claim):
                 yield from self._of_claim(index, claim, error)
-        yield from self._of_pod(asked, groups)
+        yield from self._of_pod(needs, groups)
         yield from self._releases(groups)
 
     def _of_claim(self, index: int, claim: JSONObject, error: str) -> Iterator[Change]:
@@ -181,9 +181,9 @@ class Helper:
             what = f"with count {each} in request {name}"
             yield Change(what, 1 + (wanted - each), _edited(index, _setting(name, count=each)))
 
-    def _of_pod(self, asked: Asked, groups: Sequence[Group]) -> Iterator[Change]:
+    def _of_pod(self, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
         reasons = {reason for group in groups for reason in group.reasons}
-        spec = asked.demand.spec
+        spec = needs.demand.spec
         if any("affinity/selector" in each for each in reasons):
             for field in ("nodeSelector", "affinity"):
                 if field in spec:
@@ -199,7 +199,7 @@ class Helper:
                 name = reason.removeprefix("Insufficient ")
                 if not any(name in each.allocatable for each in self._cluster.nodes):
                     continue  # less of what no node has at all would be none
-                left = {key: value for key, value in asked.demand.requests.items() if key != name}
+                left = {key: value for key, value in needs.demand.requests.items() if key != name}
                 yield Change(f"with less {name}", 3, _demanding(requests=left))
 
     def _releases(self, groups: Sequence[Group]) -> Iterator[Change]:
@@ -213,18 +213,18 @@ class Helper:
                 yield Change(f"once claim {name} is released{who}", 4, _same, claim)
 
 
-def _same(asked: Asked) -> Asked:
-    return asked
+def _same(needs: Needs) -> Needs:
+    return needs
 
 
-def _edited(index: int, change: Callable[[JSONObject], object]) -> Callable[[Asked], Asked]:
+def _edited(index: int, change: Callable[[JSONObject], object]) -> Callable[[Needs], Needs]:
     """Change one of the claims."""
 
-    def edit(asked: Asked) -> Asked:
-        claims = list(asked.claims)
+    def edit(needs: Needs) -> Needs:
+        claims = list(needs.claims)
         claims[index] = deepcopy(claims[index])
         change(claims[index])
-        return asked._replace(claims=tuple(claims))
+        return needs._replace(claims=tuple(claims))
 
     return edit
 
@@ -262,8 +262,8 @@ def _with_selector(name: str, selector: JSONObject, expression: str) -> Callable
     return change
 
 
-def _demanding(**fields: Any) -> Callable[[Asked], Asked]:
-    return lambda asked: asked._replace(demand=asked.demand._replace(**fields))
+def _demanding(**fields: Any) -> Callable[[Needs], Needs]:
+    return lambda needs: needs._replace(demand=needs.demand._replace(**fields))
 
 
 def _blocks(taint: JSONObject) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from webhook.allocation.explain import DeviceReason, Funnel
     from webhook.inventory.reading import JSONObject
     from webhook.simulation.cluster import Cluster
-    from webhook.simulation.standing import Round, Standing, Verdict
+    from webhook.simulation.verdicts import Round, Verdict, Verdicts
 
 _WISH_MAX: Final = 80
 """A longer description of what a request selects is left out."""
@@ -75,18 +75,18 @@ class Explainer:
         self._values = Values(with_lists="DRAListTypeAttributes" in cluster.settings.gates)
         self._numbers = count()
 
-    def groups(self, standing: Standing, round_: Round) -> list[Group]:
+    def groups(self, verdicts: Verdicts, round_: Round) -> list[Group]:
         """Group the nodes that refuse a pod, those first that come closest.
 
         Args:
-            standing: What the nodes said.
-            round_: What was asked of them.
+            verdicts: The verdicts of the nodes.
+            round_: The round that asked them.
         """
         alike: dict[Hashable, list[int]] = {}
-        for node, verdict in standing.verdicts.items():
+        for node, verdict in verdicts.by_node.items():
             if verdict.refusal is not None:
                 alike.setdefault(self._key(node, verdict, round_), []).append(node)
-        found = [self._group(nodes, standing.verdicts[nodes[0]], round_) for nodes in alike.values()]
+        found = [self._group(nodes, verdicts.by_node[nodes[0]], round_) for nodes in alike.values()]
         return sorted(found, key=lambda each: (not each.requests, -each.closeness, -len(each.nodes)))
 
     def _key(self, node: int, verdict: Verdict, round_: Round) -> Hashable:

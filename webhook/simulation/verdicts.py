@@ -30,8 +30,8 @@ _ALTERNATIVES_MAX = 8
 """A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
 
 
-class Asked(NamedTuple):
-    """What a pod asks of the cluster.
+class Needs(NamedTuple):
+    """What a pod needs of the cluster.
 
     Args:
         pod: The pod.
@@ -71,21 +71,21 @@ class Round:
 
     Args:
         cluster: The cluster.
-        asked: What the pod asks for.
+        needs: What the pod needs.
     """
 
-    def __init__(self, cluster: Cluster, asked: Asked) -> None:
+    def __init__(self, cluster: Cluster, needs: Needs) -> None:
         self.cluster = cluster
-        self.asked = asked
-        self._pending = [each for each in asked.claims if not allocation_of(each)]
+        self.needs = needs
+        self._pending = [each for each in needs.claims if not allocation_of(each)]
         self._attempts: dict[frozenset[str], Attempt] = {}
         self._selectors = [
             (index, mapping(allocation_of(each), "nodeSelector"), each)
-            for index, each in enumerate(asked.claims)
+            for index, each in enumerate(needs.claims)
             if allocation_of(each)
         ]
         extended = cluster.extended
-        self._extended = frozenset(name for name in asked.demand.requests if is_extended(name) and extended.has(name))
+        self._extended = frozenset(name for name in needs.demand.requests if is_extended(name) and extended.has(name))
 
     def delegated(self, node: int) -> frozenset[str]:
         """Return the extended resources that devices are to provide on a node."""
@@ -99,7 +99,7 @@ class Round:
         delegated = self.delegated(node)
         if not delegated:
             return self._pending
-        return [*self._pending, self.cluster.extended.claim_for(self.asked.pod, delegated)]
+        return [*self._pending, self.cluster.extended.claim_for(self.needs.pod, delegated)]
 
     def attempt_on(self, node: int) -> Attempt | None:
         """Return what allocates devices on a node; None if no claim needs any."""
@@ -118,8 +118,8 @@ class Round:
     def ask(self, node: int) -> Verdict:
         """Ask a node whether it takes the pod."""
         state, settings = self.cluster.nodes[node], self.cluster.settings
-        refusal = state.refusal(self.asked.demand, settings.release, self.cluster.extended.has)
-        if refusal is None and self.asked.leftover is not None:
+        refusal = state.refusal(self.needs.demand, settings.release, self.cluster.extended.has)
+        if refusal is None and self.needs.leftover is not None:
             refusal = Refusal(("cannot schedule extended resource claim",))
         return self._ask_for_devices(node) if refusal is None else Verdict(refusal)
 
@@ -155,7 +155,7 @@ class Round:
         devices = self.cluster.node_allocatable
         if devices is None:
             return {}
-        allocations = [*(allocation_of(each) for each in self.asked.claims), *(result.allocations if result else ())]
+        allocations = [*(allocation_of(each) for each in self.needs.claims), *(result.allocations if result else ())]
         return devices.taken(one for each in allocations for one in items(each, "devices", "results"))
 
     def _shortage(self, node: int, result: Result | None) -> Refusal | None:
@@ -163,9 +163,9 @@ class Round:
         devices = self.cluster.node_allocatable
         if devices is None:
             return None
-        if reason := devices.refusal(self.asked.claims, uid_of(self.asked.pod)):
+        if reason := devices.refusal(self.needs.claims, uid_of(self.needs.pod)):
             return Refusal((reason,))
-        state, wanted = self.cluster.nodes[node], self.asked.demand.requests
+        state, wanted = self.cluster.nodes[node], self.needs.demand.requests
         missing = [
             f"Insufficient {name}"
             for name, taken in self.taken(result).items()
@@ -195,7 +195,7 @@ def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, s
     return score
 
 
-class Standing:
+class Verdicts:
     """What all nodes say to pods of one shape.
 
     Args:
@@ -207,7 +207,7 @@ class Standing:
         self._cluster = cluster
         index = cluster.index
         self.nodes = range(len(cluster.nodes)) if names is None else sorted(index[n] for n in names if n in index)
-        self.verdicts: dict[int, Verdict] = {}
+        self.by_node: dict[int, Verdict] = {}
         self.fitting: dict[int, int] = {}
         """The nodes that take the pod, with their scores."""
         self.errors: dict[int, str] = {}
@@ -223,14 +223,14 @@ class Standing:
             at_most: How many nodes to ask; None for all.
         """
         log = self._cluster.log
-        if not self.verdicts:
+        if not self.by_node:
             stale: Mapping[int, None] = dict.fromkeys(self.nodes[:at_most])
         else:
             changed = set(log[self._seen :])
-            stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.verdicts.keys()))
+            stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.by_node.keys()))
         self._seen = len(log)
         for node in stale:
-            verdict = self.verdicts[node] = round_.ask(node)
+            verdict = self.by_node[node] = round_.ask(node)
             self.fitting.pop(node, None)
             self.errors.pop(node, None)
             self.uncertain.discard(node)
