@@ -81,8 +81,7 @@ def serving(directory: Path, *options: str | Path, port: int = 0) -> Iterator[Pr
         "--port",
         str(port),
         *pair,
-        "--shutdown-delay",
-        "0.5",
+        *(() if "--shutdown-delay" in options else ("--shutdown-delay", "0.5")),
         *options,
     ]
     log = directory / f"{len(list(directory.glob('*.log')))}.log"
