@@ -1,0 +1,47 @@
+"""Changes to a text that leave everything else as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Edit(NamedTuple):
+    """A part of a text, and what stands there in its place.
+
+    Args:
+        start: Offset of the part's first character.
+        end: Offset behind its last character; ``start`` to insert.
+        text: The new text.
+    """
+
+    start: int
+    end: int
+    text: str
+
+
+class OverlapError(ValueError):
+    """Two edits change the same part of a text."""
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """Return a text with edits made; what is inserted at one place keeps the order of the edits.
+
+    Args:
+        text: The text.
+        edits: What changes, in any order; an edit that is given twice is made once.
+
+    Raises:
+        OverlapError: Two of them change the same part.
+    """
+    pieces: list[str] = []
+    end = 0
+    for edit in sorted(dict.fromkeys(edits), key=lambda each: (each.start, each.end)):
+        if edit.start < end:
+            message = f"two edits change what is at offset {edit.start}"
+            raise OverlapError(message)
+        pieces += text[end : edit.start], edit.text
+        end = edit.end
+    return "".join((*pieces, text[end:]))
