@@ -118,6 +118,11 @@ class TestKeys:
         assert shown["featureGates"] == {"AllBeta": True, "AllAlpha": False}
         assert shown["namespaceLabels"] == {"dev": {"a": ""}, "ops": {"c": "d"}}
 
+    def test_pod_templates(self, configure: Callable[..., None]) -> None:
+        configure("podTemplates: {example.com/Trainer: ['spec.workers[].template', spec.head]}\n")
+        shown = yaml.safe_load(draguard("config", "show").out)
+        assert shown["podTemplates"] == {"example.com/Trainer": ["spec.workers[].template", "spec.head"]}
+
     def test_exclude(self, configure: Callable[..., None], repository: Path) -> None:
         (repository / "apps/two.yaml").write_text(claim("TWO"), encoding="utf-8")
         configure("exclude: [apps/one]\n")
@@ -333,6 +338,7 @@ class TestConfigCommand:
             "featureGates: {}  # default",
             "namespaceLabels: {}  # default",
             "policies: []  # default",
+            "podTemplates: {}  # default",
             'exclude: ["a"]  # .draguard.yaml:1',
             'levels: {"deprecated": "warning"}  # .draguard.yaml:2, command line',
             "ignores: []  # default",

@@ -383,3 +383,20 @@ def test_a_process_says_no_to_findings(file: Path) -> None:
     file.write_text("# draguard: ignore[unknown-field, object-name] an example\n" + file.read_text(), encoding="utf-8")
     done = process("validate", "--strict", file)
     assert done == Done(0, "1 document in 1 file: no problems; 2 suppressed (2 by comments)\n", "")
+
+
+class TestBounds:
+    """What strangers write in manifests takes no more than linear time; counted in calls, not in seconds."""
+
+    def test_mistakes_are_told_without_end_but_hints_are_not(self, tmp_path: Path) -> None:
+        lines = "".join(f"# draguard: ignore[no-rule-{number}] why\n" for number in range(150))
+        (tmp_path / "a.yaml").write_text(lines + claim(), encoding="utf-8")
+        found = json.loads(validate(tmp_path).out)["findings"]
+        assert len(found) == 150
+        assert [bool(each["hint"]) for each in found] == [True] * 100 + [False] * 50
+
+    def test_a_comment_does_not_name_any_number_of_rules(self, tmp_path: Path) -> None:
+        text = f"# draguard: ignore[{','.join(['required'] * 101)}] why\n{claim()}"
+        (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+        (finding,) = json.loads(validate(tmp_path).out)["findings"]
+        assert finding["message"] == "names more than 100 rules, so it suppresses nothing"

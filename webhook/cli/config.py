@@ -43,7 +43,8 @@ def _lines(arguments: Namespace) -> Iterator[str]:
 
 def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:
     """Return the value of every key; check what the options say."""
-    from webhook.cli.namespaces import Namespaces  # noqa: PLC0415 - the schema needs nothing of this
+    from webhook.cli.locations import pod_locations  # noqa: PLC0415 - the schema needs nothing of this
+    from webhook.cli.namespaces import Namespaces  # noqa: PLC0415
     from webhook.cli.release import feature_gates, kubernetes_versions  # noqa: PLC0415
     from webhook.cli.suppressing import exclusions, suppressions  # noqa: PLC0415
 
@@ -55,6 +56,7 @@ def _values(arguments: Namespace, configuration: Configuration | None) -> dict[s
         "kubernetesVersions": list(filter(None, kubernetes_versions(arguments))),
         "featureGates": feature_gates(arguments, None) or {},
         "namespaceLabels": {each["metadata"]["name"]: each["metadata"]["labels"] for each in namespaces},
+        "podTemplates": {"/".join(kind): [*paths] for kind, paths in (pod_locations(arguments) or {}).items()},
         "exclude": [*written.get("exclude", ()), *arguments.exclude],
         "levels": {**levels.configured, **{name or "*": level for name, level in levels.stated.items()}},
         "ignores": written.get("ignores", []),

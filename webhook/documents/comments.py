@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _SEPARATOR: Final = "---"
 _MORE: Final = re.compile(r"\s#")
+_QUOTES: Final = re.compile(r"[\"'|>]")
+"""What texts begin with that may hold a ``#`` behind white space."""
 
 
 class Comment(NamedTuple):
@@ -53,7 +55,7 @@ def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Commen
     begin = _with_head(text, start)
     for found in re.compile(rf"(?:(?<=\s)|(?<![\s\S]))#[ \t]*{re.escape(mark)}[ \t]*").finditer(text, begin, end):
         at = found.start()
-        if at > first:
+        if at > first and _QUOTES.search(text, start, at):
             texts = _texts(text[start:end]) if texts is None else texts
             if _within(texts, at - start):
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 def is_rule(name: str) -> bool:
     """Tell whether there is a rule of this name."""
     return any(name in names for names in _groups())
+
+
+def has_match(pattern: str) -> bool:
+    """Tell whether there is a rule that a pattern such as ``cel-*`` is about."""
+    return any(fnmatchcase(each, pattern) for names in _groups() for each in names)
 
 
 def rule_names() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.versions import VERSIONS, Served
@@ -162,7 +163,8 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
     return dict(sorted(found.items()))
 
 
-def names_of_types(*sorts: str) -> set[str]:
+@cache
+def names_of_types(*sorts: str) -> frozenset[str]:
     """Collect the names of the rules that types and their fields state, or those of some sorts."""
     names = set[str]()
     seen = set[type[Struct]]()
@@ -178,7 +180,7 @@ def names_of_types(*sorts: str) -> set[str]:
             names.update(() if sorts else (stated.name for stated in _rules_of(field)))
             if inner := _struct(field):
                 left.append(inner)
-    return names
+    return frozenset(names)
 
 
 def rules_at(place: Place, release: Release | None) -> Iterator[Stated]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.documents import Document
 from webhook.findings import Finding, Suppression, identity
 from webhook.suppression import baseline
-from webhook.suppression.levels import OFF, Levels
+from webhook.suppression.levels import OFF, Decision, Levels
 from webhook.suppression.paths import PathIgnores
 from webhook.suppression.statements import Statements
 
@@ -49,6 +49,7 @@ class Suppressions:
         """Start without documents."""
         self._statements = Statements()
         self._objects: set[tuple[str, str, str]] = set()
+        self._decisions: dict[tuple[str, str | None, str], Decision | None] = {}
 
     def leave_out(self, findings: Iterable[Finding], reason: str) -> None:
         """Suppress findings that an earlier revision has, too."""
@@ -101,7 +102,7 @@ class Suppressions:
         """Give a finding the level of its rule; None if it is suppressed."""
         if not finding.line:
             return finding
-        decision = self.levels.of(finding) if self.levels else None
+        decision = self._decision(finding) if self.levels else None
         suppression = None
         if decision and decision.level == OFF:
             suppression = Suppression(OPTION, decision.source)
@@ -116,12 +117,22 @@ class Suppressions:
         report.suppressed.append(finding._replace(suppression=suppression))
         return None
 
+    def _decision(self, finding: Finding) -> Decision | None:
+        """Decide once for all findings of a rule."""
+        key = finding.problem.rule, finding.origin and finding.origin.name, finding.problem.level
+        if key not in self._decisions:
+            self._decisions[key] = self.levels.of(finding)
+        return self._decisions[key]
+
     def _tell_gone(self, known: Known, report: Report) -> None:
         """Say what of a baseline is no longer found, though its object was read."""
         if known.kind != baseline.BASELINE:
             return
+        gone = known.gone()
+        if not gone:
+            return
         files = {baseline.relative_file(file, known.directory) for file in report.files}
-        fixed = {each: count for each, count in known.gone().items() if self.is_whole or self._is_read(each, files)}
+        fixed = {each: count for each, count in gone.items() if self.is_whole or self._is_read(each, files)}
         report.fixed += [baseline.entry(each, count) for each, count in sorted(fixed.items())]
         if fixed:
             total = sum(fixed.values())

@@ -7,6 +7,7 @@ says.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 POLICY: Final = "policy/"
 """Precedes the name of a policy."""
 _MAGIC: Final = frozenset("*?[")
+_LONGEST: Final = 100
+"""Characters of a name that is shown, and for which another one is sought."""
 
 
 class UnknownRuleError(ValueError):
@@ -28,28 +31,34 @@ def names_in(text: str) -> list[str]:
     return [name for each in text.split(",") if (name := each.strip())]
 
 
+@cache
+def is_known(name: str) -> bool:
+    """Tell whether a name can name a rule; which policies there are is not known here."""
+    from webhook.explain.names import has_match, is_rule  # noqa: PLC0415 - only who names rules pays for their names
+
+    return name.startswith(POLICY) or (has_match if _MAGIC.intersection(name) else is_rule)(name)
+
+
+def meant(name: str) -> str:
+    """Say which rule was probably meant by a name that is not known."""
+    from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
+
+    from webhook.explain.names import rule_names  # noqa: PLC0415 - as above
+
+    near = get_close_matches(name, rule_names(), 1) if len(name) <= _LONGEST else []
+    return f"did you mean {near[0]}?" if near else "`draguard explain` lists the rules"
+
+
 def check(names: Iterable[str]) -> None:
     """Check names.
 
     Raises:
         UnknownRuleError: One of them names nothing.
     """
-    from webhook.explain.names import is_rule, rule_names  # noqa: PLC0415 - only who names rules pays for their names
-
-    for name in dict.fromkeys(names):
-        if name.startswith(POLICY):
-            continue
-        if not _MAGIC.isdisjoint(name):
-            if any(fnmatchcase(each, name) for each in rule_names()):
-                continue
-        elif is_rule(name):
-            continue
-        from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
-
-        near = get_close_matches(name, rule_names(), 1)
-        hint = f"did you mean {near[0]}?" if near else "`draguard explain` lists the rules"
-        message = f"there is no rule {name}; {hint}"
-        raise UnknownRuleError(message)
+    for name in names:
+        if not is_known(name):
+            message = f"there is no rule {name[:_LONGEST]}; {meant(name)}"
+            raise UnknownRuleError(message)
 
 
 def called(finding: Finding) -> Iterator[str]:
@@ -61,6 +70,4 @@ def called(finding: Finding) -> Iterator[str]:
 
 def names(name: str, finding: Finding) -> bool:
     """Tell whether a name names the rule of a finding."""
-    if _MAGIC.isdisjoint(name):
-        return name in called(finding)
-    return any(fnmatchcase(each, name) for each in called(finding))
+    return any(each == name or fnmatchcase(each, name) for each in called(finding))

@@ -8,12 +8,12 @@ document as a whole: ``# draguard: ignore[unknown-field] the driver reads it``. 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.findings import Finding, Identity, Suppression, found, identity
 from webhook.problem import WARNING, Key, Path, Problem
-from webhook.suppression.names import UnknownRuleError, check, names, names_in
+from webhook.suppression.names import is_known, meant, names, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,6 +36,10 @@ UNEXPLAINED: Final = "unexplained-suppression"
 _IGNORE: Final = re.compile(r"ignore\s*\[([^\]]*)\][\s:-]*")
 _EXAMPLE: Final = "# draguard: ignore[unknown-field] the reason"
 _ANNOTATION_EXAMPLE: Final = f'{ANNOTATION}: "unknown-field: the reason"'
+_MOST_RULES: Final = 100
+_MOST_HINTS: Final = 100
+"""How many mistakes are told with what was probably meant, which takes longer than to find them."""
+_NO_PROBLEM: Final = Problem(WARNING, "", "", Path(), "")
 _PATH: Final = Path(("metadata", "annotations", Key(ANNOTATION)))
 
 
@@ -121,8 +125,16 @@ class Statements:
             return
         self._seen.add(whole)
         for comment in document.comments(MARK):
-            where = found(Problem(WARNING, "", "", Path(), ""), document)
-            where = where._replace(line=comment.line, column=comment.column, text=document.line(comment.line))
+            where = Finding(
+                _NO_PROBLEM,
+                document.source,
+                comment.line,
+                comment.column,
+                document.line(comment.line),
+                document.index + 1,
+                identity(document.data),
+                rendered=document.rendered,
+            )
             match = _IGNORE.match(comment.text)
             if match is None:
                 self._malformed(where, "says nothing that draguard knows", f"write {_EXAMPLE}")
@@ -136,7 +148,7 @@ class Statements:
         if text is None or place in self._seen:  # documents are read again for another release
             return
         self._seen.add(place)
-        where = found(Problem(WARNING, "", "", _PATH, ""), document)
+        where = found(replace(_NO_PROBLEM, path=_PATH), document)
         for part in filter(None, (each.strip() for each in text.split(";"))):
             rules, _, reason = part.partition(":")
             self._add(Statement(ANNOTATED, tuple(names_in(rules)), reason.strip(), place, where))
@@ -146,14 +158,14 @@ class Statements:
         if not statement.rules:
             self._malformed(where, "names no rule", f"write {example}")
             return
-        known = []
+        if len(statement.rules) > _MOST_RULES:
+            self._malformed(where, f"names more than {_MOST_RULES} rules", "name a pattern of them, such as cel-*")
+            return
+        known = [name for name in dict.fromkeys(statement.rules) if is_known(name)]
         for name in statement.rules:
-            try:
-                check([name])
-            except UnknownRuleError as error:
-                self._malformed(where, str(error), "")
-            else:
-                known.append(name)
+            if name not in known:
+                hint = meant(name) if len(self.findings) < _MOST_HINTS else ""
+                self._malformed(where, f"there is no rule {name}", hint)
         statement.rules = tuple(known)
         if known and not statement.reason:
             message = f"gives no reason why {', '.join(known)} does not count here"
@@ -162,8 +174,7 @@ class Statements:
         self._places.setdefault(statement.place, []).append(statement)
 
     def _malformed(self, where: Finding, message: str, hint: str) -> None:
-        message, _, meant = message.partition("; ")
-        self.findings.append(said(where, MALFORMED, f"{message}, so it suppresses nothing", meant or hint))
+        self.findings.append(said(where, MALFORMED, f"{message}, so it suppresses nothing", hint))
 
     def about(self, finding: Finding) -> Iterator[Statement]:
         """Find the statements that may suppress a finding, the nearest first."""
