@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.core.claimed import is_pod_without_claims
 from webhook.api.versions import NEWEST, Served, find
+from webhook.cli.driverprofiles import read_profiles
 from webhook.cli.locations import pod_locations
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
 from webhook.cli.release import feature_gates
@@ -84,7 +85,13 @@ def judge_all(
     namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
     sender = _sender(arguments, stated, namespaces, report)
     locations = pod_locations(arguments)
-    references = References(cluster, gates, is_cluster=bool(arguments.cluster), pod_locations=locations)
+    references = References(
+        cluster,
+        gates,
+        is_cluster=bool(arguments.cluster),
+        pod_locations=locations,
+        profiles=read_profiles(arguments.driver_profile),
+    )
     judging = _Judge(old, arguments.subresource, sender, gates, namespaces=namespaces, references=references)
     judging.all_pods, judging.pod_locations = arguments.all_pods, locations
     order = _InOrder(judging, stated, report)

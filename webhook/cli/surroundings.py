@@ -17,6 +17,7 @@ from webhook.problem import ERROR, Path, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from webhook.drivers import Profile
     from webhook.findings import Finding
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn
@@ -62,6 +63,7 @@ class References:
         gates: The feature gates that differ from a release's defaults; None for none.
         is_cluster: Whether the manifests are meant for that cluster, so that what is not known is not there.
         pod_locations: Where kinds of other projects keep their pods, besides those that are known.
+        profiles: What drivers publish and take, besides what is known.
     """
 
     def __init__(
@@ -71,8 +73,9 @@ class References:
         *,
         is_cluster: bool = False,
         pod_locations: Locations | None = None,
+        profiles: Mapping[str, Profile] | None = None,
     ) -> None:
-        self._locations = pod_locations
+        self._locations, self._profiles = pod_locations, profiles
         self._inventory = inventory
         self._gates = gates
         self._documents: dict[int, _Noted] = {}
@@ -152,7 +155,7 @@ class References:
                 inventory = neighbours.inventory(file, inventory)
             key = given.release, id(inventory)
             if key not in contexts:
-                contexts[key] = _context(inventory, given.release, self._gates)
+                contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
             context = contexts[key]
             for obj, kind, place in _views(given.obj, self._locations):
                 for problem in look(obj, kind, context, skipped):
@@ -170,13 +173,19 @@ class References:
         return findings, _not_looked_at(skipped)
 
 
-def _context(inventory: Inventory, release: str, stated: Mapping[str, bool] | None) -> Any:
+def _context(
+    inventory: Inventory,
+    release: str,
+    stated: Mapping[str, bool] | None,
+    profiles: Mapping[str, Profile] | None,
+) -> Any:
     from webhook.api import gates  # noqa: PLC0415
     from webhook.api.versions import release_of  # noqa: PLC0415
     from webhook.references import Context  # noqa: PLC0415
 
     minor = release_of(release)
-    return Context(inventory, minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None))
+    on = gates.enabled(minor, gates.settable(stated, minor) if stated else None)
+    return Context(inventory, minor, on, profiles)
 
 
 def _placed(problem: Problem, path: Path, given: _Noted) -> Finding:

@@ -34,6 +34,10 @@ CONFIGURATION: Final = Record(
             MapOf(ListOf(Text(example="spec.workers[].template"), 1), "kinds, as example.com/Kind"),
             "Where other projects' workloads keep their pods, by group and kind (--pod-template).",
         ),
+        "driverProfiles": Key(
+            ListOf(Text(example="drivers/gpu.example.com.yaml")),
+            "Files with profiles of drivers, relative to this file (--driver-profile).",
+        ),
         "exclude": Key(
             ListOf(_PATTERN),
             "Patterns of paths that are not read, relative to this file, as .gitignore has them (--exclude).",
@@ -84,6 +88,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "namespaceLabels": "namespace_labels",
     "policies": "policies",
     "podTemplates": "pod_template",
+    "driverProfiles": "driver_profile",
     "baseline": "baseline",
     "allPods": "all_pods",
     "strict": "strict",

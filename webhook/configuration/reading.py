@@ -53,7 +53,7 @@ class Configuration:
         """What is not read."""
         self.ignores = self._ignores()
         """Rules that do not count in some files."""
-        for name in ("policies", "baseline"):
+        for name in ("policies", "driverProfiles", "baseline"):
             if name in self.values:
                 self.option(name)
 
@@ -68,8 +68,8 @@ class Configuration:
     def option(self, name: str) -> Any:
         """Return the value of a key as its option takes it; paths as seen from the working directory."""
         value = self.values[name]
-        if name == "policies":
-            return [self.inside(path, ("policies", index)) for index, path in enumerate(value)]
+        if name in {"policies", "driverProfiles"}:
+            return [self.inside(path, (name, index)) for index, path in enumerate(value)]
         if name == "baseline":
             return self.inside(value, ("baseline",))
         return texts(name, value)

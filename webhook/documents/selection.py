@@ -108,6 +108,8 @@ class Selection:
                 self.left_out[VENDORED] += 1
             elif is_directory and self._excluded and self.excludes(path):
                 continue
+            elif not is_directory and ".tmpl." in name:  # for envsubst and the like
+                self.left_out[TEMPLATE] += 1
             elif is_directory and is_chart and name == "templates":
                 self.left_out[HELM] += _templates(path)
             else:

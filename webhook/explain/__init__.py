@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from webhook.api.gates import GATES
 from webhook.api.versions import VERSIONS, release_of
+from webhook.drivers import built_in, text_of
 from webhook.explain import text
 from webhook.explain.counterparts import counterpart
 from webhook.explain.facts import gated
@@ -34,7 +35,7 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
 
     Args:
         query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``, a feature gate such as
-            ``DRADeviceTaints``; nothing for an overview.
+            ``DRADeviceTaints``, a driver such as ``gpu.nvidia.com``; nothing for an overview.
         api_version: The API version to look into, with its group or without; None for the newest that has the kind.
         kubernetes: The release whose fields and rules are told, such as ``"1.30"``; None for all releases.
 
@@ -49,6 +50,8 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
     among = [kind for kind in kinds(release) if api_version is None or api_version in _spellings(kind.api_version)]
     if not query:
         return text.overview(among, rules(among, release))
+    if query in built_in():
+        return text_of(query)
     # A field may be spelled as in findings: spec.devices.requests[0].name
     name, *path = re.sub(r"\[[^\]]*\]", "", query).split(".")
     if named := _named(among, name):

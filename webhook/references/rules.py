@@ -9,9 +9,10 @@ from webhook.inventory.objects import without_nulls
 from webhook.problem import WARNING, Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from webhook.deviceselectors.fleet import Fleet
+    from webhook.drivers import Profile
     from webhook.inventory import Inventory
     from webhook.release import Release
 
@@ -31,12 +32,20 @@ class Context:
         inventory: The objects around, the one that is looked at among them.
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
+        profiles: What drivers publish and take, besides the profiles that draguard has.
     """
 
-    def __init__(self, inventory: Inventory, release: Release, gates: frozenset[str]) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        release: Release,
+        gates: frozenset[str],
+        profiles: Mapping[str, Profile] | None = None,
+    ) -> None:
         self.inventory = inventory
         self.release = release
         self.gates = gates
+        self._profiles = profiles or {}
         self.looked_at: tuple[Any, Any] = (None, None)
         """The object that rules look at, and what was read of it."""
 
@@ -52,6 +61,14 @@ class Context:
             return Fleet(slices, self.release, self.gates)
         except ValueError:  # no allocator of that release has these features
             return None
+
+    def profile(self, driver: str) -> Profile | None:
+        """Return what is known of a driver; None if nothing is."""
+        if driver in self._profiles:
+            return self._profiles[driver]
+        from webhook.drivers import profile_of  # noqa: PLC0415 - most objects name no driver
+
+        return profile_of(driver)
 
 
 class Rule(NamedTuple):

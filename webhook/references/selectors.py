@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
     from webhook.references.rules import Context, JSONObject
 
-_SELECTING = (*CLAIMS, "DeviceClass")
+SELECTING = (*CLAIMS, "DeviceClass")
 
 
-class _Selector(NamedTuple):
+class Selector(NamedTuple):
     """A selector of a class, a request or an alternative.
 
     Args:
@@ -39,6 +39,7 @@ class _Selector(NamedTuple):
         own: All selectors of the request, or of the class.
         place: Its place among them.
         is_certain: Whether the class is known, so that it is only asked about devices of the class.
+        class_name: The name of the class; empty for a selector of a class.
     """
 
     path: tuple[str | int, ...]
@@ -48,35 +49,37 @@ class _Selector(NamedTuple):
     own: Sequence[JSONObject]
     place: int
     is_certain: bool = True
+    class_name: str = ""
 
 
-def _selectors(obj: JSONObject, context: Context) -> Sequence[_Selector]:
+def selectors_of(obj: JSONObject, context: Context) -> Sequence[Selector]:
     """List the selectors of an object; rule after rule asks for those of the same one."""
     if context.looked_at[0] is not obj:
         context.looked_at = obj, list(_all_selectors(obj, context))
-    found: Sequence[_Selector] = context.looked_at[1]
+    found: Sequence[Selector] = context.looked_at[1]
     return found
 
 
-def _all_selectors(obj: JSONObject, context: Context) -> Iterator[_Selector]:
+def _all_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
     if obj.get("kind") == "DeviceClass":
         yield from _compiled(items(obj, "spec", "selectors"), (), ("spec", "selectors"), context)
         return
     for request in requests_of(obj):
-        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        name = text(request.asks, "deviceClassName")
+        device_class = context.inventory.find("DeviceClass", name)
         around = items(device_class, "spec", "selectors")
         for each in _compiled(items(request.asks, "selectors"), around, (*request.path, "selectors"), context):
-            yield each._replace(is_certain=device_class is not None)
+            yield each._replace(is_certain=device_class is not None, class_name=name)
 
 
 def _compiled(
     own: Sequence[JSONObject], around: Sequence[JSONObject], path: tuple[str | int, ...], context: Context
-) -> Iterator[_Selector]:
+) -> Iterator[Selector]:
     for index, each in enumerate(own):
         expression = text(each, "cel", "expression")
         parts = parts_of(expression, context.release, context.gates)
         if parts is not None:
-            yield _Selector((*path, index, "cel", "expression"), expression, parts, around, own, index)
+            yield Selector((*path, index, "cel", "expression"), expression, parts, around, own, index)
 
 
 class _Found(NamedTuple):
@@ -91,7 +94,7 @@ def _of_expressions(
     obj: JSONObject, context: Context, name: str, check: Callable[[Parts, Context], Iterator[_Found]]
 ) -> Iterator[Problem]:
     """Say what is wrong with expressions by themselves; each is looked at once, however often it stands somewhere."""
-    for each in _selectors(obj, context):
+    for each in selectors_of(obj, context):
         memo = each.parts.memo
         if name not in memo:
             memo[name] = list(check(each.parts, context))
@@ -99,14 +102,15 @@ def _of_expressions(
             yield finding(each.path, *found)
 
 
-def _reads(parts: Parts) -> list[Read]:
+def reads_of(parts: Parts) -> list[Read]:
+    """List what a selector reads; asked once for equal ones."""
     if "reads" not in parts.memo:
         parts.memo["reads"] = reads(parts.root)
     found: list[Read] = parts.memo["reads"]
     return found
 
 
-@rule("selector-constant", *_SELECTING)
+@rule("selector-constant", *SELECTING)
 def selector_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector, or a part of it, does not look at the device: it is true or false for all of them.
 
@@ -134,7 +138,7 @@ def _constant(parts: Parts, _: Context) -> Iterator[_Found]:
             yield _Found("the selector is true for every device", "leave it out", "AlwaysHolds")
 
 
-@rule("selector-contradiction", *_SELECTING)
+@rule("selector-contradiction", *SELECTING)
 def selector_contradiction(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """One selector wants a value to be two things at once, so it is never true.
 
@@ -156,7 +160,7 @@ def _contradiction(parts: Parts, _: Context) -> Iterator[_Found]:
             break
 
 
-@rule("impossible-name", *_SELECTING)
+@rule("impossible-name", *SELECTING)
 def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity by a name that none can have.
 
@@ -167,14 +171,14 @@ def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _impossible_name(parts: Parts, context: Context) -> Iterator[_Found]:
-    for read in _reads(parts):
+    for read in reads_of(parts):
         if faults := formats.dns_subdomain(read.domain, context.release):
             yield _Found(f'no driver can publish the domain "{read.domain}": {faults[0]}', "", "Impossible")
         elif faults := formats.c_identifier(read.name, context.release):
             yield _Found(f'no driver can publish the name "{read.name}": {faults[0]}', "", "Impossible")
 
 
-@rule("impossible-constant", *_SELECTING)
+@rule("impossible-constant", *SELECTING)
 def impossible_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector writes a quantity or version that cannot be read: it fails for every device.
 
@@ -208,7 +212,7 @@ def _not_a_version(value: str) -> str:
     return ""
 
 
-@rule("impossible-read", *_SELECTING)
+@rule("impossible-read", *SELECTING)
 def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads a part of an attribute, as manifests write it: ``.string``, ``.int``, ``.bool``, ``.version``.
 
@@ -232,7 +236,7 @@ def _impossible_read(parts: Parts, _: Context) -> Iterator[_Found]:
 _WRITTEN_TYPES: Final = frozenset({"string", "int", "bool", "version", "value"})
 
 
-@rule("misspelt-domain", *_SELECTING)
+@rule("misspelt-domain", *SELECTING)
 def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads attributes of a domain that resembles the driver's name, but is another.
 
@@ -241,15 +245,27 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     if context.fleet is not None:
         return  # what devices publish tells more
-    for each in _selectors(obj, context):
+    for each in selectors_of(obj, context):
         known = drivers_of([*each.around, *each.own], context)
-        for read in {(read.holder, read.domain): read for read in _reads(each.parts)}.values():
-            if read.domain not in known and (near := nearest(read.domain, known)):
+        for read in {(read.holder, read.domain): read for read in reads_of(each.parts)}.values():
+            if read.domain in known or any(_has_domain(driver, read.domain, context) for driver in known):
+                continue
+            if near := nearest(read.domain, known):
                 message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
                 yield finding(each.path, message, f'did you mean "{near}"?', "Misspelt")
 
 
-@rule("not-published", *_SELECTING, beside_devices=True)
+def _has_domain(driver: str, domain: str, context: Context) -> bool:
+    """Tell whether a driver is known to publish attributes in a domain."""
+    profile = context.profile(driver)
+    return profile is not None and any(
+        name.startswith(f"{domain}/")
+        for each in profile.devices.values()
+        for name in (*each.attributes, *each.optional)
+    )
+
+
+@rule("not-published", *SELECTING, beside_devices=True)
 def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads a domain, attribute or capacity that no device of the class has.
 
@@ -261,11 +277,11 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
     fleet = context.fleet
     if fleet is None:
         return
-    for each in _selectors(obj, context):
+    for each in selectors_of(obj, context):
         contents = fleet.of_class(each.around) if each.around else fleet.contents
         if not contents:
             continue
-        for read in {read[:3]: read for read in _reads(each.parts)}.values():
+        for read in {read[:3]: read for read in reads_of(each.parts)}.values():
             known = published(contents, read.holder)
             if (read.domain, read.name) in known:
                 continue
@@ -284,7 +300,7 @@ def _unpublished(read: Read, known: dict[tuple[str, str], set[str]], where: str)
     return f'no device of the {where} has the {kind} "{read.domain}/{read.name}"', instead(read.name, names, "it has")
 
 
-@rule("selector-fails", *_SELECTING, beside_devices=True)
+@rule("selector-fails", *SELECTING, beside_devices=True)
 def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector fails on some device of the class: that ends the scheduling of the pod for all nodes.
 
@@ -297,7 +313,7 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     fleet = context.fleet
     if fleet is None:
         return
-    for each in _selectors(obj, context):
+    for each in selectors_of(obj, context):
         if not each.is_certain:
             continue
         failing = []
@@ -312,7 +328,7 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
             continue
         count, all_ = fleet.count(failing), fleet.count(fleet.of_class(each.around))
         message = f"on {count} of {all_} devices this is an error, and ends scheduling for all nodes: {reason}"
-        unguarded = (read[:3] for read in _reads(each.parts) if not read.is_guarded)
+        unguarded = (read[:3] for read in reads_of(each.parts) if not read.is_guarded)
         hint = ""
         if match := _TYPED.search(reason):
             hint = f"an attribute is read without its type: leave out .{match[1]}"
@@ -329,7 +345,7 @@ def _is_class(obj: JSONObject) -> bool:
     return obj.get("kind") == "DeviceClass"
 
 
-@rule("selects-nothing", *_SELECTING, beside_devices=True)
+@rule("selects-nothing", *SELECTING, beside_devices=True)
 def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """No device of the cluster meets the selectors of a request, or of a class.
 

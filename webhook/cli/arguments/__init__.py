@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.cli.arguments import config, manifests, policy, reviews, scheduling, schemas, shell
+from webhook.cli.arguments import config, drivers, manifests, policy, reviews, scheduling, schemas, shell
 from webhook.cli.arguments.parsing import Parser
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ _COMMANDS = (
     ),
     _Command("mutate", "rewrite pods that bypass the scheduler, in manifests", manifests.MUTATE, manifests.mutate),
     _Command("explain", "describe a kind, a field, a rule or a feature gate", manifests.EXPLAIN, manifests.explain),
+    _Command("driver", "show what drivers publish and take, or write a profile of one", drivers.DRIVER, drivers.driver),
     _Command("schema", "print the JSON schema of a report", schemas.SCHEMA, schemas.schema),
     _Command("config", "show what is in force, and what the configuration file can say", config.CONFIG, config.config),
     _Command("policy", "check and test policies", policy.POLICY, policy.policy),

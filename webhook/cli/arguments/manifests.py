@@ -171,6 +171,13 @@ def validate(parser: argparse.ArgumentParser) -> None:
         help="where workloads of another project keep their pods, such as example.com/Trainer=spec.workers[].template; "
         "can be repeated",
     )
+    parser.add_argument(
+        "--driver-profile",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a profile of what a driver publishes and takes (`draguard driver show`); can be repeated",
+    )
     parser.add_argument("--strict", action="store_true", help=STRICT)
     report(parser)
     reading.charts(parser)

@@ -1,0 +1,178 @@
+"""Profiles of drivers: those that come with draguard, those of users, and what follows from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.command import ROOT, draguard
+from webhook.drivers import ProfileError, built_in, check_parameters, profile_of, read_profile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OWN = """\
+driver: gpu.example.org
+classes: {gpu.example.org: gpu}
+devices:
+  gpu:
+    attributes: {model: string}
+    optional: {numaNode: int}
+parameters: crd
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+spec:
+  group: gpu.example.org
+  names: {kind: GpuConfig}
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          size: {x-kubernetes-int-or-string: true}
+          names: {type: array, minItems: 1, items: {type: string, pattern: "^[a-z]+$"}}
+          more: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: a}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.org
+        selectors:
+        - cel: {expression: 'device.attributes["gpu.example.org"].modl == "a"'}
+        - cel: {expression: 'device.attributes["gpu.example.org"].numaNode == 1'}
+    config:
+    - opaque:
+        driver: gpu.example.org
+        parameters: {apiVersion: gpu.example.org/v1, kind: GpuConfig, sizes: 1, names: [A], size: 1, more: {any: 1}}
+"""
+
+
+@pytest.mark.parametrize("driver", built_in())
+def test_a_profile_is_well_formed(driver: str) -> None:
+    profile = profile_of(driver)
+    assert profile
+    assert profile.driver == driver
+    assert profile.about
+    assert profile.source
+    assert set(profile.classes.values()) <= set(profile.devices)
+
+
+def faults(driver: str, parameters: Any) -> list[str]:
+    profile = profile_of(driver)
+    assert profile
+    return [f"{'.'.join(map(str, each.path))}: {each.message}" for each in check_parameters(profile, parameters)]
+
+
+def nvidia(**fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig", **fields}
+
+
+@pytest.mark.parametrize(
+    ("driver", "parameters"),
+    [
+        ("gpu.nvidia.com", nvidia()),
+        ("gpu.example.com", {"apiVersion": "gpu.resource.example.com/v1alpha1", "kind": "GpuConfig"}),
+        ("dra.net", {"interface": {"name": "eth1", "addresses": ["10.0.0.1/24", "fd00::1/64"], "mtu": 9000}}),
+        ("dra.net", {"routes": [{"destination": "0.0.0.0/0", "gateway": "10.0.0.254"}]}),
+        ("dra.cpu", {"apiVersion": "v1alpha1", "cpuConfig": {"cpuset": "0-3,5"}, "other": 1}),
+        ("compute-domain.nvidia.com", {**nvidia(), "kind": "ComputeDomainChannelConfig", "domainID": "a"}),
+        ("dra.memory", {}),
+    ],
+)
+def test_what_a_driver_takes(driver: str, parameters: Any) -> None:
+    assert faults(driver, parameters) == []
+
+
+@pytest.mark.parametrize(
+    ("driver", "parameters", "fault"),
+    [
+        ("gpu.nvidia.com", {}, ": apiVersion and kind are missing"),
+        ("gpu.nvidia.com", {**nvidia(), "apiVersion": "v1"}, 'apiVersion: apiVersion "v1" is not known to the driver'),
+        ("gpu.nvidia.com", {"kind": "GpuConfig"}, ": apiVersion is missing"),
+        ("gpu.nvidia.com", nvidia(sharing=1), "sharing: 1 is not of type object"),
+        (
+            "gpu.nvidia.com",
+            nvidia(sharing={"timeSlicingConfig": {}}),
+            "sharing.timeSlicingConfig: has fewer than 1 fields",
+        ),
+        ("dra.net", {"interface": {"arpIgnore": True}}, "interface.arpIgnore: true is not of type integer"),
+        ("dra.net", {"rules": [{"priority": -1}]}, "rules.0.priority: -1 is less than 0"),
+        ("dra.net", {"neighbors": [{"destination": "x", "hardwareAddr": "00:00:00:00:00:01"}]}, "not a valid ip"),
+        ("dra.cpu", {"apiVersion": "v1alpha1", "cpuConfig": {"cpuset": "a"}}, 'cpuset: "a" does not match'),
+        ("gpu.intel.com", {"a": 1}, ": the driver takes no parameters"),
+        ("compute-domain.nvidia.com", {**nvidia(), "kind": "ComputeDomainDaemonConfig"}, ": domainID is missing"),
+    ],
+)
+def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None:
+    assert any(fault in each for each in faults(driver, parameters)), faults(driver, parameters)
+
+
+@pytest.mark.parametrize(
+    ("profile", "message"),
+    [
+        ([], "the profile: give an object"),
+        ({"devices": {}}, "driver: name the driver"),
+        ({"driver": "a", "device": {}}, "unknown key device"),
+        ({"driver": "a", "devices": []}, "devices: give an object"),
+        ({"driver": "a", "devices": {"b": {"attributes": {"c": "text"}}}}, 'attribute c is of type "text"'),
+        ({"driver": "a", "devices": {"b": {"capacity": "memory"}}}, "capacity: give a list of names"),
+        ({"driver": "a", "parameters": 1}, "parameters: give an object"),
+    ],
+)
+def test_a_malformed_profile_is_refused(profile: Any, message: str) -> None:
+    with pytest.raises(ProfileError, match=message):
+        read_profile(profile)
+
+
+class TestOwnProfiles:
+    def test_they_say_what_a_driver_publishes_and_takes(self, tmp_path: Path) -> None:
+        (tmp_path / "profile.yaml").write_text(OWN, encoding="utf-8")
+        done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=CLAIM.encode())
+        assert 'have no attribute "modl"' in done.out
+        assert 'not every device of driver "gpu.example.org" has "numaNode"' in done.out
+        assert 'parameters.sizes: unknown field "sizes"' in done.out
+        assert 'names[0]: "A" does not match' in done.out
+        assert "4 warnings" in done.out
+
+    def test_the_configuration_names_them(self, tmp_path: Path) -> None:
+        (tmp_path / "profile.yaml").write_text(OWN, encoding="utf-8")
+        (tmp_path / ".draguard.yaml").write_text("driverProfiles: [profile.yaml]", encoding="utf-8")
+        (tmp_path / "claim.yaml").write_text(CLAIM, encoding="utf-8")
+        assert "4 warnings" in draguard("validate", tmp_path / "claim.yaml").out
+
+    @pytest.mark.parametrize(("text", "message"), [("a: [", "--driver-profile: "), ("driver: ''", "name the driver")])
+    def test_what_cannot_be_used_is_an_error(self, tmp_path: Path, text: str, message: str) -> None:
+        (tmp_path / "profile.yaml").write_text(text, encoding="utf-8")
+        done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=CLAIM.encode())
+        assert (done.code, message in done.err) == (2, True)
+
+
+class TestCommand:
+    def test_show_lists_and_prints_profiles(self) -> None:
+        listed = draguard("driver", "show").out
+        assert [line.split()[0] for line in listed.splitlines()] == built_in()
+        assert yaml.safe_load(draguard("driver", "show", "dra.net").out)["driver"] == "dra.net"
+        assert draguard("explain", "dra.net").out.startswith("driver: dra.net")
+        wrong = draguard("driver", "show", "gpu.nvidia.co")
+        assert (wrong.code, "did you mean gpu.nvidia.com?" in wrong.err) == (2, True)
+
+    def test_a_profile_is_made_of_slices(self, tmp_path: Path) -> None:
+        made = draguard("driver", "from-cluster", ROOT / "examples/simulate/cluster.yaml")
+        (tmp_path / "made.yaml").write_text(made.out, encoding="utf-8")
+        assert yaml.safe_load(made.out)["devices"]["device"]["attributes"]["model"] == "string"
+        done = draguard("validate", "--driver-profile", tmp_path / "made.yaml", "-", stdin=CLAIM.encode())
+        assert done.code == 0
+
+    def test_without_slices_there_is_none(self) -> None:
+        done = draguard("driver", "from-cluster", "-", stdin=CLAIM.encode())
+        assert (done.code, "there are no ResourceSlices" in done.err) == (2, True)

@@ -1,0 +1,31 @@
+"""Arguments of ``draguard driver``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+DRIVER = """\
+examples:
+  draguard driver show                      the drivers that draguard knows
+  draguard driver show gpu.nvidia.com       attributes, capacities, parameters, and their source
+  draguard driver from-cluster cluster.yaml > drivers.yaml
+  draguard validate --driver-profile drivers.yaml manifests/
+
+A profile is YAML; docs/drivers.md explains its keys. What follows from profiles are warnings.
+"""
+
+
+def driver(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard driver` takes."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
+    summary = "print the profile of a driver, or the drivers that have one"
+    show = actions.add_parser("show", help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    show.add_argument("name", nargs="?", metavar="NAME", help="a driver, such as gpu.nvidia.com (default: list all)")
+    summary = "write profiles of the drivers whose ResourceSlices a snapshot has"
+    made = actions.add_parser("from-cluster", help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    made.add_argument(
+        "paths", nargs="+", metavar="PATH", help="files, directories, globs or - with what `draguard snapshot` collects"
+    )

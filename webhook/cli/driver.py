@@ -1,0 +1,51 @@
+"""``draguard driver``: profiles of drivers, those that are known and those that a cluster shows."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from webhook.cli.arguments import UsageError
+from webhook.cli.surroundings import read_cluster
+from webhook.documents import dump
+from webhook.drivers import built_in, profile_of, published, text_of
+from webhook.references.rules import nearest
+from webhook.report.model import Report
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run(arguments: Namespace) -> int:
+    """Do what the action says."""
+    return _show(arguments.name) if arguments.action == "show" else _from_cluster(arguments.paths)
+
+
+def _show(name: str | None) -> int:
+    if name is None:
+        width = max(map(len, built_in()))
+        for each in built_in():
+            profile = profile_of(each)
+            print(f"{each:{width}}  {profile.about if profile else ''}")
+        return 0
+    if name not in built_in():
+        near = nearest(name, built_in())
+        hint = f"did you mean {near}?" if near else "`draguard driver show` lists those that are known"
+        message = f"driver show: there is no profile of {name}; {hint}"
+        raise UsageError(message)
+    sys.stdout.write(text_of(name))
+    return 0
+
+
+def _from_cluster(paths: list[str]) -> int:
+    report = Report()
+    inventory = read_cluster(paths, report)
+    if report.findings:
+        message = f"driver from-cluster: {report.findings[0].problem.message}"
+        raise UsageError(message)
+    profiles: list[dict[str, Any]] = published(inventory.all("ResourceSlice"))
+    if not profiles:
+        message = "driver from-cluster: there are no ResourceSlices; `draguard snapshot` prints what to collect"
+        raise UsageError(message)
+    sys.stdout.write(dump(profiles))
+    return 0

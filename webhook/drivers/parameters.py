@@ -1,0 +1,280 @@
+"""Checks opaque parameters by what a profile says of them: a schema as CustomResourceDefinitions have it.
+
+Types, fields, lists, enums, patterns, formats, limits, ``x-kubernetes-int-or-string`` and
+``x-kubernetes-preserve-unknown-fields`` are checked; what else a schema says is not. Profiles add ``onlyWith``,
+``notWith``, ``not``, ``gate`` and ``gates`` for what drivers check beyond that.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook import formats
+from webhook.cel.errors import CelError
+from webhook.cel.regex.re2 import matches
+from webhook.problem import shown
+from webhook.schema.decoding import nearest_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from webhook.drivers.profile import Profile
+
+    Schema = Mapping[str, Any]
+    Steps = tuple[str | int, ...]
+
+
+class Fault(NamedTuple):
+    """What is wrong with parameters.
+
+    Args:
+        path: Where, below the parameters.
+        message: What.
+        hint: How to mend it.
+        gate: Whether a feature gate of the driver would make it right.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str = ""
+    gate: bool = False
+
+
+_PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+_DEEPEST: Final = 100
+
+
+def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
+    """Say what the driver would refuse in its parameters.
+
+    Args:
+        profile: The driver's profile.
+        value: The parameters.
+    """
+    stated = profile.parameters
+    if stated is None or not isinstance(value, dict):
+        return
+    walk = _Walk(profile, is_lenient=bool(stated.get("isLenient")))
+    if kinds := stated.get("kinds"):
+        yield from _of_kind(walk, stated, kinds, value)
+        return
+    schema = stated.get("schema") or {}
+    if expected := stated.get("apiVersion"):
+        yield from _is("apiVersion", value, [expected])
+        value = {name: inner for name, inner in value.items() if name not in {"apiVersion", "kind"}}
+    yield from walk.check(schema, value, ())
+
+
+def _of_kind(walk: _Walk, stated: Schema, kinds: Mapping[str, Schema], value: dict[str, Any]) -> Iterator[Fault]:
+    if not {"apiVersion", "kind"} & value.keys():
+        yield Fault((), "apiVersion and kind are missing", f"write apiVersion: {stated['apiVersion']}")
+        return
+    faults = [*_is("apiVersion", value, [stated["apiVersion"]]), *_is("kind", value, sorted(kinds))]
+    yield from faults
+    if faults:
+        return
+    schema = kinds[value["kind"]]
+    if gate := schema.get("gate"):
+        yield from walk.gate(("kind",), value["kind"], gate)
+    yield from walk.check(
+        schema, {name: each for name, each in value.items() if name not in {"apiVersion", "kind"}}, ()
+    )
+
+
+def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Fault]:
+    if (given := value.get(field)) in expected:
+        return
+    if field not in value:
+        yield Fault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
+    else:
+        near = nearest_name(given, expected) if isinstance(given, str) else ""
+        hint = f'did you mean "{near}"?' if near else f"write {' or '.join(expected)}"
+        yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint)
+
+
+class _Walk:
+    """Goes through parameters beside their schema.
+
+    Args:
+        profile: The driver's profile.
+        is_lenient: Whether the driver ignores unknown fields.
+    """
+
+    def __init__(self, profile: Profile, *, is_lenient: bool) -> None:
+        self._profile, self._is_lenient = profile, is_lenient
+
+    def check(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
+        """Check a value and all below it."""
+        if len(path) > _DEEPEST:
+            return
+        if fault := _wrong_type(schema, value):
+            yield Fault(path, fault)
+            return
+        for key, test in _TESTS.items():
+            if key in schema and (fault := test(schema[key], value)):
+                yield Fault(path, fault, _near(schema, value) if key == "enum" else "")
+        if isinstance(value, str) and (gate := schema.get("gates", {}).get(value)):
+            yield from self.gate(path, value, gate)
+        if isinstance(value, dict):
+            yield from self._fields(schema, value, path)
+        elif isinstance(value, list) and isinstance(items := schema.get("items"), dict):
+            for index, each in enumerate(value):
+                yield from self.check(items, each, (*path, index))
+
+    def gate(self, path: Steps, what: str, gate: str) -> Iterator[Fault]:
+        """Say that something needs a feature gate of the driver that is off by default."""
+        if not self._profile.gates.get(gate, True):
+            message = f"{what} needs the driver's feature gate {gate}, which is off by default"
+            yield Fault(path, message, "enable it in the driver's installation", gate=True)
+
+    def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[Fault]:
+        properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
+        for name in schema.get("required") or ():
+            if name not in value:
+                yield Fault(path, f"{name} is missing")
+        for name, inner in value.items():
+            if known := properties.get(name):
+                yield from _beside(name, known, value, (*path, name))
+                yield from self.check(known, inner, (*path, name))
+            elif isinstance(more, dict):
+                yield from self.check(more, inner, (*path, name))
+            elif not (
+                more or self._is_lenient or schema.get("x-kubernetes-preserve-unknown-fields") or not _closed(schema)
+            ):
+                near = nearest_name(name, properties)
+                yield Fault((*path, name), f'unknown field "{name}"', f'did you mean "{near}"?' if near else "")
+
+
+def _closed(schema: Schema) -> bool:
+    """Tell whether a schema says which fields there are."""
+    return "properties" in schema or schema.get("additionalProperties") is False
+
+
+def _wrong_type(schema: Schema, value: Any) -> str:
+    if value is None:
+        return ""
+    expected: tuple[type, ...]
+    if schema.get("x-kubernetes-int-or-string"):
+        expected, wanted = (int, str), "a whole number or a text"
+    elif schema.get("type") == "quantity":
+        if isinstance(value, int | float | str) and not isinstance(value, bool) and not formats.quantity(str(value), 0):
+            return ""
+        return f"{shown(value)} is not a quantity"
+    else:
+        wanted = schema.get("type", "object" if "properties" in schema else "")
+        if wanted not in _PYTHON:
+            return ""
+        expected = _PYTHON[wanted]
+    if isinstance(value, expected) and (isinstance(value, bool) == (wanted == "boolean")):
+        return ""
+    return f"{shown(value)} is not of type {wanted}"
+
+
+def _beside(name: str, schema: Schema, fields: Mapping[str, Any], path: Steps) -> Iterator[Fault]:
+    if (other := schema.get("onlyWith")) and fields.get(other["field"]) != other["value"]:
+        yield Fault(path, f"{name} is only for {other['field']}: {other['value']}")
+    if (unwanted := schema.get("notWith")) and fields[name] and fields.get(unwanted):
+        yield Fault(path, f"{name} cannot be used with {unwanted}")
+
+
+def _near(schema: Schema, value: Any) -> str:
+    near = nearest_name(value, list(map(str, schema["enum"]))) if isinstance(value, str) else ""
+    return f'did you mean "{near}"?' if near else ""
+
+
+def _length(value: Any) -> int | None:
+    return len(value) if isinstance(value, str | list | dict) else None
+
+
+def _at_least(limit: Any, value: Any) -> str:
+    return f"{shown(value)} is less than {limit}" if isinstance(value, int | float) and value < limit else ""
+
+
+def _at_most(limit: Any, value: Any) -> str:
+    return f"{shown(value)} is greater than {limit}" if isinstance(value, int | float) and value > limit else ""
+
+
+def _has_at_least(limit: Any, value: Any) -> str:
+    length = _length(value)
+    return f"has fewer than {limit} {_parts(value)}" if length is not None and length < limit else ""
+
+
+def _has_at_most(limit: Any, value: Any) -> str:
+    length = _length(value)
+    if length is None or length <= limit:
+        return ""
+    return f"has more than {limit} {_parts(value)}" if limit else "the driver takes no parameters"
+
+
+def _parts(value: Any) -> str:
+    return "characters" if isinstance(value, str) else "items" if isinstance(value, list) else "fields"
+
+
+def _one_of(values: Any, value: Any) -> str:
+    known = ", ".join(map(shown, values))
+    return "" if value in values else f"{shown(value)} is not supported; supported are {known}"
+
+
+def _none_of(values: Any, value: Any) -> str:
+    return f"{shown(value)} is reserved" if value in values else ""
+
+
+def _matching(pattern: Any, value: Any) -> str:
+    if not isinstance(value, str) or not isinstance(pattern, str):
+        return ""
+    try:
+        return "" if matches(value, pattern) else f"{shown(value)} does not match {pattern}"
+    except CelError:  # what cannot be compiled says nothing
+        return ""
+
+
+def _formatted(name: Any, value: Any) -> str:
+    test = _FORMATS.get(name)
+    return "" if test is None or not isinstance(value, str) or test(value) else f"{shown(value)} is not a valid {name}"
+
+
+def _is_network(value: str) -> bool:
+    return "/" in value and _parses(lambda: ipaddress.ip_interface(value))
+
+
+def _is_address(value: str) -> bool:
+    return _parses(lambda: ipaddress.ip_address(value))
+
+
+def _parses(parse: Callable[[], object]) -> bool:
+    try:
+        parse()
+    except ValueError:
+        return False
+    return True
+
+
+_MAC: Final = re.compile(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4,18}[0-9A-Fa-f]{2}")
+_FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "cidr": _is_network,
+    "ip": _is_address,
+    "mac": lambda value: _MAC.fullmatch(value) is not None,
+}
+_TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
+    "enum": _one_of,
+    "not": lambda wanted, value: _none_of(wanted, value) if isinstance(wanted, list) else "",
+    "minimum": _at_least,
+    "maximum": _at_most,
+    "minLength": _has_at_least,
+    "maxLength": _has_at_most,
+    "minItems": _has_at_least,
+    "maxItems": _has_at_most,
+    "minProperties": _has_at_least,
+    "maxProperties": _has_at_most,
+    "pattern": _matching,
+    "format": _formatted,
+}

@@ -1,0 +1,166 @@
+"""A driver's profile: read from a file, and checked as a whole, so that nothing else needs to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TYPES: Final = frozenset({"string", "int", "bool", "version"})
+"""The types of attributes, as ResourceSlices have them."""
+
+_KEYS: Final = frozenset(
+    {
+        "driver",
+        "about",
+        "source",
+        "isExample",
+        "isOpen",
+        "classes",
+        "kindAttribute",
+        "devices",
+        "removed",
+        "gates",
+        "parameters",
+    }
+)
+_DEVICE_KEYS: Final = frozenset({"attributes", "optional", "capacity", "optionalCapacity"})
+
+
+class ProfileError(ValueError):
+    """A profile cannot be used; the text says where and why."""
+
+
+class Devices(NamedTuple):
+    """The devices of one kind.
+
+    Args:
+        attributes: The attributes that each has: their types by name, with a domain if it is not the driver's.
+        optional: Those that some of them have.
+        capacity: The capacities that each has.
+        optional_capacity: Those that some have; ``*`` at the end stands for any number.
+    """
+
+    attributes: Mapping[str, str]
+    optional: Mapping[str, str]
+    capacity: frozenset[str]
+    optional_capacity: frozenset[str]
+
+    def type_of(self, name: str) -> str | None:
+        """Return the type of an attribute, None if no device of the kind has it."""
+        return self.attributes.get(name) or self.optional.get(name)
+
+    def has_capacity(self, name: str) -> bool:
+        """Tell whether some device of the kind has a capacity."""
+        return name in self.capacity or any(
+            name == each or (each.endswith("*") and name.startswith(each[:-1])) for each in self.optional_capacity
+        )
+
+
+class Profile(NamedTuple):
+    """What a driver publishes and takes.
+
+    Args:
+        driver: Its name.
+        about: What it is for, in a sentence.
+        source: Where that was read, and when.
+        is_open: Whether its devices may have other attributes, too.
+        is_example: Whether its name stands for any driver in examples, so that its devices may be any.
+        classes: The kinds of devices of the device classes that come with it, by class.
+        kind_attribute: The attribute that tells the kinds apart; empty if there is only one.
+        devices: What devices have, by kind.
+        removed: What to do instead, by the name of an attribute that it published once.
+        gates: Its feature gates, and whether they are on by default.
+        parameters: What its opaque parameters are, see :mod:`webhook.drivers.parameters`; None if that is not known.
+    """
+
+    driver: str
+    about: str
+    source: str
+    is_open: bool
+    is_example: bool
+    classes: Mapping[str, str]
+    kind_attribute: str
+    devices: Mapping[str, Devices]
+    removed: Mapping[str, str]
+    gates: Mapping[str, bool]
+    parameters: Mapping[str, Any] | None
+
+    def name_in(self, domain: str, name: str) -> str:
+        """Return how the profile names an attribute or capacity of a domain."""
+        return name if domain == self.driver else f"{domain}/{name}"
+
+
+def read_profile(value: Any) -> Profile:
+    """Read a profile.
+
+    Args:
+        value: What stands in its file.
+
+    Raises:
+        ProfileError: It is malformed.
+    """
+    _keys("the profile", value, _KEYS)
+    devices = _mapping(value, "devices")
+    if not isinstance(value.get("driver"), str) or not value["driver"]:
+        message = "driver: name the driver, such as gpu.example.com"
+        raise ProfileError(message)
+    parameters = value.get("parameters")
+    if parameters is not None and parameters != "none" and not isinstance(parameters, dict):
+        message = 'parameters: give an object, or "none" if the driver takes none'
+        raise ProfileError(message)
+    return Profile(
+        driver=value["driver"],
+        about=str(value.get("about", "")),
+        source=str(value.get("source", "")),
+        is_open=bool(value.get("isOpen")),
+        is_example=bool(value.get("isExample")),
+        classes=_texts(value, "classes"),
+        kind_attribute=str(value.get("kindAttribute", "")),
+        devices={kind: _devices(kind, each) for kind, each in devices.items()},
+        removed=_texts(value, "removed"),
+        gates={str(gate): bool(on) for gate, on in _mapping(value, "gates").items()},
+        parameters={"schema": {"maxProperties": 0}} if parameters == "none" else parameters,
+    )
+
+
+def _devices(kind: str, value: Any) -> Devices:
+    where = f"devices.{kind}"
+    _keys(where, value, _DEVICE_KEYS)
+    attributes, optional = _texts(value, "attributes", where), _texts(value, "optional", where)
+    for name, type_ in {**attributes, **optional}.items():
+        if type_ not in TYPES:
+            message = f'{where}: attribute {name} is of type "{type_}"; types are {", ".join(sorted(TYPES))}'
+            raise ProfileError(message)
+    capacity, more = (_names(value, key, where) for key in ("capacity", "optionalCapacity"))
+    return Devices(attributes, optional, capacity, more)
+
+
+def _keys(where: str, value: Any, known: frozenset[str]) -> None:
+    if not isinstance(value, dict):
+        message = f"{where}: give an object"
+        raise ProfileError(message)
+    if unknown := sorted(map(str, value.keys() - known)):
+        message = f"{where}: unknown key {unknown[0]}; keys are {', '.join(sorted(known))}"
+        raise ProfileError(message)
+
+
+def _mapping(value: dict[str, Any], key: str, where: str = "") -> dict[str, Any]:
+    found = {} if value.get(key) is None else value[key]
+    if not isinstance(found, dict):
+        message = f"{where}{'.' if where else ''}{key}: give an object"
+        raise ProfileError(message)
+    return found
+
+
+def _texts(value: dict[str, Any], key: str, where: str = "") -> dict[str, str]:
+    return {str(name): str(text) for name, text in _mapping(value, key, where).items()}
+
+
+def _names(value: dict[str, Any], key: str, where: str) -> frozenset[str]:
+    found = [] if value.get(key) is None else value[key]
+    if not isinstance(found, list):
+        message = f"{where}.{key}: give a list of names"
+        raise ProfileError(message)
+    return frozenset(map(str, found))

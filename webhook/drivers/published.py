@@ -1,0 +1,68 @@
+"""Profiles made of what drivers publish."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+JSONObject = dict[str, Any]
+
+_KIND: Final = "type"
+"""The attribute by which drivers tell kinds of devices apart, if they publish several."""
+
+
+def published(slices: Iterable[JSONObject]) -> list[JSONObject]:
+    """Write a profile for each driver.
+
+    Args:
+        slices: ResourceSlices of v1.
+    """
+    devices: dict[str, list[JSONObject]] = {}
+    for each in slices:
+        spec = each.get("spec") or {}
+        if isinstance(driver := spec.get("driver"), str):
+            devices.setdefault(driver, []).extend(spec.get("devices") or ())
+    return [_profile(driver, found) for driver, found in sorted(devices.items()) if found]
+
+
+def _profile(driver: str, devices: list[JSONObject]) -> JSONObject:
+    kinds: dict[str, list[JSONObject]] = {}
+    for device in devices:
+        stated = _attributes(driver, device).get(_KIND, {}).get("string")
+        kinds.setdefault(str(stated or "device"), []).append(device)
+    profile: JSONObject = {"driver": driver, "source": f"what {len(devices)} devices of a cluster have"}
+    if len(kinds) > 1:
+        profile["kindAttribute"] = _KIND
+    profile["devices"] = {kind: _kind(driver, found) for kind, found in sorted(kinds.items())}
+    return profile
+
+
+def _kind(driver: str, devices: list[JSONObject]) -> JSONObject:
+    types: dict[str, str] = {}
+    counts, capacities = Counter[str](), Counter[str]()
+    for device in devices:
+        for name, value in _attributes(driver, device).items():
+            counts[name] += 1
+            types.setdefault(name, next(iter(value), "string").removesuffix("s"))
+        capacities.update(_names(driver, device.get("capacity") or {}))
+    all_ = len(devices)
+    kind: JSONObject = {
+        "attributes": {name: types[name] for name in sorted(types) if counts[name] == all_},
+        "optional": {name: types[name] for name in sorted(types) if counts[name] < all_},
+        "capacity": sorted(name for name, count in capacities.items() if count == all_),
+        "optionalCapacity": sorted(name for name, count in capacities.items() if count < all_),
+    }
+    return {name: value for name, value in kind.items() if value}
+
+
+def _attributes(driver: str, device: JSONObject) -> dict[str, JSONObject]:
+    stated = device.get("attributes") or {}
+    return dict(zip(_names(driver, stated), stated.values(), strict=True))
+
+
+def _names(driver: str, stated: JSONObject) -> list[str]:
+    """Return the names as profiles have them: without the driver's own domain."""
+    return [name.removeprefix(f"{driver}/") for name in stated]

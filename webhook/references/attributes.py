@@ -1,0 +1,196 @@
+"""Rules about what selectors read, by what drivers are known to publish; without their slices."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.cel.syntax.ast import Call, Literal
+from webhook.deviceselectors.fleet import guarded
+from webhook.deviceselectors.parts import read_of
+from webhook.references.classes import drivers_of
+from webhook.references.rules import finding, instead, listed, nearest, rule
+from webhook.references.selectors import SELECTING, reads_of, selectors_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.cel.syntax.ast import Expression
+    from webhook.deviceselectors.parts import Read
+    from webhook.drivers import Devices, Profile
+    from webhook.problem import Problem
+    from webhook.references.rules import Context, JSONObject
+    from webhook.references.selectors import Selector
+
+
+class _Known(NamedTuple):
+    """What is known of the devices that a selector is asked about.
+
+    Args:
+        profile: Their driver's profile.
+        devices: The kinds of devices that the class and the other conditions leave.
+        is_certain: Whether the selector is only asked about devices of that driver.
+    """
+
+    profile: Profile
+    devices: list[Devices]
+    is_certain: bool
+
+
+@rule("attribute-not-of-driver", *SELECTING)
+def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector reads an attribute or capacity that its driver does not publish.
+
+    Without a guard the read is a run-time error, which ends the scheduling of the pod for all nodes. Drivers rename
+    attributes from release to release; `draguard driver show NAME` prints what is known of a driver, and where it was
+    read. If your version of the driver publishes others, give its profile with --driver-profile.
+    """
+    for selector in _selectors(obj, context):
+        for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
+            known = _known(selector, read, context)
+            if known and not _is_published(known.devices, known.profile.name_in(read.domain, read.name), read):
+                message, hint = _unpublished(known, read)
+                yield finding(selector.path, message, hint)
+
+
+@rule("attribute-type", *SELECTING)
+def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector compares an attribute with a value of another type than its driver publishes.
+
+    The comparison is a run-time error, or never true. Versions are compared with semver("1.2.3").
+    """
+    for selector in _selectors(obj, context):
+        for read, value in _compared(selector.parts.root):
+            known = _known(selector, read, context)
+            if not known:
+                continue
+            name = known.profile.name_in(read.domain, read.name)
+            types = {type_ for each in known.devices if (type_ := each.type_of(name))}
+            if types and _TYPES.get(type(value)) not in types:
+                wanted = min(types)
+                hint = f'semver("{value}")' if wanted == "version" else ""
+                message = f'attribute "{read.domain}/{read.name}" is of type {wanted}, not {_TYPES[type(value)]}'
+                yield finding(selector.path, message, hint and f"compare it with {hint}", "WrongType")
+
+
+@rule("attribute-optional", *SELECTING)
+def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector reads an attribute that not every device of its driver has, and does not ask first.
+
+    On a device that lacks it the read is a run-time error, which ends the scheduling of the pod for all nodes.
+    """
+    for selector in _selectors(obj, context):
+        unguarded = [read for read in reads_of(selector.parts) if not _is_guarded(read, selector.expression)]
+        for read in unguarded:
+            known = _known(selector, read, context)
+            if not known or not known.is_certain:
+                continue
+            name = known.profile.name_in(read.domain, read.name)
+            if _is_published(known.devices, name, read) and not _is_always_there(known.devices, name, read):
+                message = (
+                    f'not every device of driver "{known.profile.driver}" has "{read.name}": on one that lacks it '
+                )
+                message += "this is an error, and ends scheduling for all nodes"
+                hint = f"ask first: {guarded(selector.expression, iter([read[:3]]))}"
+                yield finding(selector.path, message, hint, "Fails")
+                break
+
+
+def _is_guarded(read: Read, expression: str) -> bool:
+    """Tell whether a selector asks first; to ask for a whole domain is taken to be enough."""
+    return read.is_guarded or re.search(rf"""["']{re.escape(read.domain)}["'] in device\.""", expression) is not None
+
+
+def _selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
+    """Return the selectors, unless slices tell more."""
+    if context.fleet is None:
+        yield from selectors_of(obj, context)
+
+
+def _known(selector: Selector, read: Read, context: Context) -> _Known | None:
+    """Find the profile that says what a selector can read; None if there is none, or others may publish it, too."""
+    drivers = drivers_of([*selector.around, *selector.own], context)
+    kind = ""
+    if len(drivers) > 1:
+        return None
+    profile = context.profile(min(drivers)) if drivers else None
+    is_certain = profile is not None and (selector.is_certain or bool(drivers))
+    if profile is None and not drivers:
+        profile = context.profile(read.domain)
+        if profile is None:
+            return None
+        kind = profile.classes.get(selector.class_name, "")
+        is_certain = bool(kind)
+    if profile is None or profile.is_example or (profile.is_open and not _of_any(profile, read)):
+        return None
+    if not drivers and read.domain != profile.driver:
+        return None
+    return _Known(profile, _left(profile, selector, kind), is_certain)
+
+
+def _of_any(profile: Profile, read: Read) -> bool:
+    return _is_published(list(profile.devices.values()), profile.name_in(read.domain, read.name), read)
+
+
+def _left(profile: Profile, selector: Selector, kind: str) -> list[Devices]:
+    """Return the kinds of devices that conditions on the kind leave."""
+    if kind in profile.devices:
+        return [profile.devices[kind]]
+    text = " && ".join(
+        str(each.get("cel", {}).get("expression", "")) for each in [*selector.around, *selector.own] if each
+    )
+    wanted = [name for name in profile.devices if f'"{name}"' in text or f"'{name}'" in text]
+    if profile.kind_attribute and profile.kind_attribute in text and wanted:
+        return [profile.devices[name] for name in wanted]
+    return list(profile.devices.values())
+
+
+def _is_published(devices: list[Devices], name: str, read: Read) -> bool:
+    if read.holder == "capacity":
+        return any(each.has_capacity(name) for each in devices)
+    return any(each.type_of(name) for each in devices)
+
+
+def _is_always_there(devices: list[Devices], name: str, read: Read) -> bool:
+    return all(name in (each.capacity if read.holder == "capacity" else each.attributes) for each in devices)
+
+
+def _unpublished(known: _Known, read: Read) -> tuple[str, str]:
+    profile, name = known.profile, known.profile.name_in(read.domain, read.name)
+    what = read.holder.removesuffix("s")
+    message = f'devices of driver "{profile.driver}" have no {what} "{name}"'
+    if name in profile.removed:
+        return message, profile.removed[name]
+    kinds = [kind for kind, each in profile.devices.items() if _is_published([each], name, read)]
+    if kinds:
+        return f"{message} unless their kind is {listed(sorted(kinds))}", ""
+    names = {each for devices in known.devices for each in _names(devices, read)}
+    domain = read.domain if nearest(read.domain, [profile.driver]) is None else ""
+    if domain and domain != profile.driver and not any(each.startswith(f"{domain}/") for each in names):
+        return message, f'its attributes are in domain "{profile.driver}"'
+    return message, instead(name, sorted(names), "it has")
+
+
+def _names(devices: Devices, read: Read) -> Iterator[str]:
+    if read.holder == "capacity":
+        yield from devices.capacity | devices.optional_capacity
+    else:
+        yield from (*devices.attributes, *devices.optional)
+
+
+_TYPES: Final[dict[type, str]] = {str: "string", bool: "bool", int: "int", float: "double"}
+_COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
+
+
+def _compared(node: Expression) -> Iterator[tuple[Read, Any]]:
+    """Find the comparisons of an attribute with a constant."""
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        pending.extend(each.children())
+        if not isinstance(each, Call) or each.function not in _COMPARISONS:
+            continue
+        for one, other in (each.arguments, reversed(each.arguments)):
+            read = read_of(one)
+            if read and read.holder == "attributes" and isinstance(other, Literal) and type(other.value) in _TYPES:
+                yield read, other.value
