@@ -21,7 +21,7 @@ def exposures(path: Path, *, secret: bool) -> Iterator[str]:
 
     Args:
         path: The file; what it leads to counts if it is a link.
-        secret: Whether nobody else may read it.
+        secret: Whether only its owner may read it.
 
     Yields:
         What others can do and how to mend it. Nothing about what cannot be looked at.
@@ -36,7 +36,7 @@ def exposures(path: Path, *, secret: bool) -> Iterator[str]:
         yield f"others than its owner can change {path} (mode {mode:04o}): chmod go-w {path}"
     directory = os.path.dirname(real)  # noqa: PTH120 - of what the link leads to
     above = _mode(directory)
-    # In a directory such as /tmp, where the sticky bit is set, nobody can replace what is not theirs.
+    # In a directory such as /tmp, where the sticky bit is set, users can replace only their own files.
     if above is not None and above & _WRITE and not above & stat.S_ISVTX:
         yield f"others than its owner can replace files in {directory} (mode {above:04o}): chmod go-w {directory}"
 

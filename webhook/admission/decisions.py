@@ -48,11 +48,11 @@ class ReviewOptions:
         fail_open: Whether a request is admitted, not refused, when answering it fails unexpectedly.
         prescheduled: Which pre-scheduled pods are rewritten, and how.
         policies: The policies that are asked, with the objects that they look at; None for none.
-        authorizer: Who knows what users may do, as far as policies ask; None if nobody does.
+        authorizer: Answers what users may do, as far as policies ask; None if unknown.
         feature_gates: The cluster's feature gates that differ from its release's defaults, by name; None if nobody
             knows, so that every gate may be on.
         enforcement: What findings lead to, and whom draguard leaves alone.
-        surroundings: What is in the cluster, for what objects refer to; None if nobody knows.
+        surroundings: What is in the cluster, for what objects refer to; None if unknown.
     """
 
     kubernetes: str | None = None

@@ -32,7 +32,7 @@ class Enforcement:
     Args:
         mode: What every finding leads to of which nothing else is said.
         workloads: What findings in the pod templates of workloads lead to; None for a warning, or less if ``mode`` is
-            less. Whoever changes a workload is seldom the one who can mend its claims at that moment.
+            less. The user who changes a workload can seldom mend its claims at that moment.
         rules: What the findings of a rule lead to, by its name.
         policies: What the findings of a policy lead to, by its name: at most what its binding asks for.
         exempt_namespaces: Namespaces whose objects are not looked at, as shell patterns.

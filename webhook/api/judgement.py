@@ -426,7 +426,7 @@ def _unconditional(obj: dict[str, Any], old: dict[str, Any]) -> bool:
 
 
 def _is_declared(type_: type[Object], release: Release, stated: Mapping[str, bool] | None) -> bool:
-    """Tell whether declarative validation decides about a kind; gates that nobody stated are at their defaults."""
+    """Tell whether declarative validation decides about a kind; gates that are not stated have their defaults."""
     if type_.tagged_since is None or release < type_.tagged_since:
         return False
     return gates.declarative(release, gates.enabled(release, stated and gates.settable(stated, release)))
@@ -449,7 +449,7 @@ def no_object(obj: object) -> list[Problem]:
 
 
 def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
-    """Say that there is no such kind, if it is one that nobody but Kubernetes could have."""
+    """Say that there is no such kind, if only Kubernetes could define it."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not misnamed(version, kind):
         return []

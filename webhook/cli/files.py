@@ -14,7 +14,7 @@ _ALL_MAY = 0o666
 
 
 def write(name: str, lines: Iterable[str]) -> None:
-    """Write lines to a file: whoever reads it meanwhile sees the earlier one, or none.
+    """Write lines to a file: a concurrent reader sees the earlier one, or none.
 
     What is no regular file, such as ``/dev/stderr`` or a named pipe, is written to as it is.
 
@@ -43,7 +43,7 @@ def write(name: str, lines: Iterable[str]) -> None:
 
 
 def _mask() -> int:
-    """Return which permissions the process gives to nobody; to ask is to set."""
+    """Return the process's umask; reading it means setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

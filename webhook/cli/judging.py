@@ -167,7 +167,7 @@ class _InOrder:
         self._report.judged.append(Judged(document.source, document.index + 1, identity(document.data)))
 
     def _skip(self, document: Document) -> None:
-        """Count a document that nobody judges."""
+        """Count a document that is not judged."""
         about = identity(document.data)
         self._report.skipped[about.api_version, about.kind] += 1
 

@@ -43,7 +43,7 @@ def check_outputs(arguments: Namespace) -> None:
 
 def show(report: Report, arguments: Namespace) -> int:
     """Write a report in all formats that were asked for; return the exit code."""
-    # What goes to a file is there before somebody who reads standard output goes on.
+    # Files are complete before a reader of standard output goes on.
     for output in sorted(arguments.output, key=lambda each: not each.file):
         if output.file:
             from webhook.cli.files import write  # noqa: PLC0415 - only who wants files pays for it

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 PATIENCE = 1.0
-"""Seconds after which somebody wants to see that something happens."""
+"""Seconds after which progress is shown."""
 _EVERY = 0.2
 _ERASE = "\r\x1b[K"
 

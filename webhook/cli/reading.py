@@ -42,8 +42,8 @@ def some_paths(arguments: Namespace) -> list[str]:
 
 
 def _is_given() -> bool:
-    """Tell whether standard input is a pipe or a file; a socket may be one that nobody ever closes."""
-    if os.environ.get("PRE_COMMIT"):  # its hooks get a pipe that nobody writes to
+    """Tell whether standard input is a pipe or a file; a socket may stay open forever."""
+    if os.environ.get("PRE_COMMIT"):  # its hooks get a pipe without a writer
         return False
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode

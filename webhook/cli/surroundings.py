@@ -226,7 +226,7 @@ def _placed_in(pods: PodsIn, path: Path) -> Path:
 
 def _pod(owner: JSONObject, template: JSONObject, count: Any) -> JSONObject:
     about = identity(owner)
-    stated = template.get("metadata")  # of pods that are not judged nobody knows that they could be decoded
+    stated = template.get("metadata")  # pods that are not judged may not have been decoded
     metadata = {**(stated if isinstance(stated, dict) else {}), "namespace": about.namespace or "default"}
     metadata.setdefault("name", about.name)
     return {**template, "kind": "Pod", "metadata": metadata, "replicas": count}

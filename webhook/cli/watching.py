@@ -17,7 +17,7 @@ _EVERY: Final = 0.3
 
 
 def watch(do: Callable[[], object], paths: Iterable[str], *, quiet: bool) -> NoReturn:
-    """Do something now, and again whenever a file changes, comes or goes, until somebody interrupts it.
+    """Do something now, and again whenever a file changes, comes or goes, until interrupted.
 
     Args:
         do: What is done.

@@ -52,7 +52,7 @@ class Election:
         return self._clock() < self._until
 
     def campaign(self) -> None:
-        """Take the Lease if nobody holds it, renew it if it is held already.
+        """Acquire the Lease if it is free, renew it if it is held already.
 
         Raises:
             ClusterError: The Lease cannot be read or written.
@@ -87,7 +87,7 @@ class Election:
             lease = self._api.get(self._lease)
             spec = lease.get("spec") or {}
             if spec.get("holderIdentity") == self._identity:
-                # As client-go leaves it: held by nobody, for a second.
+                # As client-go leaves it: without a holder, for a second.
                 spec.pop("holderIdentity")
                 self._write(lease, spec | {"leaseDurationSeconds": 1, "renewTime": _micro_time()})
                 _log.info("no more leader: %s is released", self._lease.what)

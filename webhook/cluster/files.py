@@ -15,9 +15,9 @@ _DATA = "..data"
 
 
 class Pair:
-    """``tls.crt`` and ``tls.key`` in a directory that nobody else writes to.
+    """``tls.crt`` and ``tls.key`` in a directory of its own.
 
-    Both are links through ``..data``, which is replaced as a whole: whoever opens them through it gets files that
+    Both are links through ``..data``, which is replaced as a whole: a reader that opens them through it gets files that
     belong together.
 
     Args:

@@ -317,7 +317,7 @@ class _Task:
     def _try(self) -> str:
         try:
             self._act()
-        except Conflict as error:  # somebody was faster, which is no fault
+        except Conflict as error:  # another replica was faster, which is not a fault
             _log.info("%s", error)
         except ClusterError as error:
             return str(error)

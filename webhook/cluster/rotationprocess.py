@@ -49,7 +49,7 @@ def decide(
             input=json.dumps(question).encode(),
             capture_output=True,
             timeout=_PATIENCE,
-            check=False,  # whoever reaps all children may have taken the exit code
+            check=False,  # a process that reaps all children may have taken the exit code
         )
         answer = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:

@@ -84,7 +84,7 @@ class Parts:
         self.all = tuple(_flat(checked.root, AND))
         self._programs: dict[int, Program] = {}
         self.memo: dict[str, Any] = {}
-        """What was found out about the expression, by whoever did; equal expressions are taken apart once."""
+        """What analyses have found out about the expression; equal expressions are parsed once."""
 
     def evaluate(self, part: Expression, bindings: Mapping[str, Any]) -> Any:
         """Return what a part of the expression comes to for a device.

@@ -26,7 +26,7 @@ class Asking(NamedTuple):
 
     Args:
         policies: The policies.
-        authorizer: Who knows what users may do; None if nobody does.
+        authorizer: Answers what users may do; None if unknown.
         deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
     """
 

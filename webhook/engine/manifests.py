@@ -72,7 +72,7 @@ def review(
         kubernetes: The release, such as ``"1.30"``; None for the newest that serves the object's version.
         subresource: What is updated.
         feature_gates: Gates that differ from the release's defaults, by name.
-        namespace_labels: The labels of the object's namespace; None if nobody knows.
+        namespace_labels: The labels of the object's namespace; None if unknown.
         sender: Sends it to policies; None if there are none.
         rules: Whether the API server's own rules are asked, beside policies.
         beyond_decoding: Whether the rest of an object that cannot be decoded is validated, too.

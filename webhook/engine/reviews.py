@@ -25,7 +25,7 @@ def judged(
     Args:
         request: The request of an AdmissionReview.
         kubernetes: The server's release; None for the newest that knows the object's fields.
-        feature_gates: The gates that differ from the release's defaults; None if nobody knows.
+        feature_gates: The gates that differ from the release's defaults; None if unknown.
     """
     subresource = request.get("subResource") or ""
     if request["operation"] not in {"CREATE", "UPDATE"} or subresource not in {"", "status"}:

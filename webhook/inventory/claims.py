@@ -69,7 +69,7 @@ class Use(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """Why the scheduler does not even try a pod (PreEnqueue): it tells nobody.
+    """Why the scheduler does not even try a pod (PreEnqueue); it does not report it.
 
     Args:
         reason: The scheduler's words, which only its log has.

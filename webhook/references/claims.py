@@ -68,7 +68,7 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
 
 @rule("claim-config-for-other-driver", *CLAIMS)
 def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A claim's configuration is for a driver whose devices its requests cannot select, so nobody ever reads it.
+    """A claim's configuration is for a driver whose devices its requests cannot select, so it is never read.
 
     A driver gets only the parameters that name it. Here the classes or selectors of the requests that the
     configuration is for insist on another driver.

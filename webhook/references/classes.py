@@ -36,7 +36,7 @@ def extended_resource_ambiguous(device_class: JSONObject, context: Context) -> I
 
 @rule("config-for-other-driver", "DeviceClass")
 def config_for_other_driver(device_class: JSONObject, context: Context) -> Iterator[Problem]:
-    """Configuration is for a driver whose devices cannot be selected, so nobody ever reads it.
+    """Configuration is for a driver whose devices cannot be selected, so it is never read.
 
     A driver gets only the parameters that name it. Here the selectors of the class insist on another driver.
     """

@@ -31,7 +31,7 @@ class Surroundings:
     Args:
         inventory: The objects.
         kubernetes: The cluster's release, such as ``"1.36"``; None for the newest.
-        feature_gates: Its feature gates that differ from the release's defaults; None if nobody knows.
+        feature_gates: Its feature gates that differ from the release's defaults; None if unknown.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Surroundings:
             return []
 
     def _warnings(self, obj: JSONObject, kind: str, namespace: str) -> list[Problem]:
-        if find(obj.get("apiVersion"), kind) is None:  # of a type that nobody decodes, anything may be in it
+        if find(obj.get("apiVersion"), kind) is None:  # a type that is not decoded may hold anything
             return []
         group = str(obj.get("apiVersion") or "").rpartition("/")[0]
         at = template_of(group, kind)

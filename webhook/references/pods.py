@@ -162,7 +162,7 @@ def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Prob
     with resourceClaimTemplateName: a claim is then made for every pod.
     """
     replicas = number(pod, "replicas") or 1
-    if replicas < 2:  # noqa: PLR2004 - one shares with nobody
+    if replicas < 2:  # noqa: PLR2004 - a single replica shares nothing
         return
     for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
         if name := source(entry, "resourceClaimName"):

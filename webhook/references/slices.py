@@ -82,7 +82,7 @@ def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
 
 @rule("node-not-found", "ResourceSlice")
 def node_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
-    """A slice is of a node that does not exist, so nobody can use its devices."""
+    """A slice is of a node that does not exist, so its devices cannot be used."""
     name = text(each, "spec", "nodeName")
     if name and context.inventory.knows("Node") and context.inventory.find("Node", name) is None:
         yield finding(("spec", "nodeName"), f'node "{name}" does not exist')

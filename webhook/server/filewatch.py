@@ -31,7 +31,7 @@ class FileWatch:
     def __init__(self, what: str, paths: Sequence[Path], mend: str, content: tuple[bytes, ...] | None = None) -> None:
         self.what = what
         self.fault = ""
-        """Why what is in the files now is not used, if whoever looked at it could not."""
+        """Why what the files hold now is not used; empty if it is."""
         self.paths = tuple(paths)
         self._mend = mend
         self.content = self._read() if content is None else content

@@ -172,7 +172,7 @@ class Scheduler:
                     yield f"request {request}: device class {device_class} does not exist"
 
     def _free(self, verdicts: Verdicts, needs: Needs, uses: Sequence[Use]) -> tuple[str, bool]:
-        """Take devices from a claim that nobody else uses and that keeps the pod from its nodes (PostFilter)."""
+        """Release the devices of an otherwise unused claim that keeps the pod from its nodes (PostFilter)."""
         if not uses and needs.leftover is None and not self._has_extended(needs):
             return conditions.NOTHING_TO_DEALLOCATE, False
         unavailable = sorted({index for each in verdicts.by_node.values() for index in each.unavailable})

@@ -20,7 +20,7 @@ SECONDS: Final = 120.0
 _MAX_ERRORS: Final = 8 * 1024
 _CHUNK: Final = 64 * 1024
 _OWN: Final = {
-    "GIT_TERMINAL_PROMPT": "0",  # nobody is there to answer
+    "GIT_TERMINAL_PROMPT": "0",  # there is no terminal to answer
     "HELM_PLUGINS": os.devnull,  # what a chart is rendered with is Helm and nothing else
     "KUBECONFIG": os.devnull,  # no cluster is asked
     "KUBERC": "off",

@@ -199,7 +199,7 @@ def generated_name(prefix: str) -> str:
 
 
 _BASE, _RANDOM = 58, "xxxxx"
-"""What a generated name is made of: so much of the prefix, and five random characters, which nobody knows before."""
+"""What a generated name is made of: so much of the prefix, and five random characters, which cannot be known before."""
 
 
 @check(Metadata, on=[CREATE], given=["resourceVersion"])

@@ -344,5 +344,5 @@ def _unlabelled(view: View, path: Path, spelled: Path | None) -> Iterator[Proble
     label = admin_label(view.release)
     detail = f"admin access to devices requires the `{label}: true` label on the containing namespace"
     problem = replace(forbidden(path, detail), spelled=spelled)
-    # The namespace is not part of the manifest: without it nobody knows.
+    # The namespace is not part of the manifest: without it the answer is unknown.
     yield problem if view.admin_namespace is False else replace(problem, level=WARNING)

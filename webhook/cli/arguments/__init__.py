@@ -20,7 +20,7 @@ exit codes:
   1    something was found: the API server would refuse an object, or an input cannot be read
   2    wrong use: an unknown option, a path that does not exist
   3    draguard itself failed
-  130  interrupted; 141: nobody reads the output any more
+  130  interrupted; 141: the output's reader has gone
 """
 
 

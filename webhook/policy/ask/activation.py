@@ -154,7 +154,7 @@ _STEP: Final = 100_000
 """What the last step of an expression that is stopped is taken to cost at most.
 
 A search through megabytes of text can cost more. The API server would refuse for that even where all validations hold;
-here a message that nobody reads is then not paid for.
+here a message that is not shown then costs nothing.
 """
 
 

@@ -40,7 +40,7 @@ class AuthorizerError(ValueError):
 
 
 class Rule(NamedTuple):
-    """What somebody may do; an empty set of users, groups, namespaces or names stands for all of them."""
+    """What a user may do; an empty set of users, groups, namespaces or names stands for all of them."""
 
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()

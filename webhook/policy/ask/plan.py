@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Plan = tuple["Invocation | Candidate", ...]
 
 _MAX_PLACES: Final = 1000
-"""More than a cluster has; whoever makes places up shall not fill the memory."""
+"""More than a cluster has; made-up places must not fill the memory."""
 _MAX_PLACE: Final = 1000
 """Characters of a place, more than there are in a cluster, where a name has 253 at most and most have 63."""
 

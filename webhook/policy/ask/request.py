@@ -22,7 +22,7 @@ DEFAULT_USER: Final[Mapping[str, Any]] = {
     "username": "kubernetes-admin",
     "groups": ["kubeadm:cluster-admins", "system:authenticated"],
 }
-"""Who asks, if nobody says otherwise: the user that kubeadm makes."""
+"""The default user of a request: the one that kubeadm makes."""
 
 
 class Request(NamedTuple):

@@ -75,7 +75,7 @@ def mutate(
         request: The request.
         policies: The policies.
         authorizer: Who knows what the user may do.
-        webhooks: What webhooks make of the object; None if they refuse it, so that nobody is asked again.
+        webhooks: What webhooks make of the object; None if they refuse it, so that no policy runs again.
         deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:

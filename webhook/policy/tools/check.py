@@ -155,7 +155,7 @@ def _served(found: Iterable[Kind], kinds: Kinds) -> str:
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
-    """Find a kind of parameters that there is not; of groups that are not Kubernetes' own, nobody knows."""
+    """Find a kind of parameters that does not exist; kinds of groups outside Kubernetes are unknown."""
     kind, kinds = policy.param_kind, policies.kinds
     if kind is None or not kinds.has_group(kind.group) or policies.is_namespaced(kind) is not None:
         return

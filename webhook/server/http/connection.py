@@ -112,7 +112,7 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take some of a request in."""
         self._crowd.stir(self)
-        if self._refusal:  # told once a request comes: before that, nobody would listen
+        if self._refusal:  # answered once a request comes: before that, the client does not read
             self._refuse(403, self._refusal)
             return
         if self._stage is _IDLE:  # even an empty line, after which uvicorn would wait for ever

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Gate(SSLProtocol):  # type: ignore[misc]
     """Speaks TLS for a connection; until the handshake is over, it stands for it among all others.
 
-    The event loop alone tells nobody of a connection before its handshake is over, so that those who never end it could
+    The event loop alone reports a connection only after its handshake, so that clients that never end it could
     not be told to go.
 
     Args:

@@ -271,7 +271,7 @@ class _Judge:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has ended while nobody asked it anything."""
+        """Whether it has ended between two reviews."""
         return self._reader.at_eof()
 
     async def answer(self, job: Job, end: float) -> tuple[Answer, bool]:

@@ -60,7 +60,7 @@ class Inline:
             signal.signal(signal.SIGPROF, signal.SIG_IGN)
 
     async def turn(self, key: Key, seconds: float) -> None:
-        """Wait until it is somebody's turn, which is at once as long as the event loop is not busy.
+        """Wait for a client's turn, which comes at once while the event loop is not busy.
 
         Args:
             key: Who it is.

@@ -14,7 +14,7 @@ class Limits:
         header_seconds: For the header of a request, from the handshake or from its first byte.
         body_seconds: For the body of a request, from the end of its header.
         idle_seconds: Between requests; above the 90 s after which an API server closes an idle connection, since
-            whoever closes first must be the one who sends.
+            the side that closes first must be the one that sends.
         stalled_seconds: For a client to read some of the answers that wait for it.
         closing_seconds: For a client to close its side after the server has, and to send the request that it has made
             a connection for when the server stops.

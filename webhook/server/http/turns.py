@@ -19,7 +19,7 @@ _REMEMBERED = 4096
 class Turns(Generic[T]):
     """A queue from which comes next what belongs to the client, and of it to the part, that has used least so far.
 
-    Whoever comes anew begins with as much as the least of those who wait, so that nobody saves up. Among equals the
+    A new client begins with as much as the least of those that wait, so that none saves up. Among equals the
     shortest comes first.
     """
 
@@ -59,7 +59,7 @@ class Turns(Generic[T]):
         return self._take(max(self._waiting, key=self._rank), last=True)
 
     def charge(self, key: Key, seconds: float) -> None:
-        """Note what somebody has used; nothing is noted as long as nobody waits."""
+        """Note what a client has used; nothing is noted while none waits."""
         if self._waiting:
             for prefix in _prefixes(key):
                 self._used[prefix] = self._used.get(prefix, 0.0) + seconds

@@ -18,7 +18,7 @@ _PARTING_SECONDS = 1.0
 
 
 class Lines(logging.Handler):
-    """Writes each line from a thread of its own: a pipe that nobody reads blocks who writes to it.
+    """Writes each line from a thread of its own: a pipe that is not read blocks its writer.
 
     If too many lines wait, further ones are dropped, and how many is told once there is room again.
 
@@ -56,7 +56,7 @@ class Lines(logging.Handler):
             self.handleError(record)
 
     def close(self) -> None:
-        """Write what waits, unless nobody reads it."""
+        """Write what waits, unless it is not read."""
         if self._thread is not None and self._process == os.getpid():
             self._queue.put(None)
             self._thread.join(_PARTING_SECONDS)
@@ -80,7 +80,7 @@ class Lines(logging.Handler):
         while line:
             try:
                 line = line[os.write(self._file, line) :]
-            except BlockingIOError:  # whoever has the file, too, wants it so
+            except BlockingIOError:  # another process that shares the file made it so
                 select.select((), (self._file,), ())
-            except OSError:  # nobody will ever read it
+            except OSError:  # its reader is gone
                 return

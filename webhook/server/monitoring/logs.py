@@ -85,7 +85,7 @@ class DecisionLog:
             record: What is told of it.
             seconds: How long it took.
         """
-        if record.decision == MALFORMED:  # anybody can send any number of them, and nobody's object is in them
+        if record.decision == MALFORMED:  # any client can send any number of them, and they hold no object
             self._malformed.warning(
                 "what came to /%s is not a review: %s", record.endpoint, record.message or "malformed"
             )

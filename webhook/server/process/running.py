@@ -49,7 +49,7 @@ That much of each connection is taken in at once, which takes long if it comes i
 
 _TICKS_A_SECOND = 10  # of uvicorn's main loop
 _PROBES = 200
-"""Connections to the plain port: of kubelet, of whoever collects metrics, and of strangers."""
+"""Connections to the plain port: from kubelet, Prometheus, and strangers."""
 _PROBE_SECONDS = 5.0
 _OTHER_FILES = 100
 """Files that are none of connections."""
@@ -118,7 +118,7 @@ def serve(
         port: The port to listen on; 0 takes a free one.
         certificate: What to serve with; followed each second if it is of files.
         shutdown_delay: Seconds of accepting connections after SIGTERM, not ready any more, each answer the last of its
-            connection; SIGINT comes from a person and waits for nobody.
+            connection; SIGINT comes from a person and ends the server at once.
         limits: What connections may take.
         plain: A second port.
         chores: Called each second, in a thread beside the event loop.
@@ -213,7 +213,7 @@ class Server(uvicorn.Server):
         self.acceptors: list[Acceptor] = []
         self._beside = beside
         self._beside_state = ServerState()
-        """Of its own, so that whoever fills up one port leaves the other open."""
+        """Of its own, so that a client that fills up one port leaves the other open."""
         self._chores = tuple(chores)
         self._ended = threading.Event()
         self._tick = tick

@@ -74,7 +74,7 @@ class Certificate:
     def not_after(self) -> datetime | None:
         """The end of the certificate that is served; None if only OpenSSL can read it.
 
-        Whoever asks loads ``cryptography``, 25 ms and 8 MB.
+        Loads ``cryptography``: 25 ms and 8 MB.
         """
         from cryptography import x509  # noqa: PLC0415 - only metrics ask
 

@@ -43,7 +43,7 @@ class Clients:
         """Let handshakes with these settings demand a certificate.
 
         Args:
-            context: The settings of a server, which trust nobody yet.
+            context: The settings of a server, which trust no authority yet.
             file: Where to read the authorities' certificates.
 
         Raises:
