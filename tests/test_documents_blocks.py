@@ -11,7 +11,7 @@ import pytest
 from benchmarks.manifests import CLAIM
 from webhook.documents import Document, parse
 from webhook.documents.blocks import read_blocks
-from webhook.documents.compose import compose_events
+from webhook.documents.compose import compose
 from webhook.documents.fault import Fault
 
 ROOT = Path(__file__).parent.parent
@@ -126,7 +126,7 @@ def check(text: str) -> bool:
     """Compare both readers; return whether the quick one has read the text."""
     if (value := read_blocks(text)) is None:
         return False
-    composed = compose_events(text)
+    composed = compose(text)
     # The text tells numbers and truth values apart, and has the order of keys.
     assert (repr(composed.value), composed.repeated, composed.ignored) == (repr(value), False, None), text
     return True
@@ -189,6 +189,6 @@ def test_findings_know_their_lines() -> None:
 def test_long_lines_take_linear_time(line: str) -> None:
     text = "\n".join([line] * 5)
     try:
-        assert read_blocks(text) is None or compose_events(text)
+        assert read_blocks(text) is None or compose(text)
     except Fault:
         assert read_blocks(text) is None

@@ -7,8 +7,7 @@ and the way a rejected value is shown.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.budget import current
 
@@ -52,8 +51,7 @@ class Path(tuple["str | int", ...]):
         return text.removeprefix(".")
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One finding about one field of one object.
 
     Args:

@@ -5,7 +5,6 @@ Follows upstream's ``consumable_capacity.go``. Amounts are in nanos.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.allocation.devices import amount
@@ -88,7 +87,7 @@ def _rounded_in_range(wanted: Quantity, bounds: Json) -> Quantity:
     if not step:
         return wanted
     steps = -((least.value() - wanted.value()) // step)
-    return replace(whole_quantity(least.value() + step * steps), notation=BINARY_SI)
+    return whole_quantity(least.value() + step * steps, BINARY_SI)
 
 
 def _violates(taken: Quantity, policy: Json | None) -> bool:

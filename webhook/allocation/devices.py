@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import replace
 from hashlib import blake2b
 from itertools import count
 from sys import intern
@@ -63,7 +62,7 @@ def quantity_text(nanos: int) -> str:
     if rest:
         return str(parse_quantity(f"{nanos}n"))
     notation = BINARY_SI if whole % _KIBI == 0 else DECIMAL_SI
-    return str(replace(whole_quantity(whole), notation=notation))
+    return str(whole_quantity(whole, notation))
 
 
 def _is_plain(attribute: Json) -> bool:

@@ -8,7 +8,6 @@ silences only the rules that may read it.
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.problem import Path
@@ -77,7 +76,7 @@ def beyond(
             written = _written(problem.path, mended.written)
             spelled = problem.path if problem.spelled is None else problem.spelled
             hint = problem.hint or ONCE_DECODED
-            yield replace(problem, path=written, spelled=None if spelled == written else spelled, hint=hint)
+            yield problem._replace(path=written, spelled=None if spelled == written else spelled, hint=hint)
 
 
 def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit]) -> _Mended:

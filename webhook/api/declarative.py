@@ -6,7 +6,6 @@ findings of the declarative ones are appended. They are found with the others, b
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from webhook.formats import decode_quantity
@@ -108,7 +107,7 @@ def _repeats(problem: Problem, holder: StructFields | None, field: Field | None)
 
 def _worded(problem: Problem, struct: CompiledStruct, obj: dict[str, Any], defaults: Defaults) -> Problem:
     """Show a repeated item as a whole; the path is that of the requested version."""
-    problem = replace(problem, spelled=None)
+    problem = problem._replace(spelled=None)
     holder, _ = _declaration(problem.path, struct)
     if problem.reason != _DUPLICATE or holder is None:
         return problem

@@ -6,7 +6,6 @@ validated, and what the strategy drops or keeps is not looked at.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -225,7 +224,7 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
         hint = suggestion(struct, path)
         if not hint and (others := list(others_with(path, obj["apiVersion"], obj["kind"]))):
             hint = f"a field of {' and '.join(others)}"
-        problems[index] = replace(problems[index], hint=hint)
+        problems[index] = problems[index]._replace(hint=hint)
     return problems
 
 
@@ -308,8 +307,8 @@ def _spelled(problem: Problem, struct: CompiledStruct) -> Problem:
     written = problem.path if problem.spelled is None else problem.spelled
     spelled = struct.spell(written)
     if spelled == problem.path:
-        return problem if problem.spelled is None else replace(problem, spelled=None)
-    return problem if spelled == problem.spelled else replace(problem, spelled=spelled)
+        return problem if problem.spelled is None else problem._replace(spelled=None)
+    return problem if spelled == problem.spelled else problem._replace(spelled=spelled)
 
 
 def _as_decoded(
@@ -393,7 +392,7 @@ def _homeless(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     if not (details := formats.dns_label(namespace, struct.target.release)):
         return []
     refusal = refused("NotFound", Path(("metadata", "namespace")), f"namespaces {quoted(namespace)} not found")
-    return [replace(refusal, rule="namespace", hint=f"no namespace can be called so: {details[0]}")]
+    return [refusal._replace(rule="namespace", hint=f"no namespace can be called so: {details[0]}")]
 
 
 def _preconditions(obj: dict[str, Any], old: dict[str, Any], *, namespaced: bool) -> list[Problem]:

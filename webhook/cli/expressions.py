@@ -7,7 +7,6 @@ those aside that are white space: they are there in both, in the same order.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,7 +54,7 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     value = _text_at(document.data, problem.path)
     if not value and _TAGGED.match(document.line(finding.line), finding.column - 1):
         return finding._replace(
-            problem=replace(problem, hint="YAML takes a text that begins with ! for a tag: quote it")
+            problem=problem._replace(hint="YAML takes a text that begins with ! for a tag: quote it")
         )
     place = position(document, problem.path, _before(value, problem.message))
     finding = finding._replace(brief=_brief(problem.message), key_line=finding.line)

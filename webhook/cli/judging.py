@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -324,9 +323,9 @@ def _hinted(problem: Problem, obj: Any) -> Problem:
     if problem.level == ERROR and problem.hint in {"", ONCE_DECODED}:
         from webhook.references.hints import hint_of  # noqa: PLC0415 - most objects are fine
 
-        return replace(problem, hint=hint_of(problem, obj) or problem.hint)
+        return problem._replace(hint=hint_of(problem, obj) or problem.hint)
     asks = problem.level == WARNING and problem.rule in ADMIN_RULES
-    return replace(problem, hint=ADMIN_HINT) if asks else problem
+    return problem._replace(hint=ADMIN_HINT) if asks else problem
 
 
 def _placed(problem: Problem, document: Document, release: str) -> Finding:

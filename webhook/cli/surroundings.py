@@ -189,13 +189,11 @@ def _context(
 
 
 def _placed(problem: Problem, path: Path, given: _Noted) -> Finding:
-    from dataclasses import replace  # noqa: PLC0415
-
     if path and path[-1] == "expression":
         from webhook.cli.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
 
-        return located(replace(problem, path=path), given.document, given.release)
-    return found(replace(problem, path=path), given.document, given.release)
+        return located(problem._replace(path=path), given.document, given.release)
+    return found(problem._replace(path=path), given.document, given.release)
 
 
 def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:

@@ -1,8 +1,8 @@
 """Composes one YAML document into a JSON value, as Kubernetes does.
 
 Follows go-yaml v2 ``decode.go`` and sigs.k8s.io/yaml ``yaml.go``. It is driven by parser events rather than nodes and
-looks at no position while all is well, which makes it twice as quick as PyYAML's own loader. What is simple enough is
-read by :mod:`~webhook.documents.blocks`.
+looks at no position while all is well, which makes it twice as quick as PyYAML's own loader. What is simple
+enough is read by :mod:`~webhook.documents.blocks`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from webhook.documents.blocks import read_blocks
+from webhook.documents.composed import Composed
 from webhook.documents.events import PARSER_ERRORS, fault_of, parser_of
 from webhook.documents.fault import Fault
 from webhook.documents.limits import MAX_ALIASED, MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
@@ -34,20 +34,6 @@ _ESCAPED_SLASH: Final = re.compile(r"(?:[^\\]|\\[^/])*\\/")
 _ALIASES_FREE: Final = 100
 _FEW_VALUES: Final = 400_000
 _MANY_VALUES: Final = 4_000_000
-
-
-class Composed(NamedTuple):
-    """What a text holds.
-
-    Args:
-        value: The JSON value of its first document, ``None`` also if it has none.
-        repeated: Whether a map has a key twice; the last one is in the value.
-        ignored: Where text follows that Kubernetes' reader never looks at; ``None`` if there is none.
-    """
-
-    value: Any
-    repeated: bool = False
-    ignored: int | None = None
 
 
 class _Anchor(NamedTuple):
@@ -64,16 +50,6 @@ def compose(text: str) -> Composed:
 
     Raises:
         Fault: It is not YAML, cannot be said in JSON, or goes beyond a limit.
-    """
-    value = read_blocks(text)
-    return compose_events(text) if value is None else Composed(value)
-
-
-def compose_events(text: str) -> Composed:
-    """Read the first document of a text by libyaml, whatever it is.
-
-    Raises:
-        Fault: As :func:`compose` says.
     """
     try:
         if "\\/" in text:

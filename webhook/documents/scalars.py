@@ -7,13 +7,8 @@ without fraction or exponent is an integer. Hence ``1e3`` and ``1.0`` are intege
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 import re
-import struct
-from datetime import datetime
-from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
@@ -144,6 +139,8 @@ def integer(digits: str) -> int | float:
 def spelled(value: float) -> str:
     """Spell a finite float as Go's ``encoding/json`` does: ``1e+21`` as such, ``1000.0`` as ``1000``."""
     if value.is_integer() and abs(value) < _PLAIN_BELOW:
+        from decimal import Decimal  # noqa: PLC0415 - few manifests have fractions
+
         return str(int(Decimal(repr(value))))
     return repr(value)
 
@@ -242,6 +239,9 @@ def _type(value: Scalar) -> str:
 
 def _binary(text: str) -> str:
     """Decode base64; what is not UTF-8 in it is lost, byte by byte, as in Go's JSON."""
+    import base64  # noqa: PLC0415 - hardly any manifest has such a tag
+    import binascii  # noqa: PLC0415
+
     try:
         data = base64.b64decode(text.replace("\n", "").replace("\r", "").encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
@@ -254,6 +254,8 @@ def _is_timestamp(text: str) -> bool:
     match = _INSTANT.fullmatch(text)
     if match is None:
         return False
+    from datetime import datetime  # noqa: PLC0415 - hardly any manifest has such a tag
+
     try:
         datetime(*(int(part) for part in match.groups() if part is not None))  # type: ignore[arg-type]  # noqa: DTZ001
     except ValueError:
@@ -263,6 +265,9 @@ def _is_timestamp(text: str) -> bool:
 
 def _float32(value: float) -> str:
     """Spell a float as Go's ``FormatFloat(v, 'g', -1, 32)`` does: shortest digits that single precision tells apart."""
+    import struct  # noqa: PLC0415 - hardly any manifest has such a key
+    from decimal import Decimal  # noqa: PLC0415
+
     single: float = struct.unpack("f", struct.pack("f", value))[0]
     if not math.isfinite(single):
         return {math.inf: ".inf", -math.inf: "-.inf"}.get(single, ".nan")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from webhook.documents.limits import MAX_EXCERPT
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """A place in a file.
 
     Args:
@@ -22,8 +21,7 @@ class Position:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """Something that could not be read: a file, a document, a repeated key.
 
     Args:

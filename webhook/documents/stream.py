@@ -13,18 +13,19 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.documents.compose import Composed, compose
+from webhook.documents.blocks import read_blocks
+from webhook.documents.composed import Composed
 from webhook.documents.fault import Fault
 from webhook.documents.jsontext import Decoder
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.outline import Outline, json_outline, yaml_outline
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from webhook.documents.comments import Comment
+    from webhook.documents.outline import Outline
 
 _SEPARATOR: Final = "---"
 _SPACE: Final = re.compile(r"\s*")
@@ -97,15 +98,18 @@ class Document:
 class _Origin:
     """The text of one document within its source."""
 
-    def __init__(self, source: Source, start: int, end: int, outliner: Callable[[str], Outline]) -> None:
+    def __init__(self, source: Source, start: int, end: int, *, is_json: bool) -> None:
         self.source = source
         self._start = start
         self._end = end
-        self._outliner = outliner
+        self._is_json = is_json
 
     @cached_property
     def _outline(self) -> Outline:
-        return self._outliner(self.source.text[self._start : self._end])
+        from webhook.documents import outline  # noqa: PLC0415 - only who asks where something is pays for it
+
+        find = outline.json_outline if self._is_json else outline.yaml_outline
+        return find(self.source.text[self._start : self._end])
 
     def position(self, path: Sequence[str | int]) -> Position:
         return self.source.position(self._start + self._outline.locate(path))
@@ -115,7 +119,7 @@ class _Origin:
         return found[1] if found else ""
 
     def comments(self, mark: str) -> Iterator[Comment]:
-        if self._outliner is json_outline:
+        if self._is_json:
             return iter(())
         from webhook.documents.comments import comments  # noqa: PLC0415 - few files have such comments
 
@@ -126,7 +130,7 @@ class _Origin:
         for again in self._outline.repeated:
             first = self.source.position(self._start + again.first).line
             offset = self._start + again.again
-            if self._outliner is json_outline:
+            if self._is_json:
                 what = f"duplicate field {quoted(str(again.path))}"
             else:
                 what = f"key {quoted(str(again.path[-1]))} already set in map"
@@ -195,7 +199,7 @@ def _json_documents(
             yield source.unreadable(fault.offset, fault.message, fault.hint)
             break
         end, read, index = decoded.end, read + 1, next(indexes)
-        origin = _Origin(source, start, end, json_outline)
+        origin = _Origin(source, start, end, is_json=True)
         if decoded.fault is not None:
             yield source.unreadable(decoded.fault.offset, decoded.fault.message, decoded.fault.hint)
         elif decoded.repeated:
@@ -214,7 +218,7 @@ def _yaml_documents(
         composed, fault = _NOTHING, misplaced
         if fault is None:
             try:
-                composed = compose(chunk)
+                composed = _composed(chunk)
             except Fault as reason:
                 reason.offset += begin
                 fault = reason if not_json is None or not_json.offset <= reason.offset else not_json
@@ -223,7 +227,7 @@ def _yaml_documents(
             next(indexes)
             yield source.unreadable(fault.offset, fault.message, fault.hint)
         elif composed.value is not None:
-            index, origin = next(indexes), _Origin(source, begin, begin + len(chunk), yaml_outline)
+            index, origin = next(indexes), _Origin(source, begin, begin + len(chunk), is_json=False)
             if composed.repeated:
                 yield from origin.repeated()
             else:
@@ -233,6 +237,20 @@ def _yaml_documents(
             offset = _after(_SPACE, source.text, begin + composed.ignored)
             message = "Kubernetes' reader ignores what follows the end of a document"
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
+
+
+def _composed(text: str) -> Composed:
+    """Read the first document of a text.
+
+    Raises:
+        Fault: It is not YAML, cannot be said in JSON, or goes beyond a limit.
+    """
+    value = read_blocks(text)
+    if value is not None:
+        return Composed(value)
+    from webhook.documents.compose import compose  # noqa: PLC0415 - what is simple needs no libyaml
+
+    return compose(text)
 
 
 def _chunks(text: str, start: int) -> Iterator[tuple[int, str, Fault | None]]:

@@ -6,7 +6,6 @@ policies judge what could be decoded. Policies are optional, and only who has th
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.core.claimed import is_pod_without_claims
@@ -136,7 +135,7 @@ def never_runs(obj: Any) -> list[Problem]:
     if change is None or (isinstance(metadata := obj.get("metadata"), dict) and metadata.get("uid")):
         return []
     if isinstance(change, Problem):
-        return [replace(change, level=WARNING)]
+        return [change._replace(level=WARNING)]
     path = Path((*(prescheduled.pod_template(obj) or ()), "spec", "nodeName"))
     message = "bypasses the scheduler, which alone allocates resource claims, so the pod can never run"
     hint = "`draguard mutate` makes it a constraint that the scheduler obeys"

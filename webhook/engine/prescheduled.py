@@ -14,7 +14,6 @@ requester's identity tells a kubelet's pod; in a manifest (:func:`mutate`), wher
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from webhook.api.core.templates import template_of
@@ -35,8 +34,7 @@ _MAX_TERMS: Final = 1_000
 """How many terms may get the node's name: that makes a patch of 0.6 MiB, and a pod of this kind seldom has two."""
 
 
-@dataclass(frozen=True, slots=True)
-class RewriteOptions:
+class RewriteOptions(NamedTuple):
     """Which pre-scheduled pods are rewritten, and how.
 
     Args:

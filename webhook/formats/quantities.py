@@ -7,7 +7,6 @@ held by its digits and a power of ten, so that ``1e1000000000`` costs no more th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import total_ordering
 
 from webhook.formats.names import FINE, Messages
@@ -46,7 +45,6 @@ _BLANKS = " \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, ran
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
     """A number as the API server holds it; quantities compare by value and ``str`` writes them as the server does.
 
@@ -59,12 +57,20 @@ class Quantity:
         scale: The power of ten of the unit of which the server counts 64 bits; None where those are not enough.
     """
 
-    sign: int = 0
-    digits: str = ""
-    power: int = 0
-    notation: str = DECIMAL_SI
-    spelled: str = ""
-    scale: int | None = 0
+    __slots__ = ("digits", "notation", "power", "scale", "sign", "spelled")
+
+    def __init__(
+        self,
+        sign: int = 0,
+        digits: str = "",
+        power: int = 0,
+        notation: str = DECIMAL_SI,
+        *,
+        spelled: str = "",
+        scale: int | None = 0,
+    ) -> None:
+        self.sign, self.digits, self.power = sign, digits, power
+        self.notation, self.spelled, self.scale = notation, spelled, scale
 
     def __eq__(self, other: object) -> bool:
         """Compare by value: ``1Ki`` is ``1024``."""
@@ -97,7 +103,7 @@ class Quantity:
 
     def __neg__(self) -> Quantity:
         """Change the sign."""
-        return replace(self, sign=-self.sign, spelled="")
+        return Quantity(-self.sign, self.digits, self.power, self.notation, scale=self.scale)
 
     @property
     def length(self) -> int:
@@ -183,9 +189,9 @@ def quantity(value: str, _release: int) -> Messages:
     return FINE
 
 
-def whole_quantity(number: int) -> Quantity:
+def whole_quantity(number: int, notation: str = DECIMAL_EXPONENT) -> Quantity:
     """Make a quantity of a whole number of 64 bits (``NewQuantity``)."""
-    return _quantity(-1 if number < 0 else 1, str(abs(number)), 0, DECIMAL_EXPONENT, scale=0)
+    return _quantity(-1 if number < 0 else 1, str(abs(number)), 0, notation, scale=0)
 
 
 def decode_quantity(value: object) -> Quantity:
@@ -296,7 +302,7 @@ def _quantity(
     if not significant:
         return Quantity(notation=notation, scale=scale)
     power += len(digits) - len(digits.rstrip("0"))
-    return Quantity(sign, significant, power, notation, spelled, scale)
+    return Quantity(sign, significant, power, notation, spelled=spelled, scale=scale)
 
 
 def _int32(number: int) -> int:

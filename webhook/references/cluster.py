@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.templates import template_of
@@ -88,4 +87,4 @@ class Surroundings:
 
 def _with_hint(problem: Problem) -> Problem:
     """Put the help into the message: a warning has nothing else."""
-    return replace(problem, message=f"{problem.message} ({problem.hint})") if problem.hint else problem
+    return problem._replace(message=f"{problem.message} ({problem.hint})") if problem.hint else problem

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from webhook.references.rules import RULES, Context, JSONObject, Rule
@@ -39,7 +38,7 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
                 if skipped is not None:
                     skipped[each.needs[0]] += 1
                 continue
-            yield replace(problem, rule=each.name, level=each.level)
+            yield problem._replace(rule=each.name, level=each.level)
 
 
 def every_rule() -> dict[str, Rule]:

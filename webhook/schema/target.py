@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,12 @@ OLDEST = Release(27)
 """The first Kubernetes 1.x release that is known here."""
 
 
-@dataclass(frozen=True, eq=False)
+_FACTS = (
+    *("version", "release", "operation", "gates", "admin_namespace", "replaced"),
+    *("stored", "declarative", "enough", "validates", "strict", "thorough"),
+)
+
+
 class Target:
     """One API version as one Kubernetes release serves it to one kind of request.
 
@@ -42,20 +46,28 @@ class Target:
         thorough: Whether what is not validated is decoded, too: a server has done that before it asks webhooks.
     """
 
-    version: str
-    release: Release
-    operation: str
-    gates: frozenset[str] = frozenset()
-    admin_namespace: bool | None = None
-    replaced: Mapping[Any, Any] = field(default_factory=dict)
-    stored: bool = False
-    declarative: bool = False
-    enough: int = sys.maxsize
-    validates: bool = True
-    strict: bool = True
-    thorough: bool = False
-    compiled: dict[type, Any] = field(default_factory=dict, repr=False)
-    """The types compiled so far."""
+    def __init__(
+        self,
+        version: str,
+        release: Release,
+        operation: str,
+        *,
+        gates: frozenset[str] = frozenset(),
+        admin_namespace: bool | None = None,
+        replaced: Mapping[Any, Any] | None = None,
+        stored: bool = False,
+        declarative: bool = False,
+        enough: int = sys.maxsize,
+        validates: bool = True,
+        strict: bool = True,
+        thorough: bool = False,
+    ) -> None:
+        self.version, self.release, self.operation, self.gates = version, release, operation, gates
+        self.admin_namespace, self.replaced = admin_namespace, replaced or {}
+        self.stored, self.declarative, self.enough = stored, declarative, enough
+        self.validates, self.strict, self.thorough = validates, strict, thorough
+        self.compiled: dict[type, Any] = {}
+        """The types compiled so far."""
 
     @property
     def subresource(self) -> str:
@@ -65,17 +77,20 @@ class Target:
     @cached_property
     def of_stored(self) -> Target:
         """The same target for what an update leaves as it is."""
-        return replace(self, stored=True, compiled={})
+        return self._but(stored=True)
 
     @cached_property
     def decoding(self) -> Target:
         """The same target for what is only decoded."""
-        return self if not self.validates else replace(self, validates=False, compiled={})
+        return self if not self.validates else self._but(validates=False)
 
     @cached_property
     def lenient(self) -> Target:
         """The same target for what may have fields that are not known."""
-        return replace(self, strict=False, compiled={})
+        return self._but(strict=False)
+
+    def _but(self, **changed: bool) -> Target:
+        return Target(**{name: getattr(self, name) for name in _FACTS} | changed)
 
     def has(self, since: int, until: int | None) -> bool:
         """Tell whether something that came with one release and went after another exists in this one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document
@@ -108,7 +108,7 @@ class Suppressions:
             suppression = Suppression(OPTION, decision.source)
         else:
             if decision and decision.level != finding.problem.level:
-                finding = finding._replace(problem=replace(finding.problem, level=decision.level))
+                finding = finding._replace(problem=finding.problem._replace(level=decision.level))
             for known in self.known:
                 if suppression := known.suppresses(finding):
                     break

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.problem import WARNING, Path
@@ -43,7 +42,7 @@ class PodsIn(NamedTuple):
         spelled = None if problem.spelled is None else self.place(problem.spelled)
         message = problem.message.replace(f'"{problem.path}"', f'"{path}"')
         level = problem.level if self.is_known else WARNING
-        return replace(problem, level=level, path=path, spelled=spelled, message=message)
+        return problem._replace(level=level, path=path, spelled=spelled, message=message)
 
 
 def manifest(obj: JSONObject, template: Any) -> JSONObject:

@@ -5,7 +5,6 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -213,7 +212,7 @@ def resource_version_of_new(meta: View) -> Iterator[Problem]:
     """
     if not meta.uid and _is_revision(meta.resourceVersion):
         message = "resourceVersion should not be set on objects to be created"
-        yield replace(refused("InternalError", meta / "resourceVersion", message), hint="leave it out")
+        yield refused("InternalError", meta / "resourceVersion", message)._replace(hint="leave it out")
 
 
 def _is_revision(version: str) -> bool:
@@ -319,7 +318,7 @@ def only_labels_and_annotations(meta: View) -> Iterator[Problem]:
         if field not in {"labels", "annotations"} and getattr(meta, field):
             # The API server derives the name from Go's: UID becomes uID.
             spelled = Path(("uID",)) if field == "uid" else None
-            yield replace(forbidden(meta / field, "cannot be set"), spelled=spelled)
+            yield forbidden(meta / field, "cannot be set")._replace(spelled=spelled)
 
 
 class Object(Struct):

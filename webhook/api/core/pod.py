@@ -5,7 +5,6 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodCreate, Vali
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
@@ -72,7 +71,7 @@ def claims_of_static_pod(pod: View) -> Iterator[Problem]:
     if MIRROR_POD in pod.metadata.annotations:
         for index, _ in enumerate(pod.spec.contents("resourceClaims")):
             problem = forbidden(pod / "spec" / "resourceClaims" / index, "static pods do not support resource claims")
-            yield replace(problem, spelled=Path((Key(""),)))  # upstream's path is empty
+            yield problem._replace(spelled=Path((Key(""),)))  # upstream's path is empty
 
 
 @check(Pod, until=30, given=["spec"], fine=lambda pod, _: not pod.spec.resourceClaims)
@@ -137,7 +136,7 @@ def claims_made(pod: View) -> Iterator[Problem]:
         if "resourceClaimName" in made:
             for detail in formats.dns_subdomain(made.resourceClaimName, pod.release):
                 problem = invalid(made / "resourceClaimName", made.resourceClaimName, detail)
-                yield problem if pod.release >= _PATH_OF_CLAIM else replace(problem, spelled=made / "name")
+                yield problem if pod.release >= _PATH_OF_CLAIM else problem._replace(spelled=made / "name")
 
 
 _PATH_OF_CLAIM = 36

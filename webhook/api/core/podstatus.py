@@ -5,7 +5,6 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodStatusUpdate
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from webhook import formats
@@ -186,7 +185,7 @@ def request_names(status: View) -> Iterator[Problem]:
         for detail in formats.dns_label(mapping.requestName, status.release):
             # Upstream leaves the mapping out of the path.
             problem = invalid(mapping / "requestName", mapping.requestName, detail)
-            yield replace(problem, spelled=Path(("requestName",)))
+            yield problem._replace(spelled=Path(("requestName",)))
 
 
 @check(PodExtendedResourceClaimStatus, given=["requestMappings"])

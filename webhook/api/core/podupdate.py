@@ -8,7 +8,6 @@ takes them away, and is refused.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from webhook.formats.quantities import Quantity, decode_quantity
@@ -113,7 +112,7 @@ def changes(new: dict[str, Any], old: dict[str, Any], path: Path) -> Iterator[Pr
     _overlook(after, before)
     if changed := list(_different(after, before, "")):
         detail = f"pod updates may not change fields other than {','.join(_UPDATABLE)}"
-        yield replace(forbidden(path, detail), hint=f"changed: {', '.join(changed)}")
+        yield forbidden(path, detail)._replace(hint=f"changed: {', '.join(changed)}")
 
 
 _UPDATABLE = (

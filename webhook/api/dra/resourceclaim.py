@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
@@ -157,7 +156,7 @@ def an_attribute_to_compare(constraint: View) -> Iterator[Problem]:
     elif constraint.enabled("DRAConsumableCapacity"):
         # The text is upstream's, though no field is set.
         detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
-        yield replace(required(constraint.path, detail), hint="set matchAttribute or distinctAttribute")
+        yield required(constraint.path, detail)._replace(hint="set matchAttribute or distinctAttribute")
     else:
         yield required(constraint / "matchAttribute")
 
@@ -343,6 +342,6 @@ def _unlabelled(view: View, path: Path, spelled: Path | None) -> Iterator[Proble
         return
     label = admin_label(view.release)
     detail = f"admin access to devices requires the `{label}: true` label on the containing namespace"
-    problem = replace(forbidden(path, detail), spelled=spelled)
+    problem = forbidden(path, detail)._replace(spelled=spelled)
     # The namespace is not part of the manifest: without it the answer is unknown.
-    yield problem if view.admin_namespace is False else replace(problem, level=WARNING)
+    yield problem if view.admin_namespace is False else problem._replace(level=WARNING)

@@ -5,7 +5,6 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` and ``pkg/apis/resou
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webhook import formats
@@ -184,4 +183,4 @@ def no_model_in_slice(each: View) -> Iterator[Problem]:
     """A slice uses a structured model."""
     if not each.namedResources:
         # The API server has no path for the whole object.
-        yield replace(required(Path(), NO_MODEL), spelled=Path(("<nil>",)))
+        yield required(Path(), NO_MODEL)._replace(spelled=Path(("<nil>",)))

@@ -5,7 +5,6 @@ Follows apiserver ``pkg/admission/plugin/cel/compile.go`` and ``composition.go``
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -208,4 +207,4 @@ def complaints(result: CompiledExpression | Failure, path: Path, text: str) -> I
     if result.internal:
         yield Problem(ERROR, "expression", "InternalError", path, f"Internal error: {result.text}")
     else:
-        yield replace(invalid(path, text, result.text), hint=result.hint)
+        yield invalid(path, text, result.text)._replace(hint=result.hint)

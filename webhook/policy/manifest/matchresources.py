@@ -7,7 +7,6 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go`` (valida
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webhook.api.core.labelselector import LabelSelector
@@ -164,4 +163,4 @@ def nothing_to_mutate(constraints: View) -> Iterator[Problem]:
             if operation not in MUTATING_OPERATIONS:
                 problem = not_supported(rule / "operations" / index, operation or "", MUTATING_OPERATIONS)
                 # The API server names neither the rule nor the operation.
-                yield replace(problem, spelled=Path(("resourceRules", "operations")))
+                yield problem._replace(spelled=Path(("resourceRules", "operations")))

@@ -1,0 +1,19 @@
+"""What a text holds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Composed(NamedTuple):
+    """What a text holds.
+
+    Args:
+        value: The JSON value of its first document, ``None`` also if it has none.
+        repeated: Whether a map has a key twice; the last one is in the value.
+        ignored: Where text follows that Kubernetes' reader never looks at; ``None`` if there is none.
+    """
+
+    value: Any
+    repeated: bool = False
+    ignored: int | None = None
