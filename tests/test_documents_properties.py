@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
-from webhook.documents.compose import Composed, compose
+from webhook.documents.compose import compose
+from webhook.documents.composed import Composed
 from webhook.documents.fault import Fault
 
 pytestmark = pytest.mark.slow
