@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.compose import compose
-from webhook.documents.composed import Composed
 from webhook.documents.fault import Fault
+
+if TYPE_CHECKING:
+    from webhook.documents.composed import Composed
 
 pytestmark = pytest.mark.slow
 
