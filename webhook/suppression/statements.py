@@ -8,7 +8,7 @@ document as a whole: ``# draguard: ignore[unknown-field] the driver reads it``. 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.findings import Finding, Identity, Suppression, found, identity
@@ -148,7 +148,7 @@ class Statements:
         if text is None or place in self._seen:  # documents are read again for another release
             return
         self._seen.add(place)
-        where = found(replace(_NO_PROBLEM, path=_PATH), document)
+        where = found(_NO_PROBLEM._replace(path=_PATH), document)
         for part in filter(None, (each.strip() for each in text.split(";"))):
             rules, _, reason = part.partition(":")
             self._add(Statement(ANNOTATED, tuple(names_in(rules)), reason.strip(), place, where))
