@@ -156,6 +156,7 @@ EVERY_OBJECT: Mapping[str, str] = {
     "type-check": "An expression does not fit a kind that the policy is about, such as a misspelt field.",
     "over-cost": "An expression costs more than the API server allows, whatever the object is.",
     "suite": "A suite of `draguard policy test` is malformed.",
+    "expression": "An expression of a policy makes the API server's compiler fail.",
     "case": "A case of a suite came out otherwise than expected, or is malformed.",
     "not-covered": "No case of the suites has seen a validation true, or none false, or a mutation changing anything.",
     "not-tested": "No suite of `draguard policy test` stands beside the policy.",

@@ -57,3 +57,6 @@ def _groups() -> Iterator[Collection[str]]:
 
     yield RULES
     yield every_rule()  # those about selectors come with the CEL engine
+    from webhook.explain.places import rules_of_policies  # noqa: PLC0415 - as above
+
+    yield rules_of_policies()

@@ -151,8 +151,8 @@ def parts(place: Place, release: Release | None) -> Iterator[Place]:
 
 def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
     """Collect the rules of kinds by name."""
-    general = {**EVERY_OBJECT, **{name: inspect.cleandoc(each.doc) for name, each in every_rule().items()}}
-    found = {name: Rule(doc, []) for name, doc in general.items()}
+    references = {name: inspect.cleandoc(each.doc) for name, each in every_rule().items()}
+    found = {name: Rule(doc, []) for name, doc in {**rules_of_policies(), **EVERY_OBJECT, **references}.items()}
     for kind in among:
         left = [kind.place]
         while left:
@@ -166,21 +166,32 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
 @cache
 def names_of_types(*sorts: str) -> frozenset[str]:
     """Collect the names of the rules that types and their fields state, or those of some sorts."""
-    names = set[str]()
-    seen = set[type[Struct]]()
-    left: list[type[Struct]] = [served.type for version in VERSIONS.values() for served in version.kinds.values()]
-    left += [replacement for version in VERSIONS.values() for replacement in version.replaced.values()]
+    roots: list[type[Struct]] = [served.type for version in VERSIONS.values() for served in version.kinds.values()]
+    roots += [replacement for version in VERSIONS.values() for replacement in version.replaced.values()]
+    return frozenset(stated.name for stated in _stated_in(roots, *sorts))
+
+
+def rules_of_policies() -> dict[str, str]:
+    """Say what the rules about policies and bindings are about."""
+    from webhook.policy.manifest.versions import KINDS  # noqa: PLC0415 - only who explains rules pays for the engine
+
+    return {stated.name: stated.doc for stated in _stated_in(KINDS.values())}
+
+
+def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[Stated]:
+    """Go through the rules of types, and of all that they are made of, or those of some sorts."""
+    seen, left = set[type[Struct]](), list(roots)
     while left:
         struct = left.pop()
         if struct in seen:
             continue
         seen.add(struct)
-        names.update(each.name for sort in sorts or _SORTS for each in declared(struct, sort))
+        for sort in sorts or _SORTS:
+            yield from (Stated(each.name, _doc(each.rule), each) for each in declared(struct, sort))
         for field in struct.fields.values():
-            names.update(() if sorts else (stated.name for stated in _rules_of(field)))
+            yield from () if sorts else _rules_of(field)
             if inner := _struct(field):
                 left.append(inner)
-    return frozenset(names)
 
 
 def rules_at(place: Place, release: Release | None) -> Iterator[Stated]:
