@@ -62,6 +62,19 @@ class TestLibrary:
         names = [each["name"] for each in findings(directory, "--kubernetes-version", "1.36,1.34")]
         assert names == ["x-34", "x-36"]
 
+    @pytest.mark.parametrize(
+        ("release", "version"), [("1.32", "v1beta1"), ("1.33", "v1beta2"), ("1.34", "v1"), ("1.37", "v1")]
+    )
+    def test_templates_see_the_versions_that_are_served(self, release: str, version: str, tmp_path: Path) -> None:
+        chosen = "".join(
+            f'{{{{ {word} $.Capabilities.APIVersions.Has "resource.k8s.io/{each}" }}}}{each}'
+            for word, each in (("if", "v1"), ("else if", "v1beta2/DeviceClass"), ("else if", "v1beta1"))
+        ).replace("}}v1beta2/DeviceClass", "}}v1beta2")
+        claim = f"apiVersion: resource.k8s.io/{chosen}{{{{ end }}}}\nkind: DeviceClass\nmetadata: {{name: Bad}}\n"
+        directory = chart(tmp_path / "c", claim=claim)
+        (found,) = findings(directory, "--kubernetes-version", release)
+        assert (found["rule"], found["apiVersion"]) == ("object-name", f"resource.k8s.io/{version}")
+
     def test_notes_and_empty_templates_are_passed_over(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim=CLAIM.replace("NAME", "x"), none="{{ if false }}x{{ end }}")
         assert draguard("validate", directory).out.endswith("1 document in 1 file: no problems\n")

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
-from webhook.cli.progress import with_progress
+from webhook.cli.progress import counting, with_progress
 from webhook.cli.suppressing import exclusions, own_files
 from webhook.documents import Selection
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     from webhook.documents import Document, Unreadable
 
@@ -91,6 +92,9 @@ class Manifests:
         """What of directories was not read, by reason."""
         return self._selection.left_out
 
+    def _progress(self) -> AbstractContextManager[Callable[[int], None]]:
+        return counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet)
+
     def documents(self, kubernetes: str | None, *, again: bool = False) -> Iterable[Document | Unreadable]:
         """Read the manifests.
 
@@ -104,7 +108,9 @@ class Manifests:
         if self._read is not None:
             return self._read
         arguments, release = self._arguments, release_of(kubernetes) if kubernetes else NEWEST
-        options = RenderOptions(tuple(arguments.helm_values), tuple(arguments.helm_set), arguments.namespace, release)
+        options = RenderOptions(
+            tuple(arguments.helm_values), tuple(arguments.helm_set), arguments.namespace, release, self._progress
+        )
         try:
             documents: Iterable[Document | Unreadable] = read(self._named, selection=self._selection, options=options)
         except SourceError as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.expressions import located
 from webhook.cli.output import show
 from webhook.cli.policyoptions import is_suite, placed, release
+from webhook.cli.progress import counting
 from webhook.cli.reading import some_paths
 from webhook.cli.release import kubernetes
 from webhook.cli.suitefiles import SuiteFiles
@@ -44,7 +46,10 @@ def run(arguments: Namespace) -> int:
 def _run(arguments: Namespace, paths: Sequence[str]) -> int:
     suppressed = suppressions(arguments, paths)
     selected = _selection(arguments.filter)
-    report = test(paths, kubernetes(arguments), suppressed.note, strict=arguments.strict, selected=selected)
+    with counting("cases", sys.stderr, quiet=arguments.quiet) as progress:
+        report = test(
+            paths, kubernetes(arguments), suppressed.note, progress, strict=arguments.strict, selected=selected
+        )
     if not (report.tested and report.tested.runs) and not report.findings:
         message = f"there is no suite in {', '.join(paths)}; a suite is a document with cases"
         raise UsageError(message)
@@ -76,6 +81,7 @@ def test(
     paths: Iterable[str],
     stated: str | None,
     note: Callable[[Document], None],
+    progress: Callable[[int], None],
     *,
     strict: bool,
     selected: Callable[[str], bool] | None,
@@ -86,6 +92,7 @@ def test(
         paths: Files, directories, globs, ``-``.
         stated: The release for which all suites are run; None for what each of them says.
         note: Takes each document into account.
+        progress: Takes how many cases there were so far.
         strict: Whether an expression that no case has seen whole is a failure.
         selected: Tells by its name whether a case is run; None for all. Coverage is told of all cases only.
     """
@@ -105,6 +112,7 @@ def test(
             except SuiteError as error:
                 findings[found(Problem(ERROR, "suite", "", error.path, error.text), suite)] = None
                 continue
+            progress(sum(len(each.result.cases) for each in runs))
             minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
             runs.append(SuiteRun(suite, f"1.{minor}", result))
             findings |= dict.fromkeys((*placed(result.findings, minor, suite), *runs[-1].failures()))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import NEWEST, VERSIONS
@@ -10,6 +12,7 @@ from webhook.documents.selection import KUSTOMIZATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from webhook.release import Release
 
@@ -20,6 +23,13 @@ class SourceError(ValueError):
     """A chart or a kustomization cannot be rendered on this machine, or not with these options; the text says why."""
 
 
+Progress = Callable[[], "AbstractContextManager[Callable[[int], None]]"]
+
+
+def _tell_nobody(_seconds: int) -> None:
+    """Take how long it takes, for nobody to see."""
+
+
 class RenderOptions(NamedTuple):
     """How charts are rendered.
 
@@ -28,12 +38,14 @@ class RenderOptions(NamedTuple):
         sets: Single values, as for ``helm --set``.
         namespace: The release's namespace.
         release: The cluster's release.
+        progress: Makes what is told, again and again, for how many seconds a program runs.
     """
 
     values: Sequence[str] = ()
     sets: Sequence[str] = ()
     namespace: str = "default"
     release: Release = NEWEST
+    progress: Progress = lambda: nullcontext(_tell_nobody)
 
     @property
     def kubernetes(self) -> str:
@@ -42,9 +54,14 @@ class RenderOptions(NamedTuple):
 
     @property
     def api_versions(self) -> list[str]:
-        """The API versions that the cluster serves; Helm itself may be older, and not know the newest."""
-        kinds = ((name, kind) for name, version in VERSIONS.items() for kind in version.kinds.values())
-        return list(dict.fromkeys(name for name, kind in kinds if kind.since <= self.release <= kind.until))
+        """The API versions that the cluster serves, and the kinds in each; Helm itself may not know the newest."""
+        served = [
+            (version, kind)
+            for version, each in VERSIONS.items()
+            for kind, known in each.kinds.items()
+            if known.since <= self.release <= known.until and not known.gate
+        ]
+        return list(dict.fromkeys(name for version, kind in served for name in (version, f"{version}/{kind}")))
 
 
 def is_chart(directory: str) -> bool:

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, Selection, Unreadable, parse
 from webhook.documents.stream import SOURCE
+from webhook.sources.capabilities import as_served
 from webhook.sources.options import RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from webhook.sources.options import Progress
 
 RELEASE: Final = "release-name"
 """The release's name, as ``helm template`` gives it."""
@@ -26,6 +29,7 @@ _PLACE: Final = re.compile(r"(?<![\w./-])([\w.-]+/[\w./-]*templates/[\w./-]+):(\
 """Where in a template an error is, as Helm says it."""
 _SAYS: Final = re.compile(r"\A(?:Error|error): ")
 _INSTALL_HELM: Final = "install Helm (https://helm.sh/docs/intro/install), or its library: pip install 'draguard[helm]'"
+_CHART_HINT: Final = "--namespace, --helm-values and --helm-set say what it is rendered with"
 _INSTALL_KUSTOMIZE: Final = "install kubectl (https://kubernetes.io/docs/tasks/tools) or kustomize, or name the files"
 
 
@@ -41,7 +45,8 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
         SourceError: There is no program to render with, or the options do not fit.
     """
     if is_chart(path):
-        stream = _chart(path.rstrip("/") or "/", _helm(path, options))
+        _check(path, options)
+        stream = _chart(path.rstrip("/") or "/", options)
         return _unless_empty(stream, f"{path.rstrip('/')}/Chart.yaml", selection)
     program = which("kustomize") or which("kubectl")
     if program is None:
@@ -49,7 +54,7 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
         raise SourceError(message)
     verb = "build" if "kustomize" in program.rpartition("/")[2] else "kustomize"
     file = kustomization_of(path)
-    return _unless_empty(_kustomization(file, [program, verb, "--", path]), file, selection)
+    return _unless_empty(_kustomization(file, [program, verb, "--", path], options.progress), file, selection)
 
 
 def _unless_empty(
@@ -64,8 +69,12 @@ def _unless_empty(
         yield Unreadable(file, 1, 1, "nothing is rendered", "check the values; --allow-empty accepts that")
 
 
-def _helm(path: str, options: RenderOptions) -> Sequence[str]:
-    """Return the command that renders a chart."""
+def _check(path: str, options: RenderOptions) -> None:
+    """Make sure that a chart can be rendered.
+
+    Raises:
+        SourceError: It cannot.
+    """
     for file in options.values:
         try:
             with open(file, "rb"):  # noqa: PTH123 - as elsewhere; Helm would also take a URL, and run a plugin for it
@@ -73,20 +82,24 @@ def _helm(path: str, options: RenderOptions) -> Sequence[str]:
         except OSError as error:
             message = f"--helm-values {file}: {error.strerror or error}".lower()
             raise SourceError(message) from error
+    if which("helm") is None and find_spec("helm_python") is None:
+        message = f"{path} is a Helm chart, and Helm is not installed: {_INSTALL_HELM}"
+        raise SourceError(message)
+
+
+def _helm(chart: str, options: RenderOptions) -> Sequence[str]:
+    """Return the command that renders a chart."""
     if helm := which("helm"):
         return [
-            *(helm, "template", RELEASE, path, "--namespace", options.namespace),
+            *(helm, "template", RELEASE, chart, "--namespace", options.namespace),
             *("--kube-version", options.kubernetes),
             *(f"--api-versions={version}" for version in options.api_versions),
             *(f"--values={file}" for file in options.values),
             *(f"--set={value}" for value in options.sets),
         ]
-    if find_spec("helm_python") is None:
-        message = f"{path} is a Helm chart, and Helm is not installed: {_INSTALL_HELM}"
-        raise SourceError(message)
     # A process of its own, which can be ended. -P: the current directory is a stranger's.
     wanted = {
-        "chart": path,
+        "chart": chart,
         "values": options.values,
         "sets": options.sets,
         "release": {
@@ -100,9 +113,11 @@ def _helm(path: str, options: RenderOptions) -> Sequence[str]:
     return [sys.executable, "-P", "-m", _LIBRARY, json.dumps(wanted)]
 
 
-def _chart(path: str, command: Sequence[str]) -> Iterator[Document | Unreadable]:
+def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]:
     try:
-        printed = run(command)
+        with as_served(path, options.api_versions) as chart:
+            command = _helm(chart, options)
+            printed = run(command, options.progress)
     except ProgramError as error:
         yield _failed(path, f"{path}/Chart.yaml", str(error))
         return
@@ -121,9 +136,9 @@ def _by_template(printed: str) -> Mapping[str, str]:
     return found
 
 
-def _kustomization(file: str, command: Sequence[str]) -> Iterator[Document | Unreadable]:
+def _kustomization(file: str, command: Sequence[str], progress: Progress) -> Iterator[Document | Unreadable]:
     try:
-        printed = run(command)
+        printed = run(command, progress)
     except ProgramError as error:
         yield _failed("", file, str(error))
         return
@@ -135,9 +150,9 @@ def _failed(path: str, file: str, text: str) -> Unreadable:
     message = " ".join(_SAYS.sub("", text).split())
     place = _PLACE.search(message) if path else None
     if place is None:
-        return Unreadable(file, 1, 1, f"cannot be rendered: {message}")
+        return Unreadable(file, 1, 1, f"cannot be rendered: {message}", _CHART_HINT if path else "")
     line, column = int(place[2]), int(place[3] or 0) + 1
-    return Unreadable(_file(path, place[1]), line, column, f"cannot be rendered: {message}")
+    return Unreadable(_file(path, place[1]), line, column, f"cannot be rendered: {message}", _CHART_HINT)
 
 
 def _file(path: str, template: str) -> str:

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Final
 from webhook.documents.limits import MAX_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from webhook.sources.options import Progress
 
 SECONDS: Final = 120.0
 """How long a program may take; a kustomization may have bases on other machines."""
 _MAX_ERRORS: Final = 8 * 1024
+_EVERY: Final = 0.2
+"""Seconds between looks at the clock."""
 _CHUNK: Final = 64 * 1024
 _OWN: Final = {
     "GIT_TERMINAL_PROMPT": "0",  # there is no terminal to answer
@@ -32,11 +36,12 @@ class ProgramError(Exception):
     """A program failed; the text is what it said."""
 
 
-def run(command: Sequence[str]) -> str:
+def run(command: Sequence[str], progress: Progress) -> str:
     """Run a program, and return what it prints.
 
     Args:
         command: The program's path, and its arguments.
+        progress: Makes what is told for how many seconds it runs.
 
     Raises:
         ProgramError: It cannot be started, failed, took too long, or printed too much or no text.
@@ -54,9 +59,9 @@ def run(command: Sequence[str]) -> str:
     except OSError as error:
         message = f"{command[0]}: {error.strerror}"
         raise ProgramError(message) from error
-    with process:
+    with process, progress() as tell:
         try:
-            out, errors = _output(process, monotonic() + SECONDS)
+            out, errors = _output(process, tell)
         except BaseException:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -70,8 +75,9 @@ def run(command: Sequence[str]) -> str:
         raise ProgramError(message) from error
 
 
-def _output(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bytes]:
+def _output(process: subprocess.Popen[bytes], tell: Callable[[int], None]) -> tuple[bytes, bytes]:
     """Read standard output and standard error until both end."""
+    start = monotonic()
     assert process.stdout is not None  # noqa: S101 - it was asked for
     assert process.stderr is not None  # noqa: S101
     read = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
@@ -79,8 +85,10 @@ def _output(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, b
         for descriptor in read:
             waiting.register(descriptor, selectors.EVENT_READ)
         while waiting.get_map():
-            ready = waiting.select(max(0.0, deadline - monotonic()))
-            if not ready:
+            ready = waiting.select(_EVERY)
+            passed = monotonic() - start
+            tell(int(passed))
+            if passed > SECONDS:
                 message = f"took longer than {SECONDS:g} seconds"
                 raise ProgramError(message)
             for key, _ in ready:

@@ -1,0 +1,62 @@
+"""Lets the templates of a chart see which versions of ``resource.k8s.io`` a release serves.
+
+``.Capabilities.APIVersions`` has what Helm's own client knows, and ``--api-versions`` only adds to that. Charts of DRA
+drivers choose the version of their objects by it, so for an older release they would be rendered for a newer one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager
+from shutil import copytree
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+_ASKS: Final = re.compile(r'[$\w.]*\.Capabilities\.APIVersions\.Has\s+"(resource\.k8s\.io/[\w/]+)"')
+_TEMPLATES: Final = "templates"
+
+
+@contextmanager
+def as_served(chart: str, api_versions: Collection[str]) -> Iterator[str]:
+    """Give a chart of which no template takes a version for served that is not.
+
+    Args:
+        chart: The chart's directory.
+        api_versions: The versions that are served, and the kinds in each, as Helm spells them.
+
+    Yields:
+        The directory of the chart, or of a copy that differs where its templates ask.
+    """
+    changed = dict(_changed(chart, api_versions))
+    if not changed:
+        yield chart
+        return
+    with TemporaryDirectory() as directory:
+        copy = f"{directory}/chart"
+        copytree(chart, copy, symlinks=True)
+        for name, text in changed.items():
+            with open(f"{copy}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123 - as elsewhere
+                file.write(text)
+        yield copy
+
+
+def _changed(chart: str, api_versions: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Find the templates that would be told wrongly, by their names in the chart, with what they become."""
+
+    def answered(asks: re.Match[str]) -> str:
+        return asks[0] if asks[1] in api_versions else "false"
+
+    for directory, _, names in os.walk(chart):
+        inside = directory[len(chart) :].strip("/")
+        for name in names if _TEMPLATES in inside.split("/") else ():
+            try:
+                with open(f"{directory}/{name}", encoding="utf-8") as file:  # noqa: PTH123 - as elsewhere
+                    text = file.read()
+            except (OSError, ValueError):  # Helm says what is wrong with it
+                continue
+            if (told := _ASKS.sub(answered, text)) != text:
+                yield f"{inside}/{name}", told
