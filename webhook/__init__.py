@@ -260,7 +260,7 @@ def simulate(
 
 
 def _check_settings(kubernetes: Any, feature_gates: Any) -> None:
-    """Check what several functions are told of the cluster."""
+    """Check the arguments about the cluster that several functions take."""
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
 
     arguments.check_string("kubernetes", kubernetes)

@@ -170,7 +170,7 @@ def _around(request: Mapping[str, Any], options: ReviewOptions, found: Sequence[
 
 
 def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], list[str], list[Problem]]:
-    """Part findings: what the request is refused for, what its user is warned of, what the audit log is told."""
+    """Part findings: what the request is refused for, what its user is warned of, what the audit log records."""
     refusals: list[Problem] = []
     warned: list[str] = []
     audited: list[Problem] = []

@@ -63,7 +63,7 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Record:
-    """What is told of a review; never the object itself.
+    """The record of a review; never the object itself.
 
     Args:
         endpoint: The endpoint that was asked.

@@ -192,7 +192,7 @@ class Allocator:
         """Look for devices on a node.
 
         Args:
-            demand: What is asked for.
+            demand: The requests of the claims.
             view: The node.
             counters: What is left of counters, by the pools' names.
             counts: Whether upstream's steps are counted, which takes longer.

@@ -45,7 +45,7 @@ class Result:
     """Devices for all claims.
 
     Args:
-        attempt: What was asked for.
+        attempt: The claims.
         view: The node.
         found: What the search came to.
     """
@@ -80,7 +80,7 @@ class Result:
 
     @property
     def steps(self) -> int:
-        """How many steps upstream's search takes; counted when asked for."""
+        """How many steps upstream's search takes; counted on first use."""
         return self._attempt.counted(self._view, self._found).steps
 
     @property
@@ -98,7 +98,7 @@ class Failure:
     """No devices for all claims.
 
     Args:
-        attempt: What was asked for.
+        attempt: The claims.
         view: The node.
         found: What the search came to, if there was one.
         complaint: Upstream's error, None if the claims do not fit.
@@ -140,7 +140,7 @@ class Failure:
 
     @property
     def steps(self) -> int:
-        """How many steps upstream's search takes, counted when asked for; 0 if it ends before."""
+        """How many steps upstream's search takes, counted on first use; 0 if it ends before."""
         return 0 if self._found is None else self._attempt.counted(self._view, self._found).steps
 
     @property

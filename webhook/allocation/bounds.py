@@ -36,7 +36,7 @@ class Bounds:
     """What is left for the requests to come.
 
     Args:
-        demand: What is asked for.
+        demand: The requests of the claims.
         view: The node.
         every: The devices of each request for all devices, by place.
         state: What the search has allocated so far.

@@ -61,7 +61,7 @@ class Ask:
     """A request, or a subrequest of ``firstAvailable``.
 
     Args:
-        raw: What is asked for: ``exactly``, or the subrequest.
+        raw: The request: ``exactly``, or the subrequest.
         claim: The place of its claim.
         place: The place of the request in the claim.
         name: Its name.
@@ -229,7 +229,7 @@ class Demand:
         self._numbers: dict[Hashable, int] = {}
 
     def behaviour(self, content: Content) -> int:
-        """Return a number that devices share which are alike in all that is asked for."""
+        """Return a number that devices share if no request can tell them apart."""
         found = self._behaviours.get(content.index)
         if found is None:
             parts = self._behaviour(content)

@@ -57,7 +57,7 @@ class Memories:
     """The states of one search from which nothing was found.
 
     Args:
-        demand: What is asked for.
+        demand: The requests of the claims.
         view: The node.
         state: What the search has allocated so far.
         counters: Returns the node's counters, None if there are none.

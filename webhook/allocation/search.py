@@ -106,7 +106,7 @@ class Search:
     """One search on one node.
 
     Args:
-        demand: What is asked for.
+        demand: The requests of the claims.
         view: The node.
         every: The devices of each request for all devices, by place.
         available: Returns what is left of the counters of a pool, by its place.

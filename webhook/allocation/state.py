@@ -42,7 +42,7 @@ class State:
     """What a search has allocated so far.
 
     Args:
-        demand: What is asked for.
+        demand: The requests of the claims.
         view: The node.
         available: Returns what is left of the counters of a pool, by its place.
     """

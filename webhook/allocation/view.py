@@ -155,7 +155,7 @@ class NodeView:
         return self._key
 
     def alike(self, demand: Demand) -> Hashable:
-        """Return the same of nodes whose devices are not equal, but alike in all that is asked for."""
+        """Return the same for nodes whose devices differ, but only in what no request looks at."""
         self.key()
         return self._shape, self._used, tuple([demand.behaviour(device.content) for device in self.devices])
 

@@ -1,4 +1,4 @@
-"""Shows reports in the formats that were asked for, and derives the exit code."""
+"""Shows reports in the requested formats, and derives the exit code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_outputs(arguments: Namespace) -> None:
 
 
 def show(report: Report, arguments: Namespace) -> int:
-    """Write a report in all formats that were asked for; return the exit code."""
+    """Write a report in all requested formats; return the exit code."""
     # Files are complete before a reader of standard output goes on.
     for output in sorted(arguments.output, key=lambda each: not each.file):
         if output.file:

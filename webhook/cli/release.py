@@ -73,7 +73,7 @@ def _of_file(path: str | None) -> str | None:
 
 
 def _warn(text: str, *values: object) -> None:
-    import logging  # noqa: PLC0415 - who is told nothing does not wait for it
+    import logging  # noqa: PLC0415 - without a note it is not needed
 
     logging.getLogger(__name__).warning(text, *values)
 

@@ -95,7 +95,7 @@ def _workloads(paths: Iterable[str], inventory: Inventory, report: Report) -> li
 
 
 def _try_pod(workload: JSONObject) -> None:
-    """Decode a pod of a workload, so that what is wrong with its template is told where that stands.
+    """Decode a pod of a workload, so that findings about its template have its place.
 
     Raises:
         MalformedError: It cannot be decoded.
@@ -133,7 +133,7 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Namespace) -> list[JSONObject]:
-    """Return the pods to schedule: those given; those that wait in the cluster if asked for, or if none are given."""
+    """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
     nodes = _names(inventory, "Node")
     found = list(islice((pod for workload in workloads for pod in pods_of(workload, nodes)), _PODS_MAX + 1))
     if len(found) > _PODS_MAX:

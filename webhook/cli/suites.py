@@ -94,7 +94,7 @@ def test(
         note: Takes each document into account.
         progress: Takes how many cases there were so far.
         strict: Whether an expression that no case has seen whole is a failure.
-        selected: Tells by its name whether a case is run; None for all. Coverage is told of all cases only.
+        selected: Tells by its name whether a case is run; None for all. Coverage is reported for all cases only.
     """
     report, runs = Report(), list[SuiteRun]()
     findings: dict[Finding, None] = {}

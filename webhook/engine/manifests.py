@@ -66,7 +66,7 @@ def review(
     """Say what would become of a manifest.
 
     Args:
-        obj: The object as a client submits it; nothing is said of what is no JSON object.
+        obj: The object as a client submits it; a value that is not a JSON object has no findings.
         old: The stored object, for an update.
         kubernetes: The release, such as ``"1.30"``; None for the newest that serves the object's version.
         subresource: What is updated.

@@ -37,7 +37,7 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``, a feature gate such as
             ``DRADeviceTaints``, a driver such as ``gpu.nvidia.com``; nothing for an overview.
         api_version: The API version to look into, with its group or without; None for the newest that has the kind.
-        kubernetes: The release whose fields and rules are told, such as ``"1.30"``; None for all releases.
+        kubernetes: The release whose fields and rules are shown, such as ``"1.30"``; None for all releases.
 
     Raises:
         UnknownNameError: There is no such rule, kind, field or feature gate.

@@ -140,7 +140,7 @@ class Inventory:
         self._kinds.setdefault(kind, {})[namespace, obj["metadata"]["name"]] = obj
 
     def note(self, kind: str, name: str, namespace: str = "") -> None:
-        """Note that there is an object of which nothing else can be used."""
+        """Note that an object exists that is otherwise unusable."""
         metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
         self._kinds.setdefault(kind, {}).setdefault((namespace, name), {"kind": kind, "metadata": metadata, "spec": {}})
 

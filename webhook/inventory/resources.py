@@ -42,7 +42,7 @@ def _amount(name: str, quantity: str) -> int:
 
 
 def amounts(quantities: Mapping[str, Any]) -> dict[str, int]:
-    """Read quantities by resource; what is no quantity counts as nothing."""
+    """Read quantities by resource; invalid ones count as zero."""
     return {name: _amount(name, str(value)) for name, value in quantities.items() if not isinstance(value, dict | list)}
 
 

@@ -221,7 +221,7 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
 
     The pod stays pending with "Insufficient". A class provides the resource that its extendedResourceName states, and
     from Kubernetes 1.36 always ``deviceclass.resource.kubernetes.io/NAME``; a device plugin's are in the status of
-    nodes. Where no nodes are known, this is told only of names that resemble those of classes.
+    nodes. Where no nodes are known, only names that resemble those of classes are reported.
     """
     classes = context.inventory.all("DeviceClass")
     provided = ExtendedResources(classes)

@@ -24,7 +24,7 @@ _ORDER: Final = "the scheduler could also decide otherwise: the answer depends o
 
 
 class Answers:
-    """Tells what became of pods, and why; each is told of right after it was scheduled.
+    """Tells what became of pods, and why; each is reported right after it was scheduled.
 
     Args:
         scheduler: The scheduler.
@@ -49,7 +49,7 @@ class Answers:
         }
 
     def _why(self, placement: Placement) -> JSONObject:
-        """Say why a pod has no node; pods that ask for the same of the same cluster are told the same."""
+        """Say why a pod has no node; pods with equal needs in the same cluster get the same answer."""
         verdicts, needs = placement.verdicts, placement.needs
         if verdicts is None or needs is None or placement.candidates:
             return {"nodes": [], "help": []}

@@ -199,7 +199,7 @@ class Explainer:
 
 
 _HELD_MAX: Final = 64
-"""On how many nodes of a group it is told who holds devices."""
+"""On how many nodes of a group the holders of devices are listed."""
 
 
 def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:

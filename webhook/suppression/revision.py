@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SECONDS: Final = 120
 """How long git may take for one answer."""
 _AT_ONCE: Final = 64 * 1024 * 1024
-"""Bytes of the files that git is asked for at once."""
+"""Bytes of the files that are requested from git at once."""
 _SHA1: Final = 40
 _REGULAR: Final = frozenset({b"100644", b"100755"})
 

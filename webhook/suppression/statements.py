@@ -38,7 +38,7 @@ _EXAMPLE: Final = "# draguard: ignore[unknown-field] the reason"
 _ANNOTATION_EXAMPLE: Final = f'{ANNOTATION}: "unknown-field: the reason"'
 _MOST_RULES: Final = 100
 _MOST_HINTS: Final = 100
-"""How many mistakes are told with what was probably meant, which takes longer than to find them."""
+"""How many mistakes get a suggestion, which takes longer than to find them."""
 _NO_PROBLEM: Final = Problem(WARNING, "", "", Path(), "")
 _PATH: Final = Path(("metadata", "annotations", Key(ANNOTATION)))
 

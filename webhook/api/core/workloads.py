@@ -66,7 +66,7 @@ class Workload(Object):
 
 
 class Templated(V1Struct):
-    """What a controller is asked for, among it the template of its pods."""
+    """The desired state of a controller, with the template of its pods."""
 
     template = Nested(PodTemplateSpec, "What the pods look like.")
 

@@ -216,7 +216,7 @@ def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
 @transition(ResourceClaim, on=[UPDATE_STATUS])
 @reads("allocation", "config", "devices", "firstAvailable", "name", "request", "requests", "results", "spec", "status")
 def allocated_requests_that_exist(claim: View, old: View) -> Iterator[Problem]:
-    """What was allocated was asked for by a request of the claim."""
+    """Each allocated device belongs to a request of the claim."""
     allocation, release = claim.status.allocation, claim.release
     if not allocation or (old.status.allocation and release >= CHECKED_ONCE_SINCE):
         return

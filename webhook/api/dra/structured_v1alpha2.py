@@ -148,7 +148,7 @@ class NamedResourcesInstance(Struct):
 
 
 class NamedResourcesResources(Struct):
-    """Resources that are told apart by name."""
+    """Resources that have names."""
 
     instances = Array(Nested(NamedResourcesInstance), "The resources.", unique="name")
 
@@ -160,7 +160,7 @@ class ResourceSlice(Object):
 
     nodeName = Text("The node that has the resources.", format=formats.dns_subdomain, immutable=True)
     driverName = driver_name("The driver that offers them.", required=True, always=True, immutable=True)
-    namedResources = Nested(NamedResourcesResources, "Resources that are told apart by name.", pointer=True)
+    namedResources = Nested(NamedResourcesResources, "Resources that have names.", pointer=True)
 
 
 ATTRIBUTE_VALUES = "bool", "int", "intSlice", "quantity", "string", "stringSlice", "version"

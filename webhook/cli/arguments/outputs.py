@@ -9,7 +9,7 @@ from webhook.report import FORMATS
 
 
 class Output(NamedTuple):
-    """A report that is asked for.
+    """A report that an option requests.
 
     Args:
         format: The name of its format.

@@ -43,7 +43,7 @@ class ConfigurationError(Exception):
 
 
 def check_param_kind(policy: Policy, objects: ClusterObjects) -> None:
-    """Make sure that a policy's paramKind is one that there is.
+    """Make sure that a policy's paramKind exists.
 
     Raises:
         ConfigurationError: There is no such kind.

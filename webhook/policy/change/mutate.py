@@ -137,7 +137,7 @@ class _Mutator:
         self._touched = False
 
     def ask_all(self) -> None:
-        """Ask every policy that is about the request; those that cannot be asked are told of first."""
+        """Ask every policy that is about the request; those that cannot be evaluated come first."""
         invocations = list(self._session.invocations(MUTATING))
         for invocation in invocations:
             if invocation.fault:

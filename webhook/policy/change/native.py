@@ -30,7 +30,7 @@ def check_names(value: Any) -> None:
     """Make sure that each object stands where its type's name says: ``Object.spec{…}`` in ``spec``.
 
     Raises:
-        MismatchError: Some do not; all are told, each in a line.
+        MismatchError: Some do not; the message has a line for each.
     """
     if isinstance(value, Struct):
         found = list(_mismatches(value, value.cel_type.name))

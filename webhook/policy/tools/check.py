@@ -113,7 +113,7 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
     if "*" in rule.groups:
         return
     dotless = sorted(group for group in rule.groups if "." not in group and not kinds.has_group(group))
-    for group in dotless:  # what is no group of Kubernetes' own has a dot (apiextensions ``validation.go``)
+    for group in dotless:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
         message = f"there is no API group {quoted(group)}: the rule matches nothing of it"
         yield _warning("unknown-resource", path / "apiGroups", message, _group_meant(group, kinds))
     for position, (name, _) in enumerate(rule.resources):

@@ -184,7 +184,7 @@ class Connection(HttpToolsProtocol):
         self._requests += 1
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP request, or has too many parts."""
+        """Answer a malformed HTTP request, or one of too many parts."""
         if self._excess is not None:
             self._refuse(*self._excess)
             return

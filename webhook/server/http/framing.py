@@ -78,7 +78,7 @@ def read_answer(head: bytes, body: bytes) -> tuple[Answer, bool]:
 
 
 def _head_of(record: Record) -> dict[str, Any]:
-    """Return of a request what is told of it."""
+    """Return the recorded part of a request."""
     request = record.request
     kept = {
         name: request[name] for name in ("uid", "operation", "subResource", "namespace", "dryRun") if name in request

@@ -20,7 +20,7 @@ _PARTING_SECONDS = 1.0
 class Lines(logging.Handler):
     """Writes each line from a thread of its own: a pipe that is not read blocks its writer.
 
-    If too many lines wait, further ones are dropped, and how many is told once there is room again.
+    If too many lines wait, further ones are dropped; a line counts them once there is room again.
 
     Args:
         file: The descriptor of the file to write to.

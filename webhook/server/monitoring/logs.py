@@ -69,7 +69,7 @@ class DecisionLog:
     """Logs what is decided: whatever is out of the ordinary, and a share of what is plainly allowed.
 
     Args:
-        share: Of the plainly allowed reviews and of those that draguard is told to leave alone, how many are logged: 1
+        share: Of the plainly allowed reviews and of those that draguard is configured to ignore, how many are logged: 1
             for all, 0 for none. Which ones depends on their uid alone.
     """
 
@@ -82,7 +82,7 @@ class DecisionLog:
         """Log an answered review, if it is to be.
 
         Args:
-            record: What is told of it.
+            record: What is recorded about it.
             seconds: How long it took.
         """
         if record.decision == MALFORMED:  # any client can send any number of them, and they hold no object
@@ -99,10 +99,10 @@ class DecisionLog:
 
 
 def fields(record: Record, seconds: float) -> dict[str, Any]:
-    """Say what is logged of a review: who asked for what, what was decided, and why; what is empty is left out.
+    """Return the log record of a review: the user, the request, the decision and its reasons, without empty fields.
 
     Args:
-        record: What is told of it.
+        record: What is recorded about it.
         seconds: How long it took.
     """
     kind, group, version = record.kind
@@ -160,7 +160,7 @@ class TextFormatter(logging.Formatter):
     """Writes a line for a person to read.
 
     Args:
-        coloured: Whether decisions and levels are told apart by colour.
+        coloured: Whether decisions and levels have colours.
     """
 
     def __init__(self, *, coloured: bool = False) -> None:

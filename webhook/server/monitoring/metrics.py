@@ -137,7 +137,7 @@ class Metrics:
         """Count an answered review.
 
         Args:
-            record: What is told of it.
+            record: What is recorded about it.
             seconds: How long it took.
         """
         name, group, _ = record.kind
@@ -188,7 +188,7 @@ class Metrics:
         return certificate.refusals, certificate.failed_handshakes, self._answering.failures, self._ended()
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Write everything as Prometheus reads it: in its text format, or in OpenMetrics if that is asked for.
+        """Write everything as Prometheus reads it: in its text format, or in OpenMetrics if the client accepts it.
 
         Args:
             accept: The request's header ``Accept``.

@@ -27,7 +27,7 @@ class Monitoring:
         """Tell of an answered review.
 
         Args:
-            record: What is told of it.
+            record: What is recorded about it.
             seconds: How long it took, waiting included.
         """
         self._log.reviewed(record, seconds)
@@ -82,7 +82,7 @@ class Metered(Monitoring):
         self._metrics.tick(connections)
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Write the metrics in the format that is asked for.
+        """Write the metrics in the format that the client accepts.
 
         Args:
             accept: The request's header ``Accept``.

@@ -76,7 +76,7 @@ class Reloaded(Generic[T]):
                 fault = f"draguard itself failed to load them: {error!r}"
             if self._content() != digest:
                 return  # they change this moment: half of what was read may be old
-            self._digest = digest  # so that what cannot be used is told once
+            self._digest = digest  # so that what cannot be used is reported once
             self._settle(value, fault)
         self._stamp = stamp
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from webhook.server.tls.certificate import Certificate
 
 SHUTDOWN_DELAY = 5.0
-"""Seconds of accepting connections after SIGTERM: about what it takes until no API server is told of this pod."""
+"""Seconds of accepting connections after SIGTERM: about what it takes until no API server sends to this pod."""
 
 BACKLOG: Final = 4096
 """How many connections the kernel may keep that are not accepted yet, as far as it allows."""
@@ -159,7 +159,7 @@ def serve(
 
 
 def keep() -> None:
-    """Let the garbage collector pass over what there is by now: rules, policies, modules.
+    """Exempt the existing objects from garbage collection: rules, policies, modules.
 
     What it touches, each process that is forked would have to copy. And a body of 1.4 MB of small maps is decoded in
     18 ms, not in 27 to 50; a review of 5 KB takes as long as before, and a higher threshold helps neither.
@@ -181,7 +181,7 @@ class Server(uvicorn.Server):
         app: What answers.
         listener: A listening socket, which the server closes.
         certificate: What to serve with.
-        shutdown_delay: Seconds of accepting connections after it is told to stop.
+        shutdown_delay: Seconds of accepting connections after the signal to stop.
         limits: What a connection may take.
         beside: What answers without TLS, and a listening socket for that, which the server closes.
         chores: Called each second in a thread.
