@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import stat
+import subprocess
+import sys
 from html.parser import HTMLParser
 from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from tests.command import draguard
+from tests.command import ROOT, draguard
 from webhook.findings import Finding, Identity, Origin, Suppression
 from webhook.problem import Path, Problem
 from webhook.report import FORMATS, Style, make
@@ -176,6 +178,15 @@ class TestOutputs:
 
     def test_a_device_is_written_to(self, manifest: pathlib.Path) -> None:
         assert draguard("validate", "-otext", "-ojson=/dev/null", manifest).code == 1
+
+
+@pytest.mark.process
+def test_text_imports_no_other_report() -> None:
+    code = "import sys; from webhook.cli import main; main(['validate', 'examples/mended']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    names = {name for name in done.stdout.split() if name.startswith(("webhook.report.", "webhook.explain"))}
+    assert not names & {f"webhook.report.{name}" for name in FORMATS if name != "text"}
+    assert not any(name.startswith("webhook.explain") for name in names)
 
 
 class TestJson:
