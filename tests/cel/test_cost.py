@@ -29,7 +29,7 @@ from webhook.cel import (
 )
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import MOST, Bounds, CallEstimate, EstimatedNode, fixed
-from webhook.cel.runtime.compiler import Compiler
+from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.program import Program
 from webhook.cel.types import base as types
 from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DYN, INT, STRING, TIMESTAMP, list_of, map_of, struct
@@ -313,8 +313,7 @@ LOOPS = (
 
 def looping(text: str, *, specialised: bool = True) -> Program:
     environment = FOLDING.extend(variables={"big": list_of(INT)})
-    compiler = Compiler(environment, is_checked=True, specialised=specialised)
-    return Program(compiler.compile(environment.check(text).root), compiler.variables, compiler.slots)
+    return Program(Analysis(environment.check(text), environment), specialised=specialised)
 
 
 @pytest.mark.parametrize("text", LOOPS)
@@ -455,8 +454,7 @@ LOOPING = Environment(EXTENSIONS, variables={"l": list_of(INT), "m": map_of(INT,
 
 
 def outcome(text: str, bindings: dict[str, Any], *, specialised: bool) -> tuple[Any, str, int]:
-    compiler = Compiler(LOOPING, is_checked=True, specialised=specialised)
-    program = Program(compiler.compile(LOOPING.check(text).root), compiler.variables, compiler.slots)
+    program = Program(Analysis(LOOPING.check(text), LOOPING), specialised=specialised)
     meter = Meter()
     try:
         return program.evaluate(bindings, meter=meter), "", meter.cost

@@ -12,7 +12,7 @@ from webhook.cel.cache import Cache
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, Refusal, compile_selector
-from webhook.cel.runtime.program import Meter
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import DefaultingMap, type_of
 

@@ -63,7 +63,8 @@ from webhook.cel.errors import (
     ProgramError,
 )
 from webhook.cel.overloads import Overload
-from webhook.cel.runtime.program import Meter, Program
+from webhook.cel.runtime.meter import Meter
+from webhook.cel.runtime.program import Program
 
 __all__ = [
     "CelError",

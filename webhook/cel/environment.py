@@ -9,7 +9,8 @@ from webhook.cel.checker.checker import check
 from webhook.cel.checker.scope import Checked, Scope
 from webhook.cel.errors import NOWHERE, CompileError, Issue, Issues
 from webhook.cel.ext.standard import STANDARD
-from webhook.cel.runtime.compiler import compile_program
+from webhook.cel.runtime.constants import Analysis
+from webhook.cel.runtime.program import Program
 from webhook.cel.syntax.parser import parse
 from webhook.cel.types import base as types
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from webhook.cel.checker.declarations import EnvironmentOptions, Library
-    from webhook.cel.runtime.program import Program
     from webhook.cel.types.base import Type
 
 
@@ -88,7 +88,7 @@ class Environment(Scope):
             ProgramError: A constant part of it always fails.
         """
         try:
-            return compile_program(checked, self)
+            return Program(Analysis(checked, self))
         except RecursionError:
             raise _too_deep(checked.text) from None
 

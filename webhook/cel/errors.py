@@ -73,10 +73,16 @@ class EvaluationError(CelError):
 
 
 class CostLimitExceededError(CelError):
-    """The evaluation was stopped because it cost more than its limit; unlike other errors, nothing absorbs this one."""
+    """The evaluation was stopped because it cost more than its limit; unlike other errors, nothing absorbs this one.
 
-    def __init__(self, message: str = "operation cancelled: actual cost limit exceeded") -> None:
+    Args:
+        message: What `str()` gives.
+        left: What was left to be spent, less than 0.
+    """
+
+    def __init__(self, message: str = "operation cancelled: actual cost limit exceeded", *, left: int = -1) -> None:
         super().__init__(message)
+        self.left: Final = left
 
 
 class Issues:

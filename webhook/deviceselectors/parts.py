@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.cel.checker.scope import Checked
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import MAX_COST, selector_environment
-from webhook.cel.runtime.program import Meter
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.types.values import size_of
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 CostFunction = Callable[[Sequence["Value"], "Value"], int]
 """The cost of a call that was made, from its arguments (the target first) and its result.
 
-In the place of an error, which is counted too, stands `webhook.cel.runtime.frame.FAILED`; its `size_of` is 1.
+In the place of an argument or result that is an error, which is counted too, stands the error; its `size_of` is 1.
 """
 CallCost = Callable[[str, Sequence["Value"], "Value"], "int | None"]
 """As `CostFunction`, for all overloads of a function: overload id first; None leaves it to the overload."""
@@ -36,8 +37,9 @@ def traversal(size: float, factor: float = STRING_FACTOR) -> int:
     return math.ceil(size * factor)
 
 
+@lru_cache(maxsize=64)
 def of_argument(position: int, factor: float = STRING_FACTOR) -> CostFunction:
-    """A cost that grows with the size of one argument."""
+    """A cost that grows with the size of one argument; the same function for the same arguments."""
 
     def cost(arguments: Sequence[Value], _: Value) -> int:
         return math.ceil(size_of(arguments[position]) * factor)

@@ -264,38 +264,26 @@ _OPERATORS: Final = (
 )
 
 
-def _starts_with(text: str, prefix: str) -> bool:
-    return text.startswith(prefix)
-
-
-def _ends_with(text: str, suffix: str) -> bool:
-    return text.endswith(suffix)
-
-
-def _contains(text: str, part: str) -> bool:
-    return part in text
-
-
 _TWO_STRINGS: Final = (STRING, STRING)
 _STRINGS: Final = (
     Function(
         "startsWith",
         Overload(
-            "starts_with_string", _TWO_STRINGS, BOOL, _starts_with, member=True,
+            "starts_with_string", _TWO_STRINGS, BOOL, operators.starts_with, member=True,
             cost=cost.of_argument(0), estimate=estimate.prefix,
         ),
     ),
     Function(
         "endsWith",
         Overload(
-            "ends_with_string", _TWO_STRINGS, BOOL, _ends_with, member=True,
+            "ends_with_string", _TWO_STRINGS, BOOL, operators.ends_with, member=True,
             cost=cost.of_argument(0), estimate=estimate.prefix,
         ),
     ),
     Function(
         "contains",
         Overload(
-            "contains_string", _TWO_STRINGS, BOOL, _contains, member=True,
+            "contains_string", _TWO_STRINGS, BOOL, operators.contains_text, member=True,
             cost=cost.of_search, estimate=estimate.search,
         ),
     ),

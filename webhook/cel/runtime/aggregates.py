@@ -4,17 +4,104 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.cost.calls import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime.frame import BYTES, count_built, too_many_bytes
+from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.values import FALSE_KEY, TRUE_KEY, Optional, UInt, Value, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from webhook.cel.runtime.frame import Closure, Frame
+    from webhook.cel.syntax import ast
+    from webhook.cel.syntax.ast import Entry, Expression
 
 _LIST_BYTES: Final = 56
 _PLACE_BYTES: Final = 8
+
+
+# -- what is written; errors are raised
+
+
+def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
+    """Writes a list."""
+    writer.spend(LIST_COST)
+    writer.settle()
+    if node.optional:
+        made = writer.set("[]")
+        optional = {id(node.elements[index]) for index in node.optional}
+        _each(writer, node.elements, lambda each: _add_element(writer, made, each, is_optional=id(each) in optional))
+        writer.line(f"count_built(meter, {made})")
+        return Operand(made, list, fails=False)
+    writer.line(f"count_bytes(meter, {_LIST_BYTES + len(node.elements) * _PLACE_BYTES})")
+    if len(writer.groups(node.elements)) == len(node.elements):
+        texts = [writer.emit(each, caught=False).text for each in node.elements]
+        writer.settle()
+        return Operand(writer.set(f"[{', '.join(texts)}]"), list, fails=False)
+    made = writer.set("[]")
+    _each(writer, node.elements, lambda each: _add_element(writer, made, each, is_optional=False))
+    return Operand(made, list, fails=False)
+
+
+def _each(writer: Writer, nodes: Sequence[Expression], add: Callable[[Expression], None]) -> None:
+    """Writes what is done for each of some nodes, many of them in functions of their own."""
+
+    def group_of(group: Sequence[Expression]) -> Operand:
+        _each(writer, group, add)
+        return Operand("None", fails=False)
+
+    for group, is_apart in writer.groups(nodes):
+        if is_apart:
+            writer.raise_failure(writer.apart(lambda: writer.guarded(lambda: group_of(group), caught=True)))  # noqa: B023  # called at once
+        else:
+            add(group[0])
+
+
+def _add_element(writer: Writer, made: str, element: Expression, *, is_optional: bool) -> None:
+    operand = writer.emit(element, caught=False)
+    writer.settle()
+    writer.line(f"append({made}, {operand.text})" if is_optional else f"{made}.append({operand.text})")
+
+
+def emit_map(writer: Writer, node: ast.MapExpression) -> Operand:
+    """Writes a map."""
+    writer.spend(MAP_COST)
+    builder = writer.set(f"MapBuilder({writer.scope.options.strict_map_keys})")
+    entries = {id(entry.value): entry for entry in node.entries}
+
+    def put(value: Expression) -> None:
+        entry: Entry = entries[id(value)]
+        key = writer.emit(entry.key, caught=False)
+        operand = writer.emit(value, caught=False)
+        writer.settle()
+        writer.line(f"{builder}.put({key.text}, {operand.text}, {entry.optional})")
+
+    _each(writer, [entry.value for entry in node.entries], put)
+    writer.settle()
+    return Operand(writer.set(f"count_built(meter, {builder}.made)"), dict, fails=False)
+
+
+def emit_struct(writer: Writer, node: ast.StructExpression, construct: Callable[[dict[str, Value]], Value]) -> Operand:
+    """Writes a struct."""
+    writer.spend(STRUCT_COST)
+    made = writer.set("{}")
+    entries = {id(entry.value): entry for entry in node.entries}
+
+    def put(value: Expression) -> None:
+        entry: Entry = entries[id(value)]
+        operand = writer.emit(value, caught=False)
+        name = writer.given(entry.key)
+        writer.settle()
+        if entry.optional:
+            writer.line(f"put_optional({made}, {name}, {operand.text})")
+        else:
+            writer.line(f"{made}[{name}] = {operand.text}")
+
+    _each(writer, [entry.value for entry in node.entries], put)
+    writer.settle()
+    return Operand(writer.set(f"{writer.given(construct)}(count_built(meter, {made}))"), fails=False)
+
+
+# -- what is called
 
 
 def _unwrap(value: Value, what: str) -> Optional:
@@ -33,11 +120,11 @@ class MapBuilder:
 
     __slots__ = ("_strict", "made")
 
-    def __init__(self, *, strict: bool) -> None:
+    def __init__(self, strict: bool) -> None:  # noqa: FBT001  # called from generated source
         self.made: dict[Value, Value] = {}
         self._strict = strict
 
-    def put(self, key: Value, value: Value, *, optional: bool = False) -> None:
+    def put(self, key: Value, value: Value, optional: bool = False) -> None:  # noqa: FBT001, FBT002  # as above
         """Adds an entry; an optional one only if its value is there.
 
         Raises:
@@ -53,63 +140,30 @@ class MapBuilder:
             msg = "Failed with repeated key"
             raise EvaluationError(msg)
         if optional:
-            found = _unwrap(value, f"entry '{key}'")
-            if not found.present:
-                self.made.pop(key, None)
-                return
-            value = found.value
-        self.made[key] = value
+            put_optional(self.made, key, value)
+        else:
+            self.made[key] = value
 
 
-def build_list(elements: list[Closure], optional: frozenset[int], cost: int) -> Closure:
-    """The closure of a list."""
-    if not optional:
-        size = _LIST_BYTES + len(elements) * _PLACE_BYTES
+def append(made: list[Value], value: Value) -> None:
+    """Appends what is in an optional, if anything is.
 
-        def plain(frame: Frame) -> list[Value]:
-            frame[0] -= cost
-            frame[BYTES] -= size
-            if frame[BYTES] < 0:
-                raise too_many_bytes()
-            return [element(frame) for element in elements]
-
-        return plain
-
-    def build(frame: Frame) -> list[Value]:
-        frame[0] -= cost
-        made = []
-        for position, element in enumerate(elements):
-            value = element(frame)
-            if position in optional:
-                found = _unwrap(value, "list element")
-                if not found.present:
-                    continue
-                value = found.value
-            made.append(value)
-        count_built(frame, made)
-        return made
-
-    return build
+    Raises:
+        EvaluationError: The value is no optional.
+    """
+    found = _unwrap(value, "list element")
+    if found.present:
+        made.append(found.value)
 
 
-def build_struct(
-    construct: Callable[[dict[str, Value]], Value], fields: list[tuple[str, Closure, bool]], cost: int
-) -> Closure:
-    """The closure of a struct."""
+def put_optional(made: dict[Value, Value], key: Value, value: Value) -> None:
+    """Sets an entry to what is in an optional, or removes it.
 
-    def build(frame: Frame) -> Value:
-        frame[0] -= cost
-        made: dict[str, Value] = {}
-        for name, closure, optional in fields:
-            value = closure(frame)
-            if optional:
-                found = _unwrap(value, f"entry '{name}'")
-                if not found.present:
-                    made.pop(name, None)
-                    continue
-                value = found.value
-            made[name] = value
-        count_built(frame, made)
-        return construct(made)
-
-    return build
+    Raises:
+        EvaluationError: The value is no optional.
+    """
+    found = _unwrap(value, f"entry '{key}'")
+    if found.present:
+        made[key] = found.value
+    else:
+        made.pop(key, None)

@@ -1,44 +1,127 @@
 """Variables and the chains of selections and indexes that start there: `object.spec.containers[0].?name`.
 
 cel-go resolves such a chain in one step and counts one unit for it and one for each link
-(cel-go interpreter/attributes.go); so do the closures made here. They read plain dicts without looking first and fall
-back to `resolve` when that does not work.
+(cel-go interpreter/attributes.go). Plain dicts are read without looking first; `follow` goes on where that does not
+work. What links cost is paid before, and given back for those that are not come to.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime import operators
-from webhook.cel.runtime.frame import UNSET
-from webhook.cel.runtime.operators import MISSING
+from webhook.cel.runtime.operators import MISSING, find_present, has, index
+from webhook.cel.runtime.writer import Operand
 from webhook.cel.types.values import NONE, Optional, Value
 
 if TYPE_CHECKING:
-    from webhook.cel.runtime.frame import Closure, Frame
+    from collections.abc import Mapping
+
+    from webhook.cel.runtime.writer import Writer
+    from webhook.cel.syntax.ast import Expression
+
+LOOKUP: Final = (KeyError, TypeError, EvaluationError)
+"""What a step in a plain dict may raise where it is not that simple."""
+
+
+class Unset:
+    """What is found for a variable that is not bound."""
+
+
+UNSET: Final = Unset()
 
 
 class Link(NamedTuple):
-    """One step of a chain: a constant key, or a closure that computes it.
-
-    `strict` says whether an optional step from what has no parts at all is an error.
-    """
+    """One step of a chain: a constant key, or an expression that computes it."""
 
     key: Value
-    computed: Closure | None = None
-    optional: bool = False
-    strict: bool = False
+    computed: Expression | None = None
+    is_optional: bool = False
 
 
 class Chain(NamedTuple):
-    """A chain: the slot of a variable or a closure for anything else, the links, and what it costs of its own."""
+    """A chain: what writes the value that it starts from, the links, and what it costs beside them."""
 
-    links: tuple[Link, ...]
-    slot: int | None = None
-    name: str = ""
-    root: Closure | None = None
+    root: Callable[[], Operand]
+    links: tuple[Link, ...] = ()
     own_cost: int = 1
+
+
+class Steps(NamedTuple):
+    """Links whose keys are known.
+
+    Args:
+        keys: The keys, and whether each step is optional.
+        strict: Whether an optional step from what has no parts at all is an error.
+    """
+
+    keys: tuple[tuple[Value, bool], ...]
+    strict: bool
+
+
+# -- what is written
+
+
+def emit_chain(writer: Writer, chain: Chain, *, own_cost: int) -> Operand:
+    """Writes what follows a chain.
+
+    Args:
+        writer: Where to.
+        chain: The chain.
+        own_cost: What it costs beside its links; less than the chain's own when it is a part of something else.
+    """
+    writer.spend(own_cost)
+    operand = chain.root()
+    for is_known, links in groupby(chain.links, key=lambda link: link.computed is None):
+        if is_known:
+            operand = _known_steps(writer, operand, [*links])
+        else:
+            for link in links:
+                operand = _computed_step(writer, operand, link)
+    return operand
+
+
+def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
+    writer.spend(len(links))
+    result = writer.name()
+    steps = Steps(tuple((link.key, link.is_optional) for link in links), writer.scope.options.strict_presence_test)
+    otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)})"
+    if all(type(link.key) is str and not link.is_optional for link in links):
+        keys = "".join(f"[{writer.given(link.key)}]" for link in links)
+        writer.line(f"try: {result} = {start.text}{keys}")
+        writer.line(f"except LOOKUP: {otherwise}")
+    else:
+        writer.line(otherwise)
+    return Operand(result)
+
+
+def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
+    assert link.computed is not None  # noqa: S101  # else it is a known one
+    strict = writer.scope.options.strict_presence_test
+    result = writer.set(start.text)
+    with writer.block(f"if goes_on({result}):"):
+        writer.spend(1)
+        key = writer.resolved(link.computed)
+        arguments = f"left, {result}, {key.text}, {link.is_optional}, {strict}"
+        writer.line(f"left, {result} = step({arguments})")
+    return Operand(result)
+
+
+def emit_presence(writer: Writer, chain: Chain, field: str) -> Operand:
+    """Writes `has(chain.field)`."""
+    options = writer.scope.options
+    writer.spend(options.presence_test_cost)
+    operand = emit_chain(writer, chain, own_cost=chain.own_cost)
+    value, key = operand.text, writer.given(field)
+    result = writer.name()
+    writer.line(f"if type({value}) is dict: {result} = {key} in {value}")
+    writer.line(f"else: left, {result} = present(left, {value}, {key}, {options.strict_presence_test})")
+    return Operand(result, bool)
+
+
+# -- what is called
 
 
 def unbound(name: str) -> EvaluationError:
@@ -46,162 +129,70 @@ def unbound(name: str) -> EvaluationError:
     return EvaluationError(f"no such attribute(s): {name}")
 
 
-def resolve(frame: Frame, value: Value, links: tuple[Link, ...]) -> Value:
-    """Follows the links from a value, counting each; from the first optional one on, what is missing is absent."""
-    optional = False
-    for link in links:
-        if type(value) is Optional and not optional:
-            if not value.present:
-                return value
-            value = value.value
-            optional = True
-        optional = optional or link.optional
-        if optional:
-            key = link.key if link.computed is None else link.computed(frame)
-            value = operators.find_present(value, key, strict=link.strict)
-            if value is MISSING:
-                return NONE
-            frame[0] -= 1
-        else:
-            frame[0] -= 1
-            key = link.key if link.computed is None else link.computed(frame)
-            value = operators.index(value, key)
-    return Optional(value) if optional else value
+def lookup(bindings: Mapping[str, Value], names: tuple[str, ...]) -> Value:
+    """The binding of the first of some names that has one; `UNSET` if none has."""
+    for name in names:
+        if name in bindings:
+            return bindings[name]
+    return UNSET
 
 
-def emit(chain: Chain, *, own_cost: int) -> Closure:
-    """The closure that follows a chain.
+def follow(left: int, value: Value, steps: Steps) -> tuple[int, Value]:
+    """Follows links that were paid for; from the first optional one on, what is missing is absent.
 
-    Args:
-        chain: The chain.
-        own_cost: What it costs beside its links; less than the chain's own when it is a part of something else.
+    Returns:
+        What is left to be spent, and the value or error.
     """
-    if chain.root is not None:
-        return _from_root(chain, chain.root, own_cost)
-    assert chain.slot is not None  # noqa: S101  # a chain starts at a slot or a closure
-    if not chain.links:
-        return _variable(chain.slot, chain.name, own_cost)
-    if _is_plain(chain):
-        return _fields(chain, chain.slot, own_cost)
-    variable = _variable(chain.slot, chain.name, own_cost)
-    links = chain.links
-    return lambda frame: resolve(frame, variable(frame), links)
+    unpaid = len(steps.keys)
+    if type(value) is EvaluationError:
+        return left + unpaid, value
+    optional = False
+    try:
+        for key, is_optional in steps.keys:
+            if type(value) is Optional and not optional:
+                if not value.present:
+                    return left + unpaid, value
+                value = value.value
+                optional = True
+            optional = optional or is_optional
+            if optional:
+                value = find_present(value, key, strict=steps.strict)
+                if value is MISSING:
+                    return left + unpaid, NONE
+                unpaid -= 1
+            else:
+                unpaid -= 1
+                value = index(value, key)
+    except EvaluationError as error:
+        return left + unpaid, error
+    return left, Optional(value) if optional else value
 
 
-def _is_plain(chain: Chain) -> bool:
-    """Whether all links are fields with constant names, none of them optional."""
-    for link in chain.links:  # noqa: SIM110  # takes half the time that `all` does
-        if link.computed is not None or link.optional or type(link.key) is not str:
-            return False
-    return True
+def goes_on(value: Value) -> bool:
+    """Whether a chain goes on after a value: it is neither an error nor absent."""
+    cls = type(value)
+    return cls is not EvaluationError and (cls is not Optional or value.present)
 
 
-def _variable(slot: int, name: str, own_cost: int) -> Closure:
-    def variable(frame: Frame) -> Value:
-        frame[0] -= own_cost
-        value = frame[slot]
-        if value is UNSET:
-            raise unbound(name)
-        return value
-
-    return variable
-
-
-def _from_root(chain: Chain, root: Closure, own_cost: int) -> Closure:
-    links = chain.links
-    if not links and not own_cost:
-        return root
-
-    def follow(frame: Frame) -> Value:
-        frame[0] -= own_cost
-        return resolve(frame, root(frame), links)
-
-    return follow
+def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool) -> tuple[int, Value]:  # noqa: FBT001  # called from generated source
+    """Follows one link that was paid for, by a key that was computed; as `follow`."""
+    cls, kind = type(value), type(key)
+    if cls is dict and kind is str and not is_optional:
+        found = value.get(key, MISSING)
+        if found is not MISSING:
+            return left, found
+    elif cls is list and kind is int and not is_optional and 0 <= key < len(value):
+        return left, value[key]
+    if kind is EvaluationError:
+        return left + (is_optional or cls is Optional), key
+    return follow(left, value, Steps(((key, is_optional),), strict))
 
 
-def _fields(chain: Chain, slot: int, own_cost: int) -> Closure:
-    links = chain.links
-    name = chain.name
-
-    def step_by_step(frame: Frame) -> Value:
-        frame[0] += len(links)
-        value = frame[slot]
-        if value is UNSET:
-            raise unbound(name)
-        return resolve(frame, value, links)
-
-    cost = own_cost + len(links)
-    names = [link.key for link in links]
-    if len(names) == 1:
-        return _one_field(slot, names[0], cost, step_by_step)
-    if len(names) == 2:  # noqa: PLR2004  # the most frequent by far
-        return _two_fields(slot, names[0], names[1], cost, step_by_step)
-
-    def more(frame: Frame) -> Value:
-        frame[0] -= cost
-        value = frame[slot]
-        try:
-            for field in names:
-                value = value[field]
-        except (KeyError, TypeError):
-            return step_by_step(frame)
-        return value
-
-    return more
-
-
-def _one_field(slot: int, field: str, cost: int, otherwise: Closure) -> Closure:
-    def one(frame: Frame) -> Value:
-        frame[0] -= cost
-        try:
-            return frame[slot][field]
-        except (KeyError, TypeError):
-            return otherwise(frame)
-
-    return one
-
-
-def _two_fields(slot: int, first: str, second: str, cost: int, otherwise: Closure) -> Closure:
-    def two(frame: Frame) -> Value:
-        frame[0] -= cost
-        try:
-            return frame[slot][first][second]
-        except (KeyError, TypeError):
-            return otherwise(frame)
-
-    return two
-
-
-def emit_presence(chain: Chain, field: str, *, test_cost: int, strict: bool) -> Closure:
-    """The closure of `has(chain.field)`; the test itself costs `test_cost`, and `strict` is as in `Link`."""
-    operand = emit(chain, own_cost=0)
-    own_cost = chain.own_cost + test_cost
-
-    def presence(frame: Frame) -> bool:
-        frame[0] -= own_cost
-        try:
-            value = operand(frame)
-        except EvaluationError:
-            frame[0] += 1  # the step that tests was not come to
-            raise
-        return field in value if type(value) is dict else operators.has(value, field, strict=strict)
-
-    slot = chain.slot
-    if slot is None or not _is_plain(chain):
-        return presence
-    names = [link.key for link in chain.links]
-    whole_cost = own_cost + len(names)
-
-    def presence_in_dicts(frame: Frame) -> bool:
-        value = frame[slot]
-        try:
-            for name in names:
-                value = value[name]
-        except (KeyError, TypeError):
-            return presence(frame)
-        if type(value) is not dict:
-            return presence(frame)
-        frame[0] -= whole_cost
-        return field in value
-
-    return presence_in_dicts
+def present(left: int, value: Value, field: str, strict: bool) -> tuple[int, Value]:  # noqa: FBT001  # as above
+    """Whether a value has a field; gives a unit back if the value is an error, as the test was not come to."""
+    if type(value) is EvaluationError:
+        return left + 1, value
+    try:
+        return left, has(value, field, strict=strict)
+    except EvaluationError as error:
+        return left, error

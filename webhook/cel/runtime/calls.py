@@ -9,23 +9,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from sys import getsizeof
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.cel.errors import EvaluationError
+from webhook.cel.cost.calls import of_argument, of_both, of_search, of_smaller
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import operators
-from webhook.cel.runtime.equality import contains_in_time
-from webhook.cel.runtime.frame import (
-    BUDGET,
-    BYTES,
-    FAILED,
-    RESERVE,
-    SHARE,
-    count_built,
-    draw,
-    hasten,
-    too_many_bytes,
-    try_to_evaluate,
-)
+from webhook.cel.runtime.logic import shorter_cost
+from webhook.cel.runtime.meter import SHARE, Meter, count_bytes, hasten, look
+from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, python_type, type_of
 
@@ -35,8 +26,8 @@ if TYPE_CHECKING:
     from webhook.cel.checker.scope import Scope
     from webhook.cel.cost.calls import CallCost, CostFunction
     from webhook.cel.overloads import Overload
-    from webhook.cel.runtime.frame import Closure, Frame
     from webhook.cel.syntax import ast
+    from webhook.cel.syntax.ast import Expression
 
 _BUILT: Final = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
 """Kinds whose values a call may have built."""
@@ -46,6 +37,7 @@ _MANY: Final = 256
 """From how many elements on it is asked what a call on a list costs before it is made."""
 _TEXTS: Final = list_of(STRING)
 _ANYTHING: Final = UNKNOWN_KINDS | {Kind.PARAMETER}
+_FAILED: Final = EvaluationError("not called")
 # Operators take any values and tell themselves what they are not for.
 _OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
     "_+_": operators.add, "_-_": operators.subtract, "_*_": operators.multiply, "_/_": operators.divide,
@@ -58,6 +50,9 @@ _REFUSALS: Final = {
     "size": "no such overload: size",
     "matches": "no such overload: matches",
 }
+
+
+# -- which overload
 
 
 def fits(value: Value, type_: Type) -> bool:
@@ -79,6 +74,80 @@ def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
     )
 
 
+class Dispatcher:
+    """The overloads that a call may mean, of which one is chosen by the arguments.
+
+    Args:
+        function: The function's name.
+        overloads: The overloads, in the order in which they are tried.
+    """
+
+    __slots__ = ("_candidates", "_function", "_operator", "known")
+
+    def __init__(self, function: str, overloads: tuple[Overload, ...]) -> None:
+        self._function = function
+        self._operator = _OPERATORS.get(function)
+        self._candidates = [each for each in overloads if each.implementation is not None]
+        self.known: Final[dict[tuple[type, ...], Callable[..., Value]]] = {}
+        """The implementations for classes that alone decide."""
+
+    def find(self, arguments: Sequence[Value], classes: tuple[type, ...]) -> Callable[..., Value]:
+        """The implementation for some arguments.
+
+        Raises:
+            EvaluationError: None fits, or an argument is an error, which is raised.
+        """
+        for each in arguments:
+            if type(each) is EvaluationError:
+                raise each
+        for overload in self._candidates:
+            parameters, found = overload.parameters, overload.implementation
+            if found is not None and len(parameters) == len(arguments) and all(map(fits, arguments, parameters)):
+                break
+        else:
+            if self._operator is None:
+                raise refusal(self._function, arguments)
+            found = self._operator
+        if PLAIN_CLASSES.issuperset(classes):
+            self.known[classes] = found
+        return found
+
+
+dispatcher: Final = lru_cache(maxsize=1024)(Dispatcher)
+
+
+class Call(NamedTuple):
+    """A call as it is made at run time.
+
+    Args:
+        known: Implementations by the classes of the arguments, where these decide.
+        find: Finds the implementation for others.
+        cost: What the call costs.
+        builds: Whether its result may have been built, so that its bytes count.
+        builds_texts: Whether the result is a list of texts that were built as well.
+    """
+
+    known: Mapping[tuple[type, ...], Callable[..., Value]]
+    find: Callable[[Sequence[Value], tuple[type, ...]], Callable[..., Value]]
+    cost: int | CostFunction
+    builds: bool
+    builds_texts: bool
+
+
+def make_call(function: str, overloads: tuple[Overload, ...], by_name: CallCost | None) -> Call:
+    """A call.
+
+    Args:
+        function: The function's name.
+        overloads: Those that may apply; one, if the checker could tell.
+        by_name: The environment's own cost of the function, if any.
+    """
+    chosen = dispatcher(function, overloads)
+    builds = any(overload.result.kind in _BUILT for overload in overloads)
+    builds_texts = any(overload.result == _TEXTS for overload in overloads)
+    return Call(chosen.known, chosen.find, charge(overloads, by_name), builds, builds_texts)
+
+
 def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | CostFunction:
     """What a call costs, known only in part: with several overloads in question cel-go counts 1."""
     own: int | CostFunction = overloads[0].cost if len(overloads) == 1 else 1
@@ -95,275 +164,6 @@ def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | Cos
     return cost
 
 
-@lru_cache(maxsize=1024)
-def _dispatcher(function: str, overloads: tuple[Overload, ...]) -> Callable[..., Value]:
-    candidates = [
-        (overload.parameters, overload.implementation) for overload in overloads if overload.implementation is not None
-    ]
-
-    def find(arguments: Sequence[Value]) -> Callable[..., Value]:
-        for parameters, implementation in candidates:
-            if len(parameters) == len(arguments) and all(map(fits, arguments, parameters)):
-                return implementation
-        if operator is not None:
-            return operator
-        raise refusal(function, arguments)
-
-    def dispatch(*arguments: Value) -> Value:
-        classes = tuple(map(type, arguments))
-        implementation = found.get(classes)
-        if implementation is None:
-            implementation = find(arguments)
-            if PLAIN_CLASSES.issuperset(classes):
-                found[classes] = implementation
-        return implementation(*arguments)
-
-    operator = _OPERATORS.get(function)
-    found: dict[tuple[type, ...], Callable[..., Value]] = {}  # where classes alone decide
-    return dispatch
-
-
-@lru_cache(maxsize=1024)
-def _guard(overload: Overload) -> tuple[type | None, ...] | None:
-    """The Python classes with which an overload can be called at once; None where that is not told by classes."""
-    classes: list[type | None] = []
-    for parameter in overload.parameters:
-        cls = python_type(parameter)
-        if cls is None and parameter.kind not in _ANYTHING:
-            return None
-        classes.append(cls)
-    return tuple(classes)
-
-
-def make_call(
-    function: str, overloads: tuple[Overload, ...], arguments: list[Closure], by_name: CallCost | None
-) -> Closure:
-    """The closure of a call.
-
-    Args:
-        function: The function's name.
-        overloads: Those that may apply; one, if the checker could tell.
-        arguments: The closures of the arguments, the target's first.
-        by_name: The environment's own cost of the function, if any.
-    """
-    if function == "@in":
-        item, container = arguments
-        return _membership(item, container, charge(overloads, by_name))
-    call = _make_call(function, overloads, arguments, by_name)
-    if any(overload.result == _TEXTS for overload in overloads):
-        return _counting_texts(call)
-    return _counting(call) if any(overload.result.kind in _BUILT for overload in overloads) else call
-
-
-def _counting(call: Closure) -> Closure:
-    def counting(frame: Frame) -> Value:
-        value = call(frame)
-        frame[BYTES] -= getsizeof(value)  # as `count_built`, whose call would take as long
-        if frame[BYTES] < 0:
-            raise too_many_bytes()
-        return value
-
-    return counting
-
-
-def _counting_texts(call: Closure) -> Closure:
-    """Of a call that gives a list of texts, which were built as well."""
-
-    def counting(frame: Frame) -> Value:
-        value = count_built(frame, call(frame))
-        if type(value) is list:
-            frame[BYTES] -= len(value) * _TEXT_BYTES
-        return value
-
-    return counting
-
-
-def _make_call(
-    function: str, overloads: tuple[Overload, ...], arguments: list[Closure], by_name: CallCost | None
-) -> Closure:
-    cost = charge(overloads, by_name)
-    dispatch = _dispatcher(function, overloads)
-    first = overloads[0] if overloads else None
-    guard = _guard(first) if first is not None and first.implementation is not None else None
-    direct = first.implementation if first is not None and guard is not None else None
-    if direct is not None and guard is not None and len(arguments) == len(guard):
-        if len(arguments) == 1:
-            return _unary(direct, guard[0], dispatch, arguments[0], cost)
-        if len(arguments) == 2:  # noqa: PLR2004  # a binary function
-            return _binary(direct, guard, dispatch, arguments, cost)
-    return _any_arity(dispatch, arguments, cost)
-
-
-def _must_afford(frame: Frame, cost: CostFunction, arguments: Sequence[Value]) -> None:
-    """Stops an evaluation before a call that costs more than is left, by its arguments alone."""
-    if cost(arguments, FAILED) > frame[BUDGET] + frame[RESERVE]:
-        frame[BUDGET], frame[RESERVE] = -1, 0
-        draw(frame)
-
-
-def _spend(frame: Frame, cost: int, subject: Value) -> None:
-    """Counts a call; a look at the clock is due soon after one on a list, whose elements may hold anything."""
-    frame[0] -= cost
-    if type(subject) is list:
-        hasten(frame, SHARE)
-    elif frame[0] < 0:
-        draw(frame)
-
-
-def _unary(
-    direct: Callable[..., Value],
-    cls: type | None,
-    dispatch: Callable[..., Value],
-    argument: Closure,
-    cost: int | CostFunction,
-) -> Closure:
-    if direct is operators.logical_not and cost == 1:
-        return _negation(argument)
-    if isinstance(cost, int):
-
-        def constant(frame: Frame) -> Value:
-            frame[0] -= cost
-            value = argument(frame)
-            return direct(value) if cls is None or type(value) is cls else dispatch(value)
-
-        return constant
-
-    def by_size(frame: Frame) -> Value:
-        value = FAILED
-        try:
-            value = argument(frame)
-            if type(value) is list and len(value) > _MANY:
-                _must_afford(frame, cost, (value,))
-            result = direct(value) if cls is None or type(value) is cls else dispatch(value)
-        except EvaluationError:
-            _spend(frame, cost((value,), FAILED), value)
-            raise
-        _spend(frame, cost((value,), result), value)
-        return result
-
-    return by_size
-
-
-def _negation(argument: Closure) -> Closure:
-    def negation(frame: Frame) -> bool:
-        frame[0] -= 1
-        value = argument(frame)
-        if value is False:
-            return True
-        return False if value is True else operators.logical_not(value)
-
-    return negation
-
-
-def _binary(
-    direct: Callable[..., Value],
-    classes: tuple[type | None, ...],
-    dispatch: Callable[..., Value],
-    arguments: list[Closure],
-    cost: int | CostFunction,
-) -> Closure:
-    first_argument, second_argument = arguments
-    first_class, second_class = classes
-    constant = cost if isinstance(cost, int) else 0
-
-    def call(frame: Frame) -> Value:
-        frame[0] -= constant
-        try:
-            first = first_argument(frame)
-        except EvaluationError:
-            try_to_evaluate(second_argument, frame)
-            raise
-        second = second_argument(frame)
-        if (first_class is None or type(first) is first_class) and (
-            second_class is None or type(second) is second_class
-        ):
-            return direct(first, second)
-        return dispatch(first, second)
-
-    if isinstance(cost, int):
-        return call
-
-    def by_size(frame: Frame) -> Value:
-        first = second = FAILED
-        try:
-            first = first_argument(frame)
-            second = second_argument(frame)
-            if type(first) is list and len(first) > _MANY:
-                _must_afford(frame, cost, (first, second))
-            if (first_class is None or type(first) is first_class) and (
-                second_class is None or type(second) is second_class
-            ):
-                result = direct(first, second)
-            else:
-                result = dispatch(first, second)
-        except EvaluationError:
-            if first is FAILED:
-                second = try_to_evaluate(second_argument, frame)
-            _spend(frame, cost((first, second), FAILED), first)
-            raise
-        _spend(frame, cost((first, second), result), first)
-        return result
-
-    return by_size
-
-
-def _any_arity(dispatch: Callable[..., Value], arguments: list[Closure], cost: int | CostFunction) -> Closure:
-    def call(frame: Frame) -> Value:
-        values: list[Value] = []
-        try:
-            for argument in arguments:
-                values.append(argument(frame))  # noqa: PERF401  # what was evaluated before an error is counted
-            if values and type(values[0]) is list and len(values[0]) > _MANY and not isinstance(cost, int):
-                _must_afford(frame, cost, values)
-            result = dispatch(*values)
-        except EvaluationError:
-            if len(values) < len(arguments):
-                values.append(FAILED)
-            if len(arguments) == 2 and len(values) == 1:  # noqa: PLR2004  # of two, both are evaluated, of more not all
-                values.append(try_to_evaluate(arguments[1], frame))
-            if len(values) == len(arguments):
-                _spend(frame, cost if isinstance(cost, int) else cost(values, FAILED), FAILED)
-            raise
-        _spend(frame, cost if isinstance(cost, int) else cost(values, result), values[0] if values else None)
-        return result
-
-    return call
-
-
-def _membership(item: Closure, container: Closure, cost: int | CostFunction) -> Closure:
-    def member(frame: Frame) -> bool:
-        sought = found = FAILED
-        try:
-            sought = item(frame)
-            found = container(frame)
-            result = contains_in_time(frame, sought, found)
-        except EvaluationError:
-            if sought is FAILED:
-                found = try_to_evaluate(container, frame)
-            _spend(frame, cost if isinstance(cost, int) else cost((sought, found), FAILED), FAILED)
-            raise
-        _spend(frame, cost if isinstance(cost, int) else cost((sought, found), result), None)
-        return result
-
-    return member
-
-
-def choose(arguments: list[Closure], *, unwrap: bool) -> Closure:
-    """`a.or(b)` and, unwrapping, `a.orValue(b)`: the second is evaluated only if the first is absent."""
-    target, other = arguments
-
-    def choice(frame: Frame) -> Value:
-        value = target(frame)
-        if type(value) is not Optional:
-            msg = "no such overload"
-            raise EvaluationError(msg)
-        if not value.present:
-            return other(frame)
-        return value.value if unwrap else value
-
-    return choice
-
-
 def overloads_of(node: ast.Call, scope: Scope) -> tuple[Overload, ...]:
     """The overloads that a call may mean: what the checker found, else all with as many parameters."""
     if node.overloads is not None:
@@ -372,3 +172,175 @@ def overloads_of(node: ast.Call, scope: Scope) -> tuple[Overload, ...]:
     functions = scope.functions
     name = next((each for each in scope.candidates(node.function) if each in functions), node.function)
     return tuple(overload for overload in functions.get(name, ()) if len(overload.parameters) == arity)
+
+
+# -- what is written
+
+_BOTH_TEXTS: Final = (str, str)
+_COMPARED: Final = frozenset({(int, int), _BOTH_TEXTS})
+_DIRECT: Final[Mapping[Callable[..., Value], tuple[str, frozenset[tuple[type, ...]]]]] = {
+    operators.less: ("{0} < {1}", _COMPARED),
+    operators.less_equal: ("{0} <= {1}", _COMPARED),
+    operators.greater: ("{0} > {1}", _COMPARED),
+    operators.greater_equal: ("{0} >= {1}", _COMPARED),
+    operators.starts_with: ("{0}.startswith({1})", frozenset({_BOTH_TEXTS})),
+    operators.ends_with: ("{0}.endswith({1})", frozenset({_BOTH_TEXTS})),
+    operators.contains_text: ("{1} in {0}", frozenset({_BOTH_TEXTS})),
+    len: ("len({0})", frozenset({(list,), (str,), (dict,)})),
+}
+"""Implementations that Python's own operators are for arguments of some classes, and these classes."""
+_SIZED: Final[Mapping[CostFunction, Callable[..., str]]] = {
+    of_argument(0): lambda first, *_: f"({first} + 9) // 10",
+    of_smaller: shorter_cost,
+    of_both: lambda first, second: f"({first} + {second} + 9) // 10",
+    of_search: lambda first, second: f"(({first} + 9) // 10) * (({second} + 9) // 10)",
+}
+"""Costs of texts as source, by their sizes."""
+
+
+def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
+    """Writes a call of a function."""
+    arguments = [*node.children()]
+    overloads = overloads_of(node, writer.scope)
+    call = make_call(node.function, overloads, writer.scope.call_costs.get(node.function))
+    if len(arguments) > 2:  # noqa: PLR2004  # see above
+        return writer.guarded(lambda: _many_arguments(writer, arguments, overloads, call), caught=caught)
+    if isinstance(call.cost, int):
+        writer.spend(call.cost)
+    operands = [writer.emit(each) for each in arguments]
+    return _emit_made(writer, operands, overloads, call)
+
+
+def _many_arguments(
+    writer: Writer, arguments: list[Expression], overloads: tuple[Overload, ...], call: Call
+) -> Operand:
+    *first, last = arguments
+    operands = [*(writer.emit(each, caught=False) for each in first), writer.emit(last)]
+    if isinstance(call.cost, int):
+        writer.spend(call.cost)
+    return writer.raise_failure(_emit_made(writer, operands, overloads, call))
+
+
+def _emit_made(writer: Writer, operands: list[Operand], overloads: tuple[Overload, ...], call: Call) -> Operand:
+    classes = {python_type(overload.result) for overload in overloads}
+    cls = classes.pop() if len(classes) == 1 else None
+    result = writer.name()
+    arguments = ", ".join((writer.given(call), *(each.text for each in operands)))
+    direct, conditions = _direct(operands, overloads)
+    if isinstance(call.cost, int):
+        otherwise = f"attempt(meter, {arguments})"
+        if not direct:
+            writer.line(f"{result} = {otherwise}")
+        elif not conditions:
+            writer.line(f"{result} = {direct}")
+            return Operand(result, cls, fails=False)
+        else:
+            writer.line(f"{result} = {direct} if {' or '.join(conditions)} else {otherwise}")
+        return Operand(result, cls)
+    sized = _SIZED.get(call.cost)
+    writer.settle()
+    otherwise = f"left, mark, {result} = perform(meter, left, mark, {arguments})"
+    if not direct or sized is None:
+        writer.line(otherwise)
+        return Operand(result, cls)
+    cost = sized(*map(_size, operands))
+    writer.line(f"if {' or '.join(conditions) or 'True'}:")
+    writer.line(f"\tleft -= {cost}; {result} = {direct}")
+    writer.line("\tif left < mark: mark = look(meter, left)")
+    writer.line(f"else: {otherwise}")
+    return Operand(result, cls)
+
+
+def _size(operand: Operand) -> str:
+    return f"len({operand.text})" if operand.value is NOT_CONSTANT else str(len(operand.value))
+
+
+def _direct(operands: list[Operand], overloads: tuple[Overload, ...]) -> tuple[str, list[str]]:
+    """Python's own operator that does what a call does, and the conditions of which one must hold; empty if none is."""
+    template = ""
+    conditions = []
+    for overload in overloads:
+        found = _DIRECT.get(overload.implementation) if overload.implementation is not None else None
+        classes = tuple(map(python_type, overload.parameters))
+        if found is None or classes not in found[1]:
+            continue
+        unknown = []
+        for operand, cls in zip(operands, classes, strict=True):
+            if operand.fails or operand.cls is None:
+                unknown.append(f"type({operand.text}) is {cls.__name__}")
+            elif operand.cls is not cls:
+                break
+        else:
+            template = found[0].format(*(operand.text for operand in operands))
+            if not unknown:
+                return template, []
+            conditions.append(" and ".join(unknown))
+    return template, conditions
+
+
+def emit_choice(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
+    """Writes `a.or(b)` or `a.orValue(b)`: the second is evaluated only if the first is absent."""
+    target, other = node.children()
+
+    def choose() -> Operand:
+        operand = writer.emit(target, caught=False)
+        result = writer.set(f"chosen({operand.text}, {node.function == 'orValue'})")
+        with writer.block(f"if {result} is ABSENT:"):
+            writer.line(f"{result} = {writer.emit(other, caught=False).text}")
+        return Operand(result, fails=False)
+
+    return writer.guarded(choose, caught=caught)
+
+
+# -- what is called
+
+ABSENT: Final = object()
+
+
+def chosen(value: Value, unwrap: bool) -> Value:  # noqa: FBT001  # called from generated source
+    """The value of an optional, unwrapped or not; `ABSENT` if there is none.
+
+    Raises:
+        EvaluationError: It is no optional.
+    """
+    if type(value) is not Optional:
+        msg = "no such overload"
+        raise EvaluationError(msg)
+    if not value.present:
+        return ABSENT
+    return value.value if unwrap else value
+
+
+def attempt(meter: Meter, call: Call, *arguments: Value) -> Value:
+    """Makes a call; gives its result or error, which is that of an argument that is one."""
+    known, find, _, builds, builds_texts = call
+    classes = tuple(map(type, arguments))
+    try:
+        result = (known.get(classes) or find(arguments, classes))(*arguments)
+    except EvaluationError as error:
+        return error.with_traceback(None)
+    if builds:
+        texts = len(result) * _TEXT_BYTES if builds_texts and type(result) is list else 0
+        count_bytes(meter, getsizeof(result) + texts)
+    return result
+
+
+def perform(meter: Meter, left: int, mark: int, call: Call, *arguments: Value) -> tuple[int, int, Value]:
+    """Makes a call that costs by sizes, as `attempt`: what is left, the next mark, the result or error.
+
+    A look at the clock is due soon after one on a list, whose elements may hold anything.
+
+    Raises:
+        CostLimitExceededError: A call on a long list costs more than is left, by its arguments alone.
+    """
+    cost = call.cost
+    assert not isinstance(cost, int)  # noqa: S101  # else it is counted before
+    is_list = bool(arguments) and type(arguments[0]) is list
+    if is_list and len(arguments[0]) > _MANY and EvaluationError not in map(type, arguments):
+        if cost(arguments, _FAILED) > left:
+            raise CostLimitExceededError(left=-1)
+    result = attempt(meter, call, *arguments)
+    left -= cost(arguments, result)
+    if is_list:
+        return left, hasten(meter, left, mark, SHARE), result
+    return left, look(meter, left) if left < mark else mark, result

@@ -1,6 +1,7 @@
-"""Constant folding (cel-go interpreter/decorators.go, decOptimize).
+"""What is known of an expression before it is evaluated: its constants, its variables, and how large its parts are.
 
-Literals, names of types, conversions of constants, and lists and maps made of them; they cost nothing when evaluated.
+Constants are folded as cel-go folds them (cel-go interpreter/decorators.go, decOptimize): literals, names of types,
+conversions of constants, and lists and maps made of them; they cost nothing when evaluated.
 """
 
 from __future__ import annotations
@@ -8,24 +9,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError, ProgramError
+from webhook.cel.regex import re2 as regex
 from webhook.cel.runtime.aggregates import MapBuilder
-from webhook.cel.runtime.calls import make_call, overloads_of
-from webhook.cel.runtime.frame import new_frame
+from webhook.cel.runtime.calls import attempt, make_call, overloads_of
+from webhook.cel.runtime.meter import Meter
+from webhook.cel.runtime.writer import NOT_CONSTANT
 from webhook.cel.syntax import ast
 from webhook.cel.types.base import Type
 
 if TYPE_CHECKING:
-    from webhook.cel.checker.scope import Scope
+    from webhook.cel.checker.declarations import StructType
+    from webhook.cel.checker.scope import Checked, Scope
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.values import Value
 
-NOT_CONSTANT: Final = object()
-"""Stands for the value of what is no constant."""
 _UNKNOWN: Final = object()
-
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
 )
+_PATTERN_AT: Final = {"matches": -1, "find": 0, "findAll": 0}
+"""Which argument of a function is a pattern."""
+LARGE: Final = 100
+"""How many nodes a part of an expression has that becomes a function of its own."""
 
 
 def is_in_list(node: ast.Call) -> bool:
@@ -33,18 +38,71 @@ def is_in_list(node: ast.Call) -> bool:
     return node.overloads is not None and [overload.id for overload in node.overloads] == ["in_list"]
 
 
-class Constants:
-    """Finds the constants of one expression.
+def struct_of(node: ast.StructExpression, scope: Scope) -> StructType:
+    """The type that a struct is of.
+
+    Raises:
+        ProgramError: There is none of that name.
+    """
+    found = next((each for each in map(scope.struct, scope.candidates(node.name)) if each is not None), None)
+    if found is None:
+        msg = f"unknown type: {node.name}"
+        raise ProgramError(msg)
+    return found
+
+
+class Analysis:
+    """Looks through one expression.
 
     Args:
+        checked: The expression.
         scope: What names mean.
-        is_checked: Whether the expression's types were checked.
+
+    Attributes:
+        variables: The names of the variables that it uses.
+        weights: For every node, of how many nodes it is made, those apart that are large themselves.
+
+    Raises:
+        ProgramError: A constant part of it always fails.
     """
 
-    def __init__(self, scope: Scope, *, is_checked: bool) -> None:
-        self._scope = scope
-        self._is_checked = is_checked
+    def __init__(self, checked: Checked, scope: Scope) -> None:
+        self.checked: Final = checked
+        self.scope: Final = scope
+        self.variables: Final[dict[str, None]] = {}
+        self.weights: Final[dict[Expression, int]] = {}
+        self.size = 0
         self._known: dict[Expression, Value] = {}
+        self._visit(checked.root)
+
+    def _visit(self, node: Expression) -> int:
+        """Looks at a node, those below first; gives its weight."""
+        if node in self.weights:
+            return 1
+        self.size += 1
+        weight = 1
+        for each in node.children():
+            weight += self._visit(each)
+        self.weights[node] = weight
+        if isinstance(node, (ast.Ident, ast.Select)):
+            name = node.resolved
+            if type(name) is str and name.startswith("."):
+                self.variables[name[1:]] = None
+        elif isinstance(node, ast.Call):
+            self.value(node)
+            if node.function in _PATTERN_AT:
+                self._check_pattern(node.arguments[_PATTERN_AT[node.function]])
+        elif isinstance(node, ast.StructExpression):
+            struct_of(node, self.scope)
+        return 1 if weight >= LARGE else weight
+
+    def _check_pattern(self, node: Expression) -> None:
+        pattern = self.value(node)
+        if type(pattern) is str:
+            try:
+                regex.check_pattern(pattern)
+            except EvaluationError as error:
+                raise ProgramError(str(error)) from None
 
     def value(self, node: Expression) -> Value:
         """The value of a node that cel-go folds into a constant, else `NOT_CONSTANT`.
@@ -63,7 +121,7 @@ class Constants:
     def _find(self, node: Expression) -> Value:  # noqa: PLR0911  # one return for each kind of node
         if isinstance(node, (ast.Ident, ast.Select)):
             return self._type_name(node)
-        if not self._scope.options.fold_constants:
+        if not self.scope.options.fold_constants:
             return NOT_CONSTANT
         if isinstance(node, ast.Call):
             if node.function in _CONVERSIONS and node.target is None and len(node.arguments) == 1:
@@ -76,7 +134,7 @@ class Constants:
         return self._map(node) if isinstance(node, ast.MapExpression) else NOT_CONSTANT
 
     def _type_name(self, node: ast.Ident | ast.Select) -> Value:
-        return node.resolved if self._is_checked and type(node.resolved) is Type else NOT_CONSTANT
+        return node.resolved if self.checked.is_checked and type(node.resolved) is Type else NOT_CONSTANT
 
     def _list(self, node: ast.ListExpression) -> Value:
         if node.optional:
@@ -85,7 +143,7 @@ class Constants:
         return NOT_CONSTANT if any(value is NOT_CONSTANT for value in values) else values
 
     def _map(self, node: ast.MapExpression) -> Value:
-        builder = MapBuilder(strict=self._scope.options.strict_map_keys)
+        builder = MapBuilder(self.scope.options.strict_map_keys)
         for entry in node.entries:
             key, value = self.value(entry.key), self.value(entry.value)
             if entry.optional or key is NOT_CONSTANT or value is NOT_CONSTANT:
@@ -100,9 +158,7 @@ class Constants:
         argument = self.value(node.arguments[0])
         if argument is NOT_CONSTANT:
             return NOT_CONSTANT
-        overloads = overloads_of(node, self._scope)
-        call = make_call(node.function, overloads, [lambda _: argument], None)
-        try:
-            return call(new_frame())
-        except EvaluationError as error:
-            raise ProgramError(str(error)) from None
+        found = attempt(Meter(), make_call(node.function, overloads_of(node, self.scope), None), argument)
+        if type(found) is EvaluationError:
+            raise ProgramError(str(found))
+        return found

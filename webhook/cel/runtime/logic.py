@@ -1,157 +1,254 @@
-"""`&&`, `||`, `==` and `!=`."""
+"""`&&`, `||`, `==`, `!=`, `in` and `!`.
+
+Errors of terms are weighed as values: what is not decided by another term is the first of them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import STRING_FACTOR, traversal
+from webhook.cel.cost.calls import STRING_FACTOR, of_argument, traversal
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime.equality import equal_in_time
-from webhook.cel.runtime.frame import FAILED, try_to_evaluate
-from webhook.cel.runtime.operators import equal, no_such_overload
+from webhook.cel.runtime.equality import Comparison
+from webhook.cel.runtime.operators import contains, equal, no_such_overload
+from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import Value, size_of
 
 if TYPE_CHECKING:
-    from webhook.cel.cost.calls import CallCost
-    from webhook.cel.runtime.frame import Closure, Frame
+    from collections.abc import Sequence
 
-_ONE_STEP = int(1 / STRING_FACTOR)
-_SCALARS = frozenset({bool, int, float, type(None)})
+    from webhook.cel.cost.calls import CallCost, CostFunction
+    from webhook.cel.runtime.meter import Meter
+    from webhook.cel.syntax import ast
+    from webhook.cel.syntax.ast import Expression
 
+_ONE_STEP: Final = int(1 / STRING_FACTOR)
+_SCALARS: Final = frozenset({bool, int, float, type(None)})
+_PRIMITIVES: Final = frozenset({bool, int, float, str, type(None)})
 
-def conjunction(terms: list[Closure]) -> Closure:
-    """`a && b && …`: false if any is, else the first error, else true."""
-    if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far
-        first, second = terms
-
-        def both(frame: Frame) -> bool:
-            try:
-                value = first(frame)
-            except EvaluationError as error:
-                return _absorb(second, frame, error, stop=False)
-            if value is False:
-                return False
-            other = second(frame)
-            if other is False or (value is True and other is True):
-                return other
-            raise no_such_overload()
-
-        return both
-    return _chain(terms, stop=False)
+# -- what is written
 
 
-def _absorb(second: Closure, frame: Frame, error: EvaluationError, *, stop: bool) -> bool:
-    """The second term decides after the first failed, if it can."""
-    try:
-        decided = second(frame) is stop
-    except EvaluationError:
-        decided = False
-    if decided:
-        return stop
-    raise error
+def emit_conjunction(writer: Writer, node: ast.Call) -> Operand:
+    """Writes `a && b && …`: false if any is, else the first error, else true."""
+    return _emit_terms(writer, node.arguments, stop=False)
 
 
-def disjunction(terms: list[Closure]) -> Closure:
-    """`a || b || …`: true if any is, else the first error, else false."""
-    if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far
-        first, second = terms
-
-        def either(frame: Frame) -> bool:
-            try:
-                value = first(frame)
-            except EvaluationError as error:
-                return _absorb(second, frame, error, stop=True)
-            if value is True:
-                return True
-            other = second(frame)
-            if other is True or (value is False and other is False):
-                return other
-            raise no_such_overload()
-
-        return either
-    return _chain(terms, stop=True)
+def emit_disjunction(writer: Writer, node: ast.Call) -> Operand:
+    """Writes `a || b || …`: true if any is, else the first error, else false."""
+    return _emit_terms(writer, node.arguments, stop=True)
 
 
-def _chain(terms: list[Closure], *, stop: bool) -> Closure:
-    def chain(frame: Frame) -> bool:
-        failure: EvaluationError | None = None
-        for term in terms:
-            try:
-                value = term(frame)
-            except EvaluationError as error:
-                failure = failure or error
-                continue
-            if type(value) is not bool:
-                failure = failure or no_such_overload()
-            elif value is stop:
-                return bool(value)
-        if failure is not None:
-            raise failure
-        return not stop
-
-    return chain
+def _emit_terms(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
+    if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far, and not quite what more of them are
+        return _emit_pair(writer, terms[0], terms[1], stop=stop)
+    return _emit_chain(writer, terms, stop=stop)
 
 
-def equality(first: Closure, second: Closure, *, negated: bool) -> Closure:
-    """`a == b`, or `a != b`; the cost goes by the smaller size."""
+def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
+    result, failure = writer.set(str(not stop)), writer.set("None")
+    fails = False
+    with writer.block("while True:"):
+        for group, is_apart in writer.groups(terms):
+            if is_apart:
+                term = writer.apart(lambda: _emit_chain(writer, group, stop=stop))  # noqa: B023  # called at once
+            else:
+                term = writer.emit(group[0])
+            with writer.block(f"if {term.text} is {stop}:"):
+                writer.line(f"{result} = {stop}")
+                writer.line("break")
+            if term.fails or term.cls is not bool:
+                fails = True
+                writer.line(f"if {term.text} is not {not stop}: {failure} = {failure} or not_bool({term.text})")
+        if fails:
+            writer.line(f"if {failure} is not None: {result} = {failure}")
+        writer.line("break")
+    return Operand(result, bool, fails)
 
-    def same(frame: Frame) -> bool:
-        try:
-            left = first(frame)
-        except EvaluationError:
-            right = try_to_evaluate(second, frame)  # changes what is left, hence not within the next line
-            frame[0] -= _smaller(FAILED, right)
-            raise
-        try:
-            right = second(frame)
-        except EvaluationError:
-            frame[0] -= _smaller(left, FAILED)
-            raise
-        cls, other = type(left), type(right)
-        if cls is other:  # texts and whole numbers are the most frequent by far
-            if cls is str:
-                size = min(len(left), len(right))
-                frame[0] -= 1 if 0 < size <= _ONE_STEP else traversal(size)
-                return (left == right) is not negated
-            if cls is int:
-                frame[0] -= 1
-                return (left == right) is not negated
-        if cls in _SCALARS or other in _SCALARS:
-            frame[0] -= 1 if cls in _SCALARS and other in _SCALARS else _smaller(left, right)
+
+def _emit_pair(writer: Writer, first: Expression, second: Expression, *, stop: bool) -> Operand:
+    one = writer.emit(first)
+    result = writer.set(one.text)
+    with writer.block(f"if {result} is not {stop}:"):
+        other = writer.emit(second)
+        writer.settle()
+        is_certain = one.cls is bool and not one.fails
+        if is_certain and other.cls is bool:
+            writer.line(f"{result} = {other.text}")
         else:
-            frame[0] -= _smaller(left, right)
-            if cls is other:
-                return equal_in_time(frame, left, right) is not negated
-        return equal(left, right) is not negated
-
-    return same
-
-
-def custom_equality(first: Closure, second: Closure, *, negated: bool, by_name: CallCost) -> Closure:
-    """`a == b`, or `a != b`, where the environment says itself what that costs."""
-    id_ = "not_equals" if negated else "equals"
-
-    def count(frame: Frame, left: Value, right: Value, result: Value) -> None:
-        named = by_name(id_, (left, right), result)
-        frame[0] -= _smaller(left, right) if named is None else named
-
-    def custom(frame: Frame) -> bool:
-        left: Value = FAILED
-        try:
-            left = first(frame)
-            right = second(frame)
-        except EvaluationError:
-            count(frame, left, try_to_evaluate(second, frame) if left is FAILED else FAILED, FAILED)
-            raise
-        result = equal_in_time(frame, left, right) is not negated
-        count(frame, left, right, result)
-        return result
-
-    return custom
+            undecided = f"undecided({one.text}, {other.text})"
+            agree = f"{other.text} is {not stop}" if is_certain else f"{one.text} is {other.text} is {not stop}"
+            writer.line(f"{result} = {other.text} if {other.text} is {stop} or {agree} else {undecided}")
+    fails = one.fails or one.cls is not bool or other.fails or other.cls is not bool
+    return Operand(result, bool, fails)
 
 
-def _smaller(left: Value, right: Value) -> int:
-    own: int | None = getattr(left, "cel_equality_cost", None)
-    if own is not None:
-        return own
-    return traversal(min(size_of(left), size_of(right)))
+def emit_negation(writer: Writer, argument: Expression) -> Operand:
+    """Writes `!a`."""
+    writer.spend(1)
+    operand = writer.emit(argument)
+    text = operand.text
+    if operand.cls is bool and not operand.fails:
+        return Operand(writer.set(f"not {text}"), bool, fails=False)
+    return Operand(writer.set(f"{text} is False if type({text}) is bool else not_bool({text})"), bool)
+
+
+def emit_equality(writer: Writer, node: ast.Call) -> Operand:
+    """Writes `a == b` or `a != b`; the cost goes by the smaller size."""
+    first, second = (writer.emit(each) for each in node.arguments)
+    negated = node.function == "_!=_"
+    result = writer.name()
+    arguments = f"meter, left, mark, {first.text}, {second.text}, {negated}"
+    by_name = writer.scope.call_costs.get(node.function)
+    if by_name is not None:
+        writer.line(f"left, mark, {result} = same_by_name({arguments}, {writer.given(by_name)})")
+        return Operand(result, bool, first.fails or second.fails)
+    compared = _compare(first, second, "!=" if negated else "==")
+    writer.settle()
+    if compared is not None:
+        condition, cost, comparison = compared
+        writer.line(f"if {condition}: left -= {cost}; {result} = {comparison}")
+        writer.line(f"else: left, mark, {result} = same({arguments})")
+    else:
+        writer.line(f"left, mark, {result} = same({arguments})")
+    return Operand(result, bool, first.fails or second.fails)
+
+
+def _compare(first: Operand, second: Operand, sign: str) -> tuple[str, str, str] | None:
+    """The most frequent case of a comparison: its condition, its cost, and what compares."""
+    one, other = first.text, second.text
+    known = second if second.value is not NOT_CONSTANT else first if first.value is not NOT_CONSTANT else None
+    cls = str if known is None else known.cls
+    if cls is type(None):
+        single = first if known is second else second
+        return f"{single.text} is None", "1", str(sign == "==")
+    if cls is not str and cls is not int and cls is not bool:
+        return None
+    if any(each.value is not NOT_CONSTANT and each.cls is not cls for each in (first, second)):
+        return None
+    condition = " and ".join(
+        f"type({each.text}) is {cls.__name__}" for each in (first, second) if each.value is NOT_CONSTANT
+    )
+    sizes = (str(len(each.value)) if each is known else f"len({each.text})" for each in (first, second))
+    return condition or "True", shorter_cost(*sizes) if cls is str else "1", f"{one} {sign} {other}"
+
+
+def shorter_cost(first: str, second: str) -> str:
+    """The source of what going through the shorter of two texts costs, by their sizes."""
+    for known, other in ((first, second), (second, first)):
+        if known.isdigit() and 1 <= int(known) <= _ONE_STEP:
+            return f"(1 if {other} else 0)"
+    return f"(({first} if {first} < {second} else {second}) + 9) // 10"
+
+
+def emit_membership(writer: Writer, node: ast.Call, cost: int | CostFunction) -> Operand:
+    """Writes `a in b`."""
+    first, second = (writer.emit(each) for each in node.arguments)
+    item, container = first.text, second.text
+    result = writer.name()
+    writer.settle()
+    if isinstance(cost, int):
+        writer.line(f"if type({item}) is str and type({container}) in CONTAINERS: {result} = {item} in {container}")
+        writer.line(f"else: mark, {result} = search(meter, left, mark, {item}, {container})")
+        writer.spend(cost)
+    else:
+        slow = f"left, mark, {result} = member(meter, left, mark, {item}, {container}, {writer.given(cost)})"
+        if cost is of_argument(1, 1):
+            writer.line(f"if type({item}) is str and type({container}) is list:")
+            writer.line(f"\tleft -= len({container}); {result} = {item} in {container}")
+            writer.line(f"else: {slow}")
+        else:
+            writer.line(slow)
+    writer.look()
+    return Operand(result, bool)
+
+
+def emit_membership_of_constants(writer: Writer, item: Expression, container: list[Value]) -> Operand | None:
+    """Writes `x in [1, 2]`: a set of constants, which cel-go looks into at no cost; None if it is no such set."""
+    if not all(type(each) in _PRIMITIVES for each in container):
+        return None
+    strings = frozenset(each for each in container if type(each) is str)
+    operand = writer.emit(item)
+    found = f"{operand.text} in {writer.given(strings)}"
+    slow = f"among({operand.text}, {writer.given(container)})"
+    return Operand(writer.set(f"{found} if type({operand.text}) is str else {slow}"), bool, operand.fails)
+
+
+# -- what is called
+
+
+def not_bool(value: Value) -> EvaluationError:
+    """The error in the place of a bool: the value, if it is one itself."""
+    return value if type(value) is EvaluationError else no_such_overload()
+
+
+def undecided(first: Value, second: Value) -> EvaluationError:
+    """The error of two terms of which none decides."""
+    return first if type(first) is EvaluationError else not_bool(second)
+
+
+def _smaller(first: Value, second: Value) -> int:
+    own: int | None = getattr(first, "cel_equality_cost", None)
+    return traversal(min(size_of(first), size_of(second))) if own is None else own
+
+
+def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negated: bool) -> tuple[int, int, Value]:  # noqa: FBT001  # called from generated source
+    """`first == second` for values of any kind, or errors: what is left, the next mark, the result."""
+    cls, other = type(first), type(second)
+    if cls in _SCALARS and other in _SCALARS:
+        return left - 1, mark, equal(first, second) is not negated
+    left -= _smaller(first, second)
+    if cls is EvaluationError:
+        return left, mark, first
+    if other is EvaluationError:
+        return left, mark, second
+    if cls is not other or cls in _SCALARS:
+        return left, mark, equal(first, second) is not negated
+    comparison = Comparison(meter, left, mark)
+    result = comparison.equal(first, second) is not negated
+    return left, comparison.mark, result
+
+
+def same_by_name(
+    meter: Meter,
+    left: int,
+    mark: int,
+    first: Value,
+    second: Value,
+    negated: bool,  # noqa: FBT001  # called from generated source
+    by_name: CallCost,
+) -> tuple[int, int, Value]:
+    """As `same`, where the environment says itself what that costs."""
+    result: Value = first if type(first) is EvaluationError else second
+    if type(result) is not EvaluationError:
+        comparison = Comparison(meter, left, mark)
+        result = comparison.equal(first, second) is not negated
+        mark = comparison.mark
+    cost = by_name("not_equals" if negated else "equals", (first, second), result)
+    return left - (_smaller(first, second) if cost is None else cost), mark, result
+
+
+def search(meter: Meter, left: int, mark: int, item: Value, container: Value) -> tuple[int, Value]:
+    """`item in container` for values of any kind, or errors: the next mark, the result."""
+    for each in (item, container):
+        if type(each) is EvaluationError:
+            return mark, each
+    comparison = Comparison(meter, left, mark)
+    try:
+        result: Value = comparison.contains(item, container)
+    except EvaluationError as error:
+        result = error
+    return comparison.mark, result
+
+
+def member(
+    meter: Meter, left: int, mark: int, item: Value, container: Value, cost: CostFunction
+) -> tuple[int, int, Value]:
+    """As `search`, and counts the cost: what is left, the next mark, the result."""
+    mark, result = search(meter, left, mark, item, container)
+    return left - cost((item, container), result), mark, result
+
+
+def among(item: Value, container: list[Value]) -> Value:
+    """`item in container` for constants, or an error."""
+    return item if type(item) is EvaluationError else contains(item, container)

@@ -303,6 +303,24 @@ greater = _comparison(gt, "_>_")
 greater_equal = _comparison(ge, "_>=_")
 
 
+# -- texts
+
+
+def starts_with(text: str, prefix: str) -> bool:
+    """`text.startsWith(prefix)`."""
+    return text.startswith(prefix)
+
+
+def ends_with(text: str, suffix: str) -> bool:
+    """`text.endsWith(suffix)`."""
+    return text.endswith(suffix)
+
+
+def contains_text(text: str, part: str) -> bool:
+    """`text.contains(part)`."""
+    return part in text
+
+
 # -- parts
 
 

@@ -2,67 +2,51 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Protocol
 
-from webhook.budget import NONE, BudgetExceededError, current
-from webhook.cel.cost.calls import UNLIMITED
+from webhook.budget import NONE, BudgetExceededError, current, work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
-from webhook.cel.limits import MAX_BYTES
-from webhook.cel.runtime.frame import (
-    BINDINGS,
-    BUDGET,
-    BYTES,
-    DEADLINE,
-    FIRST_SLOT,
-    RESERVE,
-    UNSET,
-    WORK,
-    draw,
-    new_frame,
-)
+from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, logic
+from webhook.cel.runtime.generator import Generator
+from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes, look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.cel.runtime.frame import Closure
+    from webhook.cel.runtime.constants import Analysis
     from webhook.cel.types.values import Value
 
+_WORK_OF_NODE: Final = 20
+"""How much work it is to write and compile what evaluates a node."""
 
-class Meter:
-    """What each of some evaluations may cost and until when, and what they did cost and may build together.
+class Evaluate(Protocol):
+    """The type of `Program.evaluate`."""
 
-    Args:
-        limit: The most that one evaluation may cost.
-        deadline: When evaluations end, by `time.monotonic` in seconds; None for never.
-    """
-
-    __slots__ = ("bytes", "cost", "deadline", "limit")
-
-    def __init__(self, limit: int = UNLIMITED, deadline: float | None = None) -> None:
-        self.limit = limit
-        self.deadline = deadline
-        self.cost = 0
-        self.bytes = MAX_BYTES
+    def __call__(self, bindings: Mapping[str, Value], *, meter: Meter | None = None) -> Value:
+        """Evaluates an expression."""
 
 
 class Program:
-    """An expression ready to be evaluated, as often as wanted and in several threads at once."""
+    """An expression ready to be evaluated, as often as wanted and in several threads at once.
 
-    __slots__ = ("_run", "_template", "_variables")
+    Args:
+        analysis: What is known of the expression.
+        specialised: As for `Generator`.
+    """
 
-    def __init__(self, run: Closure, variables: Mapping[str, int], slots: int) -> None:
-        self._run = run
-        self._variables = tuple(variables.items())
-        self._template: list[Value] = [*new_frame(), *([UNSET] * (slots - FIRST_SLOT))]
+    def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
+        self._analysis = analysis
+        self._specialised = specialised
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The names of the variables that the expression uses."""
-        return tuple(name for name, _ in self._variables)
+        return tuple(self._analysis.variables)
 
-    def evaluate(self, bindings: Mapping[str, Value], *, meter: Meter | None = None) -> Value:  # noqa: C901  # a call more would take long
-        """Evaluates the expression.
+    @cached_property
+    def evaluate(self) -> Evaluate:
+        """Evaluates the expression: a function that is written and compiled when it is first asked for.
 
         Args:
             bindings: Values of the variables: JSON, or values of `webhook.cel.types.values`. They are not changed,
@@ -76,34 +60,60 @@ class Program:
             DeadlineExceededError: It was to go on after the meter's deadline, or the budget's.
             BudgetExceededError: It was more work than the budget in force allows.
         """
-        frame = self._template.copy()
-        frame[BINDINGS] = bindings
-        frame[WORK] = budget = current()
-        for name, slot in self._variables:
-            frame[slot] = bindings.get(name, UNSET)
-        if meter is not None:
-            frame[BUDGET] = meter.limit
-            frame[BYTES] = meter.bytes
-            if meter.deadline is not None:
-                frame[DEADLINE] = meter.deadline
-        if budget is not NONE or frame[DEADLINE] is not math.inf:
-            draw(frame)
         try:
-            value = self._run(frame)
-        except CostLimitExceededError:
-            frame[BUDGET], frame[RESERVE] = min(frame[BUDGET] + frame[RESERVE], -1), 0
+            return self._compile()
+        except (BudgetExceededError, RecursionError) as error:
+            stopped(0, error)
             raise
-        except BudgetExceededError as error:
-            if budget.is_offline:
-                raise CostLimitExceededError(str(error)) from None
-            raise
-        except RecursionError:
-            msg = "the values are nested too deeply"
-            raise EvaluationError(msg) from None
-        finally:
-            if meter is not None:
-                meter.cost += meter.limit - frame[BUDGET] - frame[RESERVE]
-                meter.bytes = frame[BYTES]
-        if frame[BUDGET] + frame[RESERVE] < 0:
-            raise CostLimitExceededError
-        return value
+
+    def _compile(self) -> Evaluate:
+        work(self._analysis.size * _WORK_OF_NODE)
+        generator = Generator(self._analysis, specialised=self._specialised)
+        name = generator.write()
+        names = {"__builtins__": _BUILTINS, **generator.constants}
+        for source in generator.functions:
+            work(0)
+            exec(compile(source, "<cel>", "exec"), names)  # noqa: S102  # written by `Generator`
+        evaluate: Evaluate = names[name]
+        return evaluate
+
+
+def stopped(left: int, error: Exception) -> int:
+    """What is left to be spent once an evaluation was stopped.
+
+    Raises:
+        CostLimitExceededError: It was more work than the budget in force allows, offline.
+        EvaluationError: The values are nested too deeply.
+    """
+    if isinstance(error, CostLimitExceededError):
+        return min(left, error.left)
+    if isinstance(error, RecursionError):
+        msg = "the values are nested too deeply"
+        raise EvaluationError(msg) from None
+    if current().is_offline:
+        raise CostLimitExceededError(str(error)) from None
+    return left
+
+
+_BUILTINS: Final[dict[str, object]] = {
+    **{each.__name__: each for each in (bool, dict, enumerate, int, iter, len, list, next, str, type)},
+    **{each.__name__: each for each in (CostLimitExceededError, EvaluationError, KeyError)},
+    **{each.__name__: each for each in (Meter, caught, count_built, count_bytes, look)},
+    **{each.__name__: each for each in (attributes.follow, attributes.goes_on, attributes.lookup)},
+    **{each.__name__: each for each in (attributes.present, attributes.step, attributes.unbound)},
+    **{each.__name__: each for each in (aggregates.MapBuilder, aggregates.append, aggregates.put_optional)},
+    **{each.__name__: each for each in (calls.attempt, calls.chosen, calls.perform)},
+    **{each.__name__: each for each in (folds.Lazy, folds.elements, folds.entries, folds.inserted, folds.inserted_all)},
+    **{each.__name__: each for each in (logic.among, logic.member, logic.not_bool, logic.same, logic.same_by_name)},
+    **{each.__name__: each for each in (logic.search, logic.undecided, stopped)},
+    "ABSENT": calls.ABSENT,
+    "CONTAINERS": equality.CONTAINERS,
+    "END": folds.END,
+    "LOOKUP": attributes.LOOKUP,
+    "NONE": NONE,
+    "PENDING": folds.PENDING,
+    "STOPPED": (CostLimitExceededError, BudgetExceededError, RecursionError),
+    "UNSET": attributes.UNSET,
+    "current": current,
+}
+"""All that generated functions can call or name beside their own constants."""

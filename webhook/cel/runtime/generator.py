@@ -1,0 +1,380 @@
+"""Writes a tree as Python source that evaluates it.
+
+Nothing of the data is converted: an expression reads the dicts and lists that it is given. What is written counts what
+cel-go's cost tracker counts for each node, constants folded as cel-go folds them (cel-go interpreter/planner.go).
+What comes after an error that `||`, `&&` or a comprehension absorbs is evaluated and counted as there, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.runtime import folds
+from webhook.cel.runtime.aggregates import emit_list, emit_map, emit_struct
+from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presence, unbound
+from webhook.cel.runtime.calls import charge, emit_call, emit_choice, overloads_of
+from webhook.cel.runtime.constants import LARGE, Analysis, is_in_list, struct_of
+from webhook.cel.runtime.logic import (
+    emit_conjunction,
+    emit_disjunction,
+    emit_equality,
+    emit_membership,
+    emit_membership_of_constants,
+    emit_negation,
+)
+from webhook.cel.runtime.operators import logical_not
+from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
+from webhook.cel.syntax import ast
+from webhook.cel.types.base import Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webhook.cel.cost.calls import CostFunction
+    from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.values import Value
+
+_ATTRIBUTES: Final = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
+_MOST_INLINE: Final = 32
+"""How many elements or terms are written in one function at most."""
+_SMALL: Final = 20
+
+
+class Generator(Writer):
+    """Writes one expression.
+
+    Args:
+        analysis: What is known of the expression.
+        specialised: Whether loops are written for each macro; else comprehensions are written by their parts, for tests.
+    """
+
+    def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
+        super().__init__(analysis.scope)
+        self._analysis = analysis
+        self._is_checked = analysis.checked.is_checked
+        self._specialised = specialised and analysis.scope.options.fold_constants
+        self._locals: dict[str, Operand] = {}
+        self._cells: frozenset[str] = frozenset()
+        """The locals that are computed when they are first asked for."""
+        self._shared: dict[ast.Shared, tuple[str, list[str], Operand]] = {}
+        self._emitters: dict[type, Callable[..., Operand]] = {
+            ast.Ident: self._attribute,
+            ast.Select: self._select,
+            ast.Call: self._call,
+            ast.ListExpression: self._aggregate,
+            ast.MapExpression: self._aggregate,
+            ast.StructExpression: self._aggregate,
+            ast.Comprehension: self._comprehension,
+            ast.Shared: self._twice,
+        }
+
+    def write(self) -> str:
+        """Writes the whole; gives the name of its function."""
+        return self.main(lambda: self.emit(self._analysis.checked.root))
+
+    def constant_of(self, node: Expression) -> Value:
+        """The value of a node that is a constant, else `NOT_CONSTANT`."""
+        return self._analysis.value(node)
+
+    def emit(self, node: Expression, *, caught: bool = True) -> Operand:
+        """Writes what evaluates a node; as `Writer.emit`."""
+        constant = self._analysis.value(node)
+        if constant is not NOT_CONSTANT:
+            return self.constant(constant)
+        if self._is_apart(node):
+            operand = self.apart(lambda: self._emitters[type(node)](node, caught=True))
+        else:
+            operand = self._emitters[type(node)](node, caught=caught)
+        return operand if caught else self.raise_failure(operand)
+
+    def _is_apart(self, node: Expression) -> bool:
+        if node is self._analysis.checked.root:
+            return False
+        weight = self._analysis.weights[node]
+        return weight >= LARGE or (self.is_deep and weight > 1)
+
+    def groups(self, nodes: Sequence[Expression]) -> list[tuple[Sequence[Expression], bool]]:
+        """Groups of nodes so large that not all should be written in one function; as `Writer.groups`."""
+        weights = [min(self._analysis.weights.get(node, 1), LARGE) for node in nodes]
+        total = sum(weights)
+        if total < 2 * LARGE or len(nodes) == 1:
+            return [([node], False) for node in nodes]
+        most = max(LARGE, total // _MOST_INLINE)
+        groups: list[tuple[Sequence[Expression], bool]] = []
+        group: list[Expression] = []
+        size = 0
+        for node, weight in zip(nodes, weights, strict=True):
+            if group and size + weight > most:
+                groups.append((group, size > _SMALL))
+                group, size = [], 0
+            group.append(node)
+            size += weight
+        groups.append((group, True))
+        return groups
+
+    # -- names, selections, indexes
+
+    def resolved(self, node: Expression) -> Operand:
+        """Writes a part of another attribute: an attribute then costs nothing itself."""
+        if self._is_attribute(node) and self._analysis.value(node) is NOT_CONSTANT:
+            return emit_chain(self, self._chain(node), own_cost=0)
+        return self.emit(node)
+
+    def _attribute(self, node: Expression, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
+        chain = self._chain(node)
+        return emit_chain(self, chain, own_cost=chain.own_cost)
+
+    def _select(self, node: ast.Select, *, caught: bool) -> Operand:
+        return emit_presence(self, self._chain(node.operand), node.field) if node.test else self._attribute(
+            node, caught=caught
+        )
+
+    def _is_attribute(self, node: Expression) -> bool:
+        if isinstance(node, ast.Call):
+            return node.target is None and node.function in _ATTRIBUTES
+        return isinstance(node, ast.Ident) or (isinstance(node, ast.Select) and not node.test)
+
+    def _chain(self, node: Expression) -> Chain:
+        """The chain that ends with a node: back to where it starts, then its links in their order."""
+        steps: list[ast.Select | ast.Call] = []
+        start = self._start(node)
+        while start is None:
+            assert isinstance(node, (ast.Select, ast.Call))  # noqa: S101  # else it is a start
+            steps.append(node)
+            node = node.operand if isinstance(node, ast.Select) else node.arguments[0]
+            start = self._start(node)
+        links = [Link(step.field) if isinstance(step, ast.Select) else self._link(step) for step in reversed(steps)]
+        return start._replace(links=(*start.links, *links)) if links else start
+
+    def _start(self, node: Expression) -> Chain | None:
+        """The chain that starts with a node; None for a link."""
+        if isinstance(node, (ast.Ident, ast.Select)):
+            found = self._variable(node)
+            if found is not None:
+                return found
+            if isinstance(node, ast.Select) and not node.test:
+                return None
+        elif isinstance(node, ast.Call) and self._is_attribute(node):
+            return Chain(lambda: self._conditional(node), own_cost=0) if node.function == "_?_:_" else None
+        return Chain(lambda: self.emit(node))
+
+    def _link(self, node: ast.Call) -> Link:
+        key = node.arguments[1]
+        is_optional = node.function != "_[_]"
+        constant = self._analysis.value(key)
+        return Link(None, key, is_optional) if constant is NOT_CONSTANT else Link(constant, None, is_optional)
+
+    def _variable(self, node: ast.Ident | ast.Select) -> Chain | None:
+        if not self._is_checked:
+            return self._unchecked_variable(node)
+        name = node.resolved
+        if name is None or isinstance(name, Type):
+            return None
+        return Chain(lambda: self.variable(name[1:])) if name.startswith(".") else self._local(name)
+
+    def _local(self, name: str) -> Chain:
+        operand = self._locals[name]
+        return Chain(lambda: folds.emit_read(self, operand) if name in self._cells else operand)
+
+    def _unchecked_variable(self, node: ast.Ident | ast.Select) -> Chain | None:
+        name = ast.qualified_name(node)
+        if name is None:
+            return None
+        root = name.partition(".")[0]
+        if root in self._locals:
+            return self._local(name) if root == name else None
+        return Chain(lambda: self._looked_up(node, self.scope.candidates(name)))
+
+    def _looked_up(self, node: ast.Ident | ast.Select, candidates: list[str]) -> Operand:
+        types = self.scope.types
+        type_ = next((types[each].parameters[0] for each in candidates if each in types), None)
+        result = self.set(f"lookup(bindings, {self.given(tuple(candidates))})")
+        with self.block(f"if {result} is UNSET:"):
+            if type_ is not None:
+                otherwise = self.constant(type_)
+            elif isinstance(node, ast.Ident):
+                otherwise = Operand(f"unbound({self.given(', '.join(candidates))})")
+            else:
+                chain = self._chain(node.operand)
+                otherwise = emit_chain(self, chain._replace(links=(*chain.links, Link(node.field))), own_cost=0)
+            self.line(f"{result} = {otherwise.text}")
+        return Operand(result)
+
+    # -- calls
+
+    def _call(self, node: ast.Call, *, caught: bool) -> Operand:  # noqa: PLR0911  # one branch for each special function
+        if not self._is_checked:
+            self._unqualify(node)
+        if self._is_attribute(node):
+            return self._attribute(node, caught=caught)
+        function = node.function
+        if function in _SPECIAL:
+            return _SPECIAL[function](self, node)
+        if function == "@in":
+            return self._membership(node)
+        if function == "@not_strictly_false":
+            operand = self.emit(node.arguments[0])
+            self.spend(1)
+            return Operand(self.set(f"{operand.text} is not False"), bool, fails=False)
+        if function in {"or", "orValue"} and node.target is not None and len(node.arguments) == 1:
+            return emit_choice(self, node, caught=caught)
+        if function == "!_":
+            overloads = overloads_of(node, self.scope)
+            if overloads and overloads[0].implementation is logical_not and self._charge(node) == 1:
+                return emit_negation(self, node.arguments[0])
+        return emit_call(self, node, caught=caught)
+
+    def _charge(self, node: ast.Call) -> int | CostFunction:
+        return charge(overloads_of(node, self.scope), self.scope.call_costs.get(node.function))
+
+    def _unqualify(self, node: ast.Call) -> None:
+        """Without a checker, `sets.contains(…)` is still to be told from a call on `sets`."""
+        if node.target is None:
+            return
+        prefix = ast.qualified_name(node.target)
+        if prefix is None or prefix.partition(".")[0] in self._locals:
+            return
+        for candidate in self.scope.candidates(f"{prefix}.{node.function}"):
+            if candidate in self.scope.functions:
+                node.function, node.target = candidate, None
+                return
+
+    def _conditional(self, node: ast.Call) -> Operand:
+        condition, then, otherwise = node.arguments
+        held = self.emit(condition)
+        result = self.name()
+        is_bool = held.cls is bool and not held.fails
+        with self.block(f"if {held.text} is True:"):
+            first = self._branch(result, then)
+        with self.block("else:" if is_bool else f"elif {held.text} is False:"):
+            second = self._branch(result, otherwise)
+        if not is_bool:
+            self.line(f"else: {result} = not_bool({held.text})")
+        cls = first.cls if first.cls is second.cls else None
+        return Operand(result, cls, first.fails or second.fails or not is_bool)
+
+    def _branch(self, result: str, node: Expression) -> Operand:
+        operand = self.apart(lambda: self.resolved(node)) if self._is_apart(node) else self.resolved(node)
+        self.line(f"{result} = {operand.text}")
+        return operand
+
+    def _membership(self, node: ast.Call) -> Operand:
+        if is_in_list(node):
+            container = self._analysis.value(node.arguments[1])
+            if container is not NOT_CONSTANT:
+                operand = emit_membership_of_constants(self, node.arguments[0], container)
+                if operand is not None:
+                    return operand
+        return emit_membership(self, node, self._charge(node))
+
+    # -- what is built
+
+    def _aggregate(self, node: Expression, *, caught: bool) -> Operand:
+        def build() -> Operand:
+            if isinstance(node, ast.ListExpression):
+                return emit_list(self, node)
+            if isinstance(node, ast.MapExpression):
+                return emit_map(self, node)
+            assert isinstance(node, ast.StructExpression)  # noqa: S101  # there are no others
+            return emit_struct(self, node, struct_of(node, self.scope).construct)
+
+        return self.guarded(build, caught=caught)
+
+    # -- comprehensions
+
+    def _twice(self, node: ast.Shared, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
+        """Both uses call one function: their names mean the same."""
+        known = self._shared.get(node)
+        if known is None:
+            known = self._shared[node] = self.function(lambda: self.emit(node.original))
+        name, taken, operand = known
+        return Operand(self.call(name, taken), operand.cls, operand.fails)
+
+    def _comprehension(self, node: ast.Comprehension, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
+        locals_, cells = self._locals, self._cells
+        try:
+            if node.shape == "bind":
+                folds.emit_bind(self, node.initial, lambda cell: self._bind_cell(node.accumulator, cell))
+                return self.emit(node.result)
+            return self._loop(node)
+        finally:
+            self._locals, self._cells = locals_, cells
+
+    def _bind_cell(self, name: str, cell: Operand) -> None:
+        self._locals = {**self._locals, name: cell}
+        self._cells |= {name}
+
+    def _loop(self, node: ast.Comprehension) -> Operand:
+        range_ = self.emit(node.range)
+        write = _LOOPS.get(node.shape) if self._specialised else None
+        cell = None
+        if write is None:
+            cell = folds.emit_bind(self, node.initial, lambda cell: self._bind_cell(node.accumulator, cell))
+        outer = self._locals, self._cells
+        names = tuple(name for name in (node.variable, node.variable2) if name)
+        variables = {name: Operand(self.name(), fails=False) for name in names}
+        end_cost, emit = write or (0, None)
+        loop = folds.Loop(self, range_, tuple(each.text for each in variables.values()), end_cost)
+        self._locals = {**self._locals, **variables}
+        self._cells -= variables.keys()
+        if emit is not None:
+            return emit(self, loop, node)
+        assert cell is not None  # noqa: S101  # it was made above
+
+        def result() -> Operand:
+            self._locals, self._cells = outer
+            return self.emit(node.result)
+
+        return folds.emit_fold(self, loop, cell, node, result)
+
+
+_SPECIAL: Final[dict[str, Callable[[Generator, ast.Call], Operand]]] = {
+    "_&&_": emit_conjunction,
+    "_||_": emit_disjunction,
+    "_==_": emit_equality,
+    "_!=_": emit_equality,
+}
+
+
+def _all(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
+    return folds.emit_quantifier(writer, loop, node.parts[0], stops_at=False)
+
+
+def _exists(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
+    return folds.emit_quantifier(writer, loop, node.parts[0], stops_at=True)
+
+
+def _exists_one(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
+    return folds.emit_exactly_one(writer, loop, node.parts[0])
+
+
+def _predicate(node: ast.Comprehension) -> Expression | None:
+    return node.parts[1] if len(node.parts) > 1 else None
+
+
+def _map(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
+    element = node.parts[0]
+    is_constant = writer.constant_of(element) is not NOT_CONSTANT
+    insert = folds.emit_append(writer, loop, element, is_constant=is_constant)
+    return folds.emit_collector(writer, loop, _predicate(node), insert, "[]")
+
+
+def _transform_map(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
+    insert = folds.emit_insert(writer, loop, node.parts[0], is_entry=True)
+    return folds.emit_collector(writer, loop, _predicate(node), insert, "{}", skips=True)
+
+
+def _transform_map_entry(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
+    insert = folds.emit_insert(writer, loop, node.parts[0], is_entry=False)
+    return folds.emit_collector(writer, loop, _predicate(node), insert, "{}")
+
+
+_LOOPS: Final = {
+    "all": (1, _all),
+    "exists": (1, _exists),
+    "exists_one": (2, _exists_one),
+    "map": (1, _map),
+    "transformMap": (1, _transform_map),
+    "transformMapEntry": (1, _transform_map_entry),
+}
+"""The loops written for macros, with the cost of their ends."""

@@ -1,0 +1,252 @@
+"""Python source in the making: lines and blocks, names, constants, functions, and the cost that is still to be counted.
+
+No text of an expression becomes a part of the source. Names are numbered; all constants, the names of fields among
+them, are globals of the generated functions, whose builtins are the few functions of this package that they call.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.cel.types.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webhook.cel.checker.scope import Scope
+    from webhook.cel.syntax.ast import Expression
+
+NOT_CONSTANT: Final = object()
+"""Stands for the value of what is no constant."""
+DEEPEST: Final = 10
+"""How deep blocks are nested before a function of its own goes on; CPython takes 20 blocks."""
+_LITERALS: Final = {None: "None", True: "True", False: "False"}
+_LOCAL: Final = re.compile(r"\b(?:t([0-9]+)|v[0-9]+|bindings)\b")
+_BEFORE: Final = """\
+def evaluate(bindings, *, meter=None):
+	if meter is None: meter = Meter()
+	left = limit = meter.limit
+	try:
+		mark = 0 if meter.deadline is None and current() is NONE else look(meter, left)"""
+_AFTER: Final = """\
+		if left < 0: raise CostLimitExceededError(left=left)
+		return {}
+	except STOPPED as error:
+		left = stopped(left, error)
+		raise
+	finally: meter.cost += limit - left
+"""
+
+
+class Operand(NamedTuple):
+    """A value in the source: a local variable or a constant, and what is known of it.
+
+    Args:
+        text: Its name.
+        cls: The class of the value; None if not known.
+        fails: Whether it may be an `EvaluationError` in the place of a value.
+        value: The value, if it is a constant.
+    """
+
+    text: str
+    cls: type | None = None
+    fails: bool = True
+    value: Value = NOT_CONSTANT
+
+
+class Writer(ABC):
+    """Writes the functions of one expression.
+
+    What is evaluated may come to an error. It is kept as a value where the errors of several parts are weighed
+    (`caught`), else raised.
+
+    Args:
+        scope: What names mean.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope: Final = scope
+        self.constants: Final[dict[str, Value]] = {}
+        self.functions: Final[list[str]] = []
+        self.variables: Final[dict[str, str]] = {}
+        self._known: dict[tuple[type, Value], str] = {}
+        self._lines: list[str] = []
+        self._depth = 1
+        self._cost = 0
+        self._names = 0
+
+    @abstractmethod
+    def emit(self, node: Expression, *, caught: bool = True) -> Operand:
+        """Writes what evaluates a node.
+
+        Args:
+            node: The node.
+            caught: Whether an error becomes the value; else it is raised.
+        """
+
+    @abstractmethod
+    def resolved(self, node: Expression) -> Operand:
+        """Writes a node that is a part of an attribute, and costs less as such."""
+
+    @abstractmethod
+    def constant_of(self, node: Expression) -> Value:
+        """The value of a node that is a constant, else `NOT_CONSTANT`."""
+
+    @abstractmethod
+    def groups(self, nodes: Sequence[Expression]) -> list[tuple[Sequence[Expression], bool]]:
+        """Groups of nodes, each with whether it becomes a function of its own; where they are few, each is a group."""
+
+    # -- names
+
+    def name(self) -> str:
+        """A name for a local variable."""
+        self._names += 1
+        return f"t{self._names}"
+
+    def constant(self, value: Value) -> Operand:
+        """A constant, known by a name."""
+        cls = type(value)
+        if value is None or cls is bool:
+            return Operand(_LITERALS[value], cls, fails=False, value=value)
+        return Operand(self.given(value), cls, fails=False, value=value)
+
+    def given(self, value: object) -> str:
+        """The name by which the functions know an object."""
+        cls = type(value)
+        if cls is not str and cls is not int:
+            return self._give(value)
+        name = self._known.get((cls, value))
+        if name is None:
+            name = self._known[cls, value] = self._give(value)
+        return name
+
+    def _give(self, value: object) -> str:
+        name = f"k{len(self.constants)}"
+        self.constants[name] = value
+        return name
+
+    # -- lines
+
+    def line(self, text: str) -> None:
+        """Writes a line."""
+        self._lines.append("\t" * self._depth + text)
+
+    def set(self, text: str) -> str:
+        """Writes a line that gives a new variable a value; gives its name."""
+        name = self.name()
+        self.line(f"{name} = {text}")
+        return name
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Writes a block."""
+        self.settle()
+        self.line(header)
+        before = len(self._lines)
+        self._depth += 1
+        yield
+        self.settle()
+        if len(self._lines) == before:
+            self.line("pass")
+        self._depth -= 1
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether no more blocks should be nested here."""
+        return self._depth >= DEEPEST
+
+    # -- cost
+
+    def spend(self, cost: int) -> None:
+        """Counts a cost; those of several steps are counted together, before a block or an error."""
+        self._cost += cost
+
+    def settle(self) -> None:
+        """Writes what counts the cost so far."""
+        if self._cost:
+            self.line(f"left -= {self._cost}")
+            self._cost = 0
+
+    def look(self) -> None:
+        """Writes a look at the clock, if one is due."""
+        self.settle()
+        self.line("if left < mark: mark = look(meter, left)")
+
+    # -- errors
+
+    def raise_failure(self, operand: Operand) -> Operand:
+        """Writes what raises an operand that is an error; gives the operand without."""
+        if not operand.fails:
+            return operand
+        self.settle()
+        self.line(f"if type({operand.text}) is EvaluationError: raise {operand.text}")
+        return operand._replace(fails=False)
+
+    def guarded(self, body: Callable[[], Operand], *, caught: bool) -> Operand:
+        """Writes a body that may raise errors, and what catches them."""
+        if not caught:
+            return body()
+        result = self.name()
+        with self.block("try:"):
+            operand = body()
+            self.line(f"{result} = {operand.text}")
+        with self.block("except EvaluationError:"):
+            self.line(f"{result} = caught()")
+        return Operand(result, operand.cls)
+
+    # -- functions
+
+    def function(self, body: Callable[[], Operand]) -> tuple[str, list[str], Operand]:
+        """Writes a function of its own; gives its name, the variables that it takes, and what it gives back.
+
+        It takes the meter, what is left and the mark before them, and gives the latter two back before its result,
+        an error among them.
+        """
+        self.settle()
+        before, lines, depth = self._names, self._lines, self._depth
+        self._lines, self._depth = [], 1
+        operand = body()
+        self.settle()
+        taken = {
+            found[0]: None
+            for line in (*self._lines, operand.text)
+            for found in _LOCAL.finditer(line)
+            if found[1] is None or int(found[1]) <= before
+        }
+        name = f"f{len(self.functions)}"
+        header = f"def {name}({', '.join(('meter', 'left', 'mark', *taken))}):"
+        self.functions.append("\n".join([header, *self._lines, f"\treturn left, mark, {operand.text}", ""]))
+        self._lines, self._depth = lines, depth
+        return name, [*taken], operand
+
+    def main(self, body: Callable[[], Operand]) -> str:
+        """Writes the function of the whole, `Program.evaluate`; gives its name."""
+        self._depth = 2
+        operand = self.raise_failure(body())
+        self.settle()
+        bound = []
+        for variable, name in self.variables.items():
+            known = self.given(variable)
+            bound.append(f"\t\ttry: {name} = bindings[{known}]")
+            bound.append(f"\t\texcept KeyError: {name} = unbound({known})")
+        self.functions.append("\n".join([_BEFORE, *bound, *self._lines, _AFTER.format(operand.text)]))
+        return "evaluate"
+
+    def variable(self, name: str) -> Operand:
+        """A variable of the expression; an error if it is not bound."""
+        return Operand(self.variables.setdefault(name, f"v{len(self.variables)}"))
+
+    def call(self, name: str, taken: list[str]) -> str:
+        """Writes a call of one of the functions; gives the name of its result."""
+        self.settle()
+        result = self.name()
+        self.line(f"left, mark, {result} = {name}({', '.join(('meter', 'left', 'mark', *taken))})")
+        return result
+
+    def apart(self, body: Callable[[], Operand]) -> Operand:
+        """Writes a function of its own, and its call."""
+        name, taken, operand = self.function(body)
+        return Operand(self.call(name, taken), operand.cls, operand.fails)
