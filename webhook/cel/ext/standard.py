@@ -111,10 +111,6 @@ def _size() -> Function:
     return Function("size", *overloads)
 
 
-def _identity(value: Value) -> Value:
-    return value
-
-
 def _conversion(target: Type, name: str, **sources: tuple[Type, Callable[[Value], Value]]) -> Function:
     overloads = []
     for source, (type_, implementation) in sources.items():
@@ -135,22 +131,22 @@ def _conversion(target: Type, name: str, **sources: tuple[Type, Callable[[Value]
 
 _CONVERSIONS: Final = (
     Function("type", Overload("type", (A,), type_of(A), type_of_value)),
-    Function("dyn", Overload("to_dyn", (A,), DYN, _identity)),
-    _conversion(BOOL, "bool", bool=(BOOL, _identity), string=(STRING, conversions.string_to_bool)),
-    _conversion(BYTES, "bytes", bytes=(BYTES, _identity), string=(STRING, conversions.string_to_bytes)),
+    Function("dyn", Overload("to_dyn", (A,), DYN, operators.identity)),
+    _conversion(BOOL, "bool", bool=(BOOL, operators.identity), string=(STRING, conversions.string_to_bool)),
+    _conversion(BYTES, "bytes", bytes=(BYTES, operators.identity), string=(STRING, conversions.string_to_bytes)),
     _conversion(
         DOUBLE,
         "double",
-        double=(DOUBLE, _identity),
+        double=(DOUBLE, operators.identity),
         int64=(INT, float),
         string=(STRING, conversions.string_to_double),
         uint64=(UINT, float),
     ),
-    _conversion(DURATION, "duration", duration=(DURATION, _identity), string=(STRING, conversions.string_to_duration)),
+    _conversion(DURATION, "duration", duration=(DURATION, operators.identity), string=(STRING, conversions.string_to_duration)),
     _conversion(
         INT,
         "int",
-        int64=(INT, _identity),
+        int64=(INT, operators.identity),
         double=(DOUBLE, conversions.double_to_int),
         duration=(DURATION, lambda duration: duration.nanos),
         string=(STRING, conversions.string_to_int),
@@ -160,7 +156,7 @@ _CONVERSIONS: Final = (
     _conversion(
         STRING,
         "string",
-        string=(STRING, _identity),
+        string=(STRING, operators.identity),
         bool=(BOOL, conversions.bool_to_string),
         bytes=(BYTES, conversions.bytes_to_string),
         double=(DOUBLE, conversions.double_to_string),
@@ -172,14 +168,14 @@ _CONVERSIONS: Final = (
     _conversion(
         TIMESTAMP,
         "timestamp",
-        timestamp=(TIMESTAMP, _identity),
+        timestamp=(TIMESTAMP, operators.identity),
         int64=(INT, conversions.int_to_timestamp),
         string=(STRING, conversions.string_to_timestamp),
     ),
     _conversion(
         UINT,
         "uint",
-        uint64=(UINT, _identity),
+        uint64=(UINT, operators.identity),
         double=(DOUBLE, conversions.double_to_uint),
         int64=(INT, conversions.int_to_uint),
         string=(STRING, conversions.string_to_uint),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.operators import MISSING, find_present, has, index
-from webhook.cel.runtime.writer import Operand
+from webhook.cel.runtime.writer import NOT_CONSTANT, Operand
 from webhook.cel.types.values import NONE, Optional, Value
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
     result = writer.name()
     steps = Steps(tuple((link.key, link.is_optional) for link in links), writer.scope.options.strict_presence_test)
     otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)})"
-    if all(type(link.key) is str and not link.is_optional for link in links):
+    is_plain = all(type(link.key) is str and not link.is_optional for link in links)
+    if is_plain and start.value is NOT_CONSTANT:
         keys = "".join(f"[{writer.given(link.key)}]" for link in links)
         writer.line(f"try: {result} = {start.text}{keys}")
         writer.line(f"except LOOKUP: {otherwise}")
@@ -156,7 +157,10 @@ def follow(left: int, value: Value, steps: Steps) -> tuple[int, Value]:
                 optional = True
             optional = optional or is_optional
             if optional:
-                value = find_present(value, key, strict=steps.strict)
+                if type(value) is dict and type(key) is str:
+                    value = value.get(key, MISSING)
+                else:
+                    value = find_present(value, key, strict=steps.strict)
                 if value is MISSING:
                     return left + unpaid, NONE
                 unpaid -= 1

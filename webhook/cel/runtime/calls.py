@@ -15,10 +15,10 @@ from webhook.cel.cost.calls import of_argument, of_both, of_search, of_smaller
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.logic import shorter_cost
-from webhook.cel.runtime.meter import SHARE, Meter, count_bytes, hasten, look
+from webhook.cel.runtime.meter import SHARE, Meter, count_bytes
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
-from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, python_type, type_of
+from webhook.cel.types.values import INT_MAX, INT_MIN, PLAIN_CLASSES, Value, python_type, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ _MANY: Final = 256
 """From how many elements on it is asked what a call on a list costs before it is made."""
 _TEXTS: Final = list_of(STRING)
 _ANYTHING: Final = UNKNOWN_KINDS | {Kind.PARAMETER}
-_FAILED: Final = EvaluationError("not called")
+_NOT_CALLED: Final = EvaluationError("not called")
 # Operators take any values and tell themselves what they are not for.
 _OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
     "_+_": operators.add, "_-_": operators.subtract, "_*_": operators.multiply, "_/_": operators.divide,
@@ -74,7 +74,7 @@ def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
     )
 
 
-class Dispatcher:
+class _Dispatcher:
     """The overloads that a call may mean, of which one is chosen by the arguments.
 
     Args:
@@ -88,11 +88,11 @@ class Dispatcher:
         self._function = function
         self._operator = _OPERATORS.get(function)
         self._candidates = [each for each in overloads if each.implementation is not None]
-        self.known: Final[dict[tuple[type, ...], Callable[..., Value]]] = {}
+        self.known: Final[dict[object, Callable[..., Value]]] = {}
         """The implementations for classes that alone decide."""
 
-    def find(self, arguments: Sequence[Value], classes: tuple[type, ...]) -> Callable[..., Value]:
-        """The implementation for some arguments.
+    def find(self, key: object, *arguments: Value) -> Callable[..., Value]:
+        """The implementation for some arguments, which is known by a key from then on, if classes alone decide.
 
         Raises:
             EvaluationError: None fits, or an argument is an error, which is raised.
@@ -108,44 +108,57 @@ class Dispatcher:
             if self._operator is None:
                 raise refusal(self._function, arguments)
             found = self._operator
-        if PLAIN_CLASSES.issuperset(classes):
-            self.known[classes] = found
+        if PLAIN_CLASSES.issuperset(map(type, arguments)):
+            self.known[key] = found
         return found
 
 
-dispatcher: Final = lru_cache(maxsize=1024)(Dispatcher)
+@lru_cache(maxsize=1024)
+def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> Callable[..., Value]:
+    """What makes a call: it takes a meter and the arguments, and gives the result or the error.
 
-
-class Call(NamedTuple):
-    """A call as it is made at run time.
-
-    Args:
-        known: Implementations by the classes of the arguments, where these decide.
-        find: Finds the implementation for others.
-        cost: What the call costs.
-        builds: Whether its result may have been built, so that its bytes count.
-        builds_texts: Whether the result is a list of texts that were built as well.
-    """
-
-    known: Mapping[tuple[type, ...], Callable[..., Value]]
-    find: Callable[[Sequence[Value], tuple[type, ...]], Callable[..., Value]]
-    cost: int | CostFunction
-    builds: bool
-    builds_texts: bool
-
-
-def make_call(function: str, overloads: tuple[Overload, ...], by_name: CallCost | None) -> Call:
-    """A call.
+    The error is that of an argument that is one. What the call may have built is counted.
 
     Args:
         function: The function's name.
         overloads: Those that may apply; one, if the checker could tell.
-        by_name: The environment's own cost of the function, if any.
+        arity: The number of arguments.
     """
-    chosen = dispatcher(function, overloads)
+    dispatcher = _Dispatcher(function, overloads)
+    known, find = dispatcher.known, dispatcher.find
     builds = any(overload.result.kind in _BUILT for overload in overloads)
     builds_texts = any(overload.result == _TEXTS for overload in overloads)
-    return Call(chosen.known, chosen.find, charge(overloads, by_name), builds, builds_texts)
+
+    def count(meter: Meter, result: Value) -> Value:
+        texts = len(result) * _TEXT_BYTES if builds_texts and type(result) is list else 0
+        count_bytes(meter, getsizeof(result) + texts)
+        return result
+
+    def unary(meter: Meter, value: Value) -> Value:
+        cls = type(value)
+        try:
+            result = (known.get(cls) or find(cls, value))(value)
+        except EvaluationError as error:
+            return error.with_traceback(None)
+        return count(meter, result) if builds else result
+
+    def binary(meter: Meter, first: Value, second: Value) -> Value:
+        classes = type(first), type(second)
+        try:
+            result = (known.get(classes) or find(classes, first, second))(first, second)
+        except EvaluationError as error:
+            return error.with_traceback(None)
+        return count(meter, result) if builds else result
+
+    def other(meter: Meter, *arguments: Value) -> Value:
+        classes = tuple(map(type, arguments))
+        try:
+            result = (known.get(classes) or find(classes, *arguments))(*arguments)
+        except EvaluationError as error:
+            return error.with_traceback(None)
+        return count(meter, result) if builds else result
+
+    return {1: unary, 2: binary}.get(arity, other)
 
 
 def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | CostFunction:
@@ -177,18 +190,47 @@ def overloads_of(node: ast.Call, scope: Scope) -> tuple[Overload, ...]:
 # -- what is written
 
 _BOTH_TEXTS: Final = (str, str)
-_COMPARED: Final = frozenset({(int, int), _BOTH_TEXTS})
-_DIRECT: Final[Mapping[Callable[..., Value], tuple[str, frozenset[tuple[type, ...]]]]] = {
-    operators.less: ("{0} < {1}", _COMPARED),
-    operators.less_equal: ("{0} <= {1}", _COMPARED),
-    operators.greater: ("{0} > {1}", _COMPARED),
-    operators.greater_equal: ("{0} >= {1}", _COMPARED),
-    operators.starts_with: ("{0}.startswith({1})", frozenset({_BOTH_TEXTS})),
-    operators.ends_with: ("{0}.endswith({1})", frozenset({_BOTH_TEXTS})),
-    operators.contains_text: ("{1} in {0}", frozenset({_BOTH_TEXTS})),
-    len: ("len({0})", frozenset({(list,), (str,), (dict,)})),
+_BOTH_WHOLE: Final = (int, int)
+_COMPARED: Final = (_BOTH_WHOLE, _BOTH_TEXTS)
+_IN_RANGE: Final = f"{INT_MIN} <= ({{r}} := {{0}} {{sign}} {{1}}) <= {INT_MAX}"
+_POSITIVE: Final = "{0} >= 0 and {1} > 0"
+_SHORT: Final = "len({0}) + len({1}) < 4096"
+
+
+class _Direct(NamedTuple):
+    """What Python itself has in the place of an implementation.
+
+    Args:
+        source: It, with the arguments as `{0}` and `{1}` and the result as `{r}`.
+        classes: For arguments of which classes.
+        condition: Under what condition beside.
+    """
+
+    source: str
+    classes: tuple[tuple[type, ...], ...]
+    condition: str = ""
+
+
+def _checked(sign: str) -> _Direct:
+    return _Direct("{r}", (_BOTH_WHOLE,), _IN_RANGE.replace("{sign}", sign))
+
+
+_DIRECT: Final[Mapping[Callable[..., Value], tuple[_Direct, ...]]] = {
+    operators.less: (_Direct("{0} < {1}", _COMPARED),),
+    operators.less_equal: (_Direct("{0} <= {1}", _COMPARED),),
+    operators.greater: (_Direct("{0} > {1}", _COMPARED),),
+    operators.greater_equal: (_Direct("{0} >= {1}", _COMPARED),),
+    operators.add: (_checked("+"), _Direct("{0} + {1}", (_BOTH_TEXTS,), _SHORT)),
+    operators.subtract: (_checked("-"),),
+    operators.multiply: (_checked("*"),),
+    operators.divide: (_Direct("{0} // {1}", (_BOTH_WHOLE,), _POSITIVE),),
+    operators.modulo: (_Direct("{0} % {1}", (_BOTH_WHOLE,), _POSITIVE),),
+    operators.starts_with: (_Direct("{0}.startswith({1})", (_BOTH_TEXTS,)),),
+    operators.ends_with: (_Direct("{0}.endswith({1})", (_BOTH_TEXTS,)),),
+    operators.contains_text: (_Direct("{1} in {0}", (_BOTH_TEXTS,)),),
+    operators.identity: (_Direct("{0}", ((str,), (int,), (bool,))),),
+    len: (_Direct("len({0})", ((list,), (str,), (dict,))),),
 }
-"""Implementations that Python's own operators are for arguments of some classes, and these classes."""
 _SIZED: Final[Mapping[CostFunction, Callable[..., str]]] = {
     of_argument(0): lambda first, *_: f"({first} + 9) // 10",
     of_smaller: shorter_cost,
@@ -202,145 +244,142 @@ def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
     """Writes a call of a function."""
     arguments = [*node.children()]
     overloads = overloads_of(node, writer.scope)
-    call = make_call(node.function, overloads, writer.scope.call_costs.get(node.function))
+    cost = charge(overloads, writer.scope.call_costs.get(node.function))
+
+    def make() -> Operand:
+        *first, last = arguments
+        operands = [*(writer.emit(each, caught=False) for each in first), writer.emit(last)]
+        if isinstance(cost, int):
+            writer.spend(cost)
+        return writer.raise_failure(_emit_made(writer, node.function, operands, overloads, cost))
+
     if len(arguments) > 2:  # noqa: PLR2004  # see above
-        return writer.guarded(lambda: _many_arguments(writer, arguments, overloads, call), caught=caught)
-    if isinstance(call.cost, int):
-        writer.spend(call.cost)
+        return writer.guarded(make, caught=caught)
+    if isinstance(cost, int):
+        writer.spend(cost)
     operands = [writer.emit(each) for each in arguments]
-    return _emit_made(writer, operands, overloads, call)
+    return _emit_made(writer, node.function, operands, overloads, cost)
 
 
-def _many_arguments(
-    writer: Writer, arguments: list[Expression], overloads: tuple[Overload, ...], call: Call
+def _emit_made(
+    writer: Writer,
+    function: str,
+    operands: list[Operand],
+    overloads: tuple[Overload, ...],
+    cost: int | CostFunction,
 ) -> Operand:
-    *first, last = arguments
-    operands = [*(writer.emit(each, caught=False) for each in first), writer.emit(last)]
-    if isinstance(call.cost, int):
-        writer.spend(call.cost)
-    return writer.raise_failure(_emit_made(writer, operands, overloads, call))
-
-
-def _emit_made(writer: Writer, operands: list[Operand], overloads: tuple[Overload, ...], call: Call) -> Operand:
-    classes = {python_type(overload.result) for overload in overloads}
-    cls = classes.pop() if len(classes) == 1 else None
-    result = writer.name()
-    arguments = ", ".join((writer.given(call), *(each.text for each in operands)))
-    direct, conditions = _direct(operands, overloads)
-    if isinstance(call.cost, int):
-        otherwise = f"attempt(meter, {arguments})"
-        if not direct:
-            writer.line(f"{result} = {otherwise}")
-        elif not conditions:
-            writer.line(f"{result} = {direct}")
-            return Operand(result, cls, fails=False)
+    results = {python_type(overload.result) for overload in overloads}
+    made = Operand(writer.name(), results.pop() if len(results) == 1 else None)
+    call = writer.given(callable_of(function, overloads, len(operands)))
+    otherwise = f"{made.text} = {call}({', '.join(('meter', *(each.text for each in operands)))})"
+    source, condition = _direct(made.text, operands, overloads)
+    builds = any(overload.result.kind in _BUILT for overload in overloads)
+    if isinstance(cost, int):
+        if not source:
+            writer.line(otherwise)
+        elif builds:
+            writer.line(f"if {condition}: {made.text} = {source}; count_built(meter, {made.text})")
+            writer.line(f"else: {otherwise}")
+        elif condition == "True":
+            writer.line(f"{made.text} = {source}")
+            return made._replace(fails=False)
         else:
-            writer.line(f"{result} = {direct} if {' or '.join(conditions)} else {otherwise}")
-        return Operand(result, cls)
-    sized = _SIZED.get(call.cost)
+            writer.line(f"{made.text} = {source} if {condition} else {otherwise.partition(' = ')[2]}")
+        return made
+    sized = _SIZED.get(cost)
     writer.settle()
-    otherwise = f"left, mark, {result} = perform(meter, left, mark, {arguments})"
-    if not direct or sized is None:
-        writer.line(otherwise)
-        return Operand(result, cls)
-    cost = sized(*map(_size, operands))
-    writer.line(f"if {' or '.join(conditions) or 'True'}:")
-    writer.line(f"\tleft -= {cost}; {result} = {direct}")
-    writer.line("\tif left < mark: mark = look(meter, left)")
-    writer.line(f"else: {otherwise}")
-    return Operand(result, cls)
+    if source and sized is not None:
+        count = f"; count_built(meter, {made.text})" if builds else ""
+        writer.line(f"if {condition}: left -= {sized(*map(_size, operands))}; {made.text} = {source}{count}")
+        with writer.block("else:"):
+            _emit_sized(writer, operands, overloads, cost, made.text, otherwise)
+        writer.look()
+    else:
+        _emit_sized(writer, operands, overloads, cost, made.text, otherwise)
+        writer.look()
+    return made
+
+
+def _emit_sized(
+    writer: Writer,
+    operands: list[Operand],
+    overloads: tuple[Overload, ...],
+    cost: CostFunction,
+    made: str,
+    call: str,
+) -> None:
+    """Writes a call that costs by sizes; a look at the clock is due soon after one on a list that may hold anything."""
+    known = writer.given(cost)
+    arguments = f"({''.join(f'{each.text}, ' for each in operands)})"
+    is_list = ""
+    if operands and any(python_type(each.parameters[0]) in {None, list} for each in overloads if each.parameters):
+        is_list = f"type({operands[0].text}) is list"
+        writer.line(f"if {is_list} and len({operands[0].text}) > {_MANY}: afford(left, {known}, {arguments})")
+    writer.line(call)
+    writer.line(f"left -= {known}({arguments}, {made})")
+    if is_list:
+        writer.line(f"if {is_list}: mark += {SHARE}")
 
 
 def _size(operand: Operand) -> str:
     return f"len({operand.text})" if operand.value is NOT_CONSTANT else str(len(operand.value))
 
 
-def _direct(operands: list[Operand], overloads: tuple[Overload, ...]) -> tuple[str, list[str]]:
-    """Python's own operator that does what a call does, and the conditions of which one must hold; empty if none is."""
-    template = ""
+def _direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...]) -> tuple[str, str]:
+    """What Python itself has for a call, as source, and the condition for it; empty if there is nothing."""
+    chosen: _Direct | None = None
     conditions = []
     for overload in overloads:
-        found = _DIRECT.get(overload.implementation) if overload.implementation is not None else None
         classes = tuple(map(python_type, overload.parameters))
-        if found is None or classes not in found[1]:
-            continue
-        unknown = []
-        for operand, cls in zip(operands, classes, strict=True):
-            if operand.fails or operand.cls is None:
-                unknown.append(f"type({operand.text}) is {cls.__name__}")
-            elif operand.cls is not cls:
-                break
-        else:
-            template = found[0].format(*(operand.text for operand in operands))
-            if not unknown:
-                return template, []
-            conditions.append(" and ".join(unknown))
-    return template, conditions
+        for direct in _DIRECT.get(overload.implementation, ()) if overload.implementation is not None else ():
+            if classes in direct.classes and chosen in {None, direct}:
+                condition = _condition(operands, classes)
+                if condition is not None:
+                    chosen = direct
+                    conditions.append(condition)
+    if chosen is None:
+        return "", ""
+    texts = [operand.text for operand in operands]
+    condition = "" if "" in conditions else " or ".join(conditions)
+    if chosen.condition:
+        beside = chosen.condition.format(*texts, r=result)
+        condition = f"{condition} and {beside}" if condition else beside
+    return chosen.source.format(*texts, r=result), condition or "True"
 
 
-def emit_choice(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
+def _condition(operands: list[Operand], classes: tuple[type | None, ...]) -> str | None:
+    """The condition that operands are of some classes; None if one never is."""
+    unknown = []
+    for operand, cls in zip(operands, classes, strict=True):
+        if operand.fails or operand.cls is None:
+            unknown.append(f"type({operand.text}) is {cls.__name__}")
+        elif operand.cls is not cls:
+            return None
+    return " and ".join(unknown)
+
+
+def emit_choice(writer: Writer, node: ast.Call) -> Operand:
     """Writes `a.or(b)` or `a.orValue(b)`: the second is evaluated only if the first is absent."""
     target, other = node.children()
-
-    def choose() -> Operand:
-        operand = writer.emit(target, caught=False)
-        result = writer.set(f"chosen({operand.text}, {node.function == 'orValue'})")
-        with writer.block(f"if {result} is ABSENT:"):
-            writer.line(f"{result} = {writer.emit(other, caught=False).text}")
-        return Operand(result, fails=False)
-
-    return writer.guarded(choose, caught=caught)
+    operand = writer.emit(target)
+    result = writer.name()
+    with writer.block(f"if type({operand.text}) is not Optional:"):
+        writer.line(f"{result} = not_bool({operand.text})")
+    with writer.block(f"elif {operand.text}.present:"):
+        writer.line(f"{result} = {operand.text}{'.value' if node.function == 'orValue' else ''}")
+    with writer.block("else:"):
+        writer.line(f"{result} = {writer.emit(other).text}")
+    return Operand(result)
 
 
 # -- what is called
 
-ABSENT: Final = object()
 
-
-def chosen(value: Value, unwrap: bool) -> Value:  # noqa: FBT001  # called from generated source
-    """The value of an optional, unwrapped or not; `ABSENT` if there is none.
+def afford(left: int, cost: CostFunction, arguments: Sequence[Value]) -> None:
+    """Stops an evaluation before a call that costs more than is left, by its arguments alone.
 
     Raises:
-        EvaluationError: It is no optional.
+        CostLimitExceededError: It does.
     """
-    if type(value) is not Optional:
-        msg = "no such overload"
-        raise EvaluationError(msg)
-    if not value.present:
-        return ABSENT
-    return value.value if unwrap else value
-
-
-def attempt(meter: Meter, call: Call, *arguments: Value) -> Value:
-    """Makes a call; gives its result or error, which is that of an argument that is one."""
-    known, find, _, builds, builds_texts = call
-    classes = tuple(map(type, arguments))
-    try:
-        result = (known.get(classes) or find(arguments, classes))(*arguments)
-    except EvaluationError as error:
-        return error.with_traceback(None)
-    if builds:
-        texts = len(result) * _TEXT_BYTES if builds_texts and type(result) is list else 0
-        count_bytes(meter, getsizeof(result) + texts)
-    return result
-
-
-def perform(meter: Meter, left: int, mark: int, call: Call, *arguments: Value) -> tuple[int, int, Value]:
-    """Makes a call that costs by sizes, as `attempt`: what is left, the next mark, the result or error.
-
-    A look at the clock is due soon after one on a list, whose elements may hold anything.
-
-    Raises:
-        CostLimitExceededError: A call on a long list costs more than is left, by its arguments alone.
-    """
-    cost = call.cost
-    assert not isinstance(cost, int)  # noqa: S101  # else it is counted before
-    is_list = bool(arguments) and type(arguments[0]) is list
-    if is_list and len(arguments[0]) > _MANY and EvaluationError not in map(type, arguments):
-        if cost(arguments, _FAILED) > left:
-            raise CostLimitExceededError(left=-1)
-    result = attempt(meter, call, *arguments)
-    left -= cost(arguments, result)
-    if is_list:
-        return left, hasten(meter, left, mark, SHARE), result
-    return left, look(meter, left) if left < mark else mark, result
+    if EvaluationError not in map(type, arguments) and cost(arguments, _NOT_CALLED) > left:
+        raise CostLimitExceededError

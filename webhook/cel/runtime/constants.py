@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.errors import EvaluationError, ProgramError
 from webhook.cel.regex import re2 as regex
 from webhook.cel.runtime.aggregates import MapBuilder
-from webhook.cel.runtime.calls import attempt, make_call, overloads_of
+from webhook.cel.runtime.calls import callable_of, overloads_of
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.runtime.writer import NOT_CONSTANT
 from webhook.cel.syntax import ast
@@ -158,7 +158,7 @@ class Analysis:
         argument = self.value(node.arguments[0])
         if argument is NOT_CONSTANT:
             return NOT_CONSTANT
-        found = attempt(Meter(), make_call(node.function, overloads_of(node, self.scope), None), argument)
+        found = callable_of(node.function, overloads_of(node, self.scope), 1)(Meter(), argument)
         if type(found) is EvaluationError:
             raise ProgramError(str(found))
         return found

@@ -96,12 +96,13 @@ def emit_quantifier(writer: Writer, loop: Loop, predicate: Expression, *, stops_
         writer.spend(condition_cost + 1)
         writer.look()
         held = writer.emit(predicate)
-        with writer.block(f"if {held.text} is {stops_at}:"):
-            writer.line(f"if next({loop.elements}, END) is not END: left -= {condition_cost}")
-            writer.line(f"{result} = {stops_at}; {loop.failure} = None")
-            writer.line("break")
-        if held.fails or held.cls is not bool:
-            with writer.block(f"if {held.text} is not {not stops_at}:"):
+        is_bool = held.cls is bool and not held.fails
+        with writer.block(f"if {held.text} is not {not stops_at}:"):
+            with writer.block("if True:" if is_bool else f"if {held.text} is {stops_at}:"):
+                writer.line(f"if next({loop.elements}, END) is not END: left -= {condition_cost}")
+                writer.line(f"{result} = {stops_at}; {loop.failure} = None")
+                writer.line("break")
+            if not is_bool:
                 loop.fail(f"not_bool({held.text})")
     return loop.end(Operand(result, bool))
 
@@ -190,8 +191,16 @@ def emit_insert(writer: Writer, loop: Loop, value: Expression, *, is_entry: bool
     def insert(made: str) -> None:
         writer.spend(3 if is_entry else 2)
         operand = writer.emit(value)
-        call = f"inserted({made}, {loop.variables[0]}, " if is_entry else f"inserted_all({made}, "
-        error = writer.set(f"{call}{operand.text})")
+        error = writer.name()
+        if is_entry:
+            key, cls = loop.variables[0], f"type({operand.text})"
+            writer.settle()
+            writer.line(f"if type({key}) is str and {key} not in {made} and {cls} is not EvaluationError:")
+            writer.line(f"\t{made}[{key}] = {operand.text}")
+            writer.line("\tcontinue")
+            writer.line(f"{error} = inserted({made}, {key}, {operand.text})")
+        else:
+            writer.line(f"{error} = inserted_all({made}, {operand.text})")
         with writer.block(f"if {error} is not None:"):
             loop.fail(error)
 

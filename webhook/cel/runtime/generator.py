@@ -217,7 +217,7 @@ class Generator(Writer):
             self.spend(1)
             return Operand(self.set(f"{operand.text} is not False"), bool, fails=False)
         if function in {"or", "orValue"} and node.target is not None and len(node.arguments) == 1:
-            return emit_choice(self, node, caught=caught)
+            return emit_choice(self, node)
         if function == "!_":
             overloads = overloads_of(node, self.scope)
             if overloads and overloads[0].implementation is logical_not and self._charge(node) == 1:

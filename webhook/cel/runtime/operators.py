@@ -303,7 +303,12 @@ greater = _comparison(gt, "_>_")
 greater_equal = _comparison(ge, "_>=_")
 
 
-# -- texts
+# -- texts, and any values
+
+
+def identity(value: Value) -> Value:
+    """`dyn(value)`, and the conversion of a value to its own type."""
+    return value
 
 
 def starts_with(text: str, prefix: str) -> bool:

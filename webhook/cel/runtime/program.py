@@ -10,6 +10,7 @@ from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, logic
 from webhook.cel.runtime.generator import Generator
 from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes, look
+from webhook.cel.types.values import Optional
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,11 +103,10 @@ _BUILTINS: Final[dict[str, object]] = {
     **{each.__name__: each for each in (attributes.follow, attributes.goes_on, attributes.lookup)},
     **{each.__name__: each for each in (attributes.present, attributes.step, attributes.unbound)},
     **{each.__name__: each for each in (aggregates.MapBuilder, aggregates.append, aggregates.put_optional)},
-    **{each.__name__: each for each in (calls.attempt, calls.chosen, calls.perform)},
+    **{each.__name__: each for each in (Optional, calls.afford)},
     **{each.__name__: each for each in (folds.Lazy, folds.elements, folds.entries, folds.inserted, folds.inserted_all)},
     **{each.__name__: each for each in (logic.among, logic.member, logic.not_bool, logic.same, logic.same_by_name)},
     **{each.__name__: each for each in (logic.search, logic.undecided, stopped)},
-    "ABSENT": calls.ABSENT,
     "CONTAINERS": equality.CONTAINERS,
     "END": folds.END,
     "LOOKUP": attributes.LOOKUP,
