@@ -302,7 +302,7 @@ class Generator(Writer):
 
     def _bind_cell(self, name: str, cell: Operand) -> None:
         self._locals = {**self._locals, name: cell}
-        self._cells |= {name}
+        self._cells = self._cells.union((name,))
 
     def _loop(self, node: ast.Comprehension) -> Operand:
         range_ = self.emit(node.range)
@@ -316,7 +316,7 @@ class Generator(Writer):
         end_cost, emit = write or (0, None)
         loop = folds.Loop(self, range_, tuple(each.text for each in variables.values()), end_cost)
         self._locals = {**self._locals, **variables}
-        self._cells -= variables.keys()
+        self._cells = self._cells.difference(variables)
         if emit is not None:
             return emit(self, loop, node)
         assert cell is not None  # noqa: S101  # it was made above

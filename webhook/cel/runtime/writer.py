@@ -33,7 +33,8 @@ def evaluate(bindings, *, meter=None):
 		mark = 0 if meter.deadline is None and current() is NONE else look(meter, left)"""
 _AFTER: Final = """\
 		if left < 0: raise CostLimitExceededError(left=left)
-		return {}
+		if type({0}) is EvaluationError: raise {0}
+		return {0}
 	except STOPPED as error:
 		left = stopped(left, error)
 		raise
@@ -225,7 +226,7 @@ class Writer(ABC):
     def main(self, body: Callable[[], Operand]) -> str:
         """Writes the function of the whole, `Program.evaluate`; gives its name."""
         self._depth = 2
-        operand = self.raise_failure(body())
+        operand = body()
         self.settle()
         bound = []
         for variable, name in self.variables.items():
