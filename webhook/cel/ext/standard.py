@@ -142,7 +142,9 @@ _CONVERSIONS: Final = (
         string=(STRING, conversions.string_to_double),
         uint64=(UINT, float),
     ),
-    _conversion(DURATION, "duration", duration=(DURATION, operators.identity), string=(STRING, conversions.string_to_duration)),
+    _conversion(
+        DURATION, "duration", duration=(DURATION, operators.identity), string=(STRING, conversions.string_to_duration)
+    ),
     _conversion(
         INT,
         "int",

@@ -120,11 +120,11 @@ class MapBuilder:
 
     __slots__ = ("_strict", "made")
 
-    def __init__(self, strict: bool) -> None:  # noqa: FBT001  # called from generated source
+    def __init__(self, strict: bool) -> None:
         self.made: dict[Value, Value] = {}
         self._strict = strict
 
-    def put(self, key: Value, value: Value, optional: bool = False) -> None:  # noqa: FBT001, FBT002  # as above
+    def put(self, key: Value, value: Value, optional: bool) -> None:
         """Adds an entry; an optional one only if its value is there.
 
         Raises:

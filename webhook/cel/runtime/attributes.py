@@ -7,7 +7,6 @@ work. What links cost is paid before, and given back for those that are not come
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -17,7 +16,7 @@ from webhook.cel.runtime.writer import NOT_CONSTANT, Operand
 from webhook.cel.types.values import NONE, Optional, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from webhook.cel.runtime.writer import Writer
     from webhook.cel.syntax.ast import Expression
@@ -84,17 +83,25 @@ def emit_chain(writer: Writer, chain: Chain, *, own_cost: int) -> Operand:
 
 
 def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
+    if len(links) > 1 and links[-1].is_optional and not any(link.is_optional for link in links[:-1]):
+        start = _known_steps(writer, start, links[:-1])
+        links = links[-1:]
     writer.spend(len(links))
     result = writer.name()
     steps = Steps(tuple((link.key, link.is_optional) for link in links), writer.scope.options.strict_presence_test)
     otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)})"
-    is_plain = all(type(link.key) is str and not link.is_optional for link in links)
-    if is_plain and start.value is NOT_CONSTANT:
-        keys = "".join(f"[{writer.given(link.key)}]" for link in links)
-        writer.line(f"try: {result} = {start.text}{keys}")
-        writer.line(f"except LOOKUP: {otherwise}")
-    else:
+    is_optional = any(link.is_optional for link in links)
+    if start.value is not NOT_CONSTANT or any(type(link.key) is not str for link in links):
         writer.line(otherwise)
+    elif is_optional and len(links) == 1:  # is missing more often than not, which an exception would tell slowly
+        key = writer.given(links[0].key)
+        writer.line(f"if type({start.text}) is dict and {key} in {start.text}:")
+        writer.line(f"\t{result} = Optional({start.text}[{key}])")
+        writer.line(f"else: {otherwise}")
+    else:
+        found = start.text + "".join(f"[{writer.given(link.key)}]" for link in links)
+        writer.line(f"try: {result} = {f'Optional({found})' if is_optional else found}")
+        writer.line(f"except LOOKUP: {otherwise}")
     return Operand(result)
 
 
@@ -110,15 +117,15 @@ def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
     return Operand(result)
 
 
-def emit_presence(writer: Writer, chain: Chain, field: str) -> Operand:
-    """Writes `has(chain.field)`."""
+def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = False) -> Operand:
+    """Writes `has(chain.field)`, or `!has(chain.field)`."""
     options = writer.scope.options
     writer.spend(options.presence_test_cost)
     operand = emit_chain(writer, chain, own_cost=chain.own_cost)
     value, key = operand.text, writer.given(field)
     result = writer.name()
-    writer.line(f"if type({value}) is dict: {result} = {key} in {value}")
-    writer.line(f"else: left, {result} = present(left, {value}, {key}, {options.strict_presence_test})")
+    writer.line(f"if type({value}) is dict: {result} = {key} {'not in' if negated else 'in'} {value}")
+    writer.line(f"else: left, {result} = present(left, {value}, {key}, {options.strict_presence_test}, {negated})")
     return Operand(result, bool)
 
 
@@ -178,7 +185,7 @@ def goes_on(value: Value) -> bool:
     return cls is not EvaluationError and (cls is not Optional or value.present)
 
 
-def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool) -> tuple[int, Value]:  # noqa: FBT001  # called from generated source
+def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool) -> tuple[int, Value]:
     """Follows one link that was paid for, by a key that was computed; as `follow`."""
     cls, kind = type(value), type(key)
     if cls is dict and kind is str and not is_optional:
@@ -192,11 +199,11 @@ def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool) -
     return follow(left, value, Steps(((key, is_optional),), strict))
 
 
-def present(left: int, value: Value, field: str, strict: bool) -> tuple[int, Value]:  # noqa: FBT001  # as above
-    """Whether a value has a field; gives a unit back if the value is an error, as the test was not come to."""
+def present(left: int, value: Value, field: str, strict: bool, negated: bool) -> tuple[int, Value]:
+    """Whether a value has a field, or not; gives a unit back if the value is an error, as the test was not come to."""
     if type(value) is EvaluationError:
         return left + 1, value
     try:
-        return left, has(value, field, strict=strict)
+        return left, has(value, field, strict=strict) is not negated
     except EvaluationError as error:
         return left, error

@@ -21,13 +21,12 @@ from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import INT_MAX, INT_MIN, PLAIN_CLASSES, Value, python_type, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from webhook.cel.checker.scope import Scope
     from webhook.cel.cost.calls import CallCost, CostFunction
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax import ast
-    from webhook.cel.syntax.ast import Expression
 
 _BUILT: Final = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
 """Kinds whose values a call may have built."""
@@ -158,7 +157,9 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
             return error.with_traceback(None)
         return count(meter, result) if builds else result
 
-    return {1: unary, 2: binary}.get(arity, other)
+    if arity == 1:
+        return unary
+    return binary if arity == 2 else other  # noqa: PLR2004  # the most frequent arities
 
 
 def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | CostFunction:
@@ -330,11 +331,11 @@ def _direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...
     chosen: _Direct | None = None
     conditions = []
     for overload in overloads:
-        classes = tuple(map(python_type, overload.parameters))
+        parameters = tuple(map(python_type, overload.parameters))
         for direct in _DIRECT.get(overload.implementation, ()) if overload.implementation is not None else ():
-            if classes in direct.classes and chosen in {None, direct}:
-                condition = _condition(operands, classes)
-                if condition is not None:
+            for classes in direct.classes:
+                condition = _condition(operands, classes) if classes == parameters else None
+                if condition is not None and chosen in {None, direct}:
                     chosen = direct
                     conditions.append(condition)
     if chosen is None:
@@ -347,7 +348,7 @@ def _direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...
     return chosen.source.format(*texts, r=result), condition or "True"
 
 
-def _condition(operands: list[Operand], classes: tuple[type | None, ...]) -> str | None:
+def _condition(operands: list[Operand], classes: Iterable[type]) -> str | None:
     """The condition that operands are of some classes; None if one never is."""
     unknown = []
     for operand, cls in zip(operands, classes, strict=True):

@@ -149,7 +149,7 @@ class Analysis:
             if entry.optional or key is NOT_CONSTANT or value is NOT_CONSTANT:
                 return NOT_CONSTANT
             try:
-                builder.put(key, value)
+                builder.put(key, value, False)  # noqa: FBT003  # none is optional here
             except EvaluationError:
                 return NOT_CONSTANT
         return builder.made

@@ -151,7 +151,7 @@ def int_to_string(value: int) -> str:
     return str(int(value))
 
 
-def bool_to_string(value: bool) -> str:  # noqa: FBT001  # the value itself
+def bool_to_string(value: bool) -> str:  # the value itself
     """`true` or `false`."""
     return "true" if value else "false"
 

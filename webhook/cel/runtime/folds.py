@@ -17,13 +17,15 @@ from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import Value, from_key, to_key, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from webhook.cel.runtime.meter import Meter
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Expression
 
 END: Final = object()
+KEYS: Final = frozenset({int, str})
+"""Classes of keys that stand for themselves in maps."""
 PENDING: Final = object()
 
 _GO_TYPES: Final = {
@@ -195,7 +197,7 @@ def emit_insert(writer: Writer, loop: Loop, value: Expression, *, is_entry: bool
         if is_entry:
             key, cls = loop.variables[0], f"type({operand.text})"
             writer.settle()
-            writer.line(f"if type({key}) is str and {key} not in {made} and {cls} is not EvaluationError:")
+            writer.line(f"if type({key}) in KEYS and {key} not in {made} and {cls} is not EvaluationError:")
             writer.line(f"\t{made}[{key}] = {operand.text}")
             writer.line("\tcontinue")
             writer.line(f"{error} = inserted({made}, {key}, {operand.text})")
@@ -233,7 +235,9 @@ def emit_read(writer: Writer, cell: Operand) -> Operand:
     return Operand(result)
 
 
-def emit_fold(writer: Writer, loop: Loop, cell: Operand, node: ast.Comprehension, result: Callable[[], Operand]) -> Operand:
+def emit_fold(
+    writer: Writer, loop: Loop, cell: Operand, node: ast.Comprehension, result: Callable[[], Operand]
+) -> Operand:
     """Writes any comprehension, by its parts: condition, step and result; a cell holds its value so far."""
     with loop.body():
         writer.look()
@@ -287,14 +291,7 @@ def elements(left: int, value: Value, end_cost: int) -> tuple[int, Iterator[Valu
     """What a loop with one variable goes over; if it cannot, nothing, and the cost of its end is given back."""
     if isinstance(value, dict):
         return left, map(from_key, value), None
-    if type(value) is EvaluationError:
-        return left + end_cost, iter(()), value
-    try:
-        name = type_of(value).name
-    except EvaluationError as error:
-        return left + end_cost, iter(()), error
-    error = EvaluationError(f"got '{_GO_TYPES.get(name, name)}', expected iterable type")
-    return left + end_cost, iter(()), error
+    return left + end_cost, iter(()), _no_range(value, "got '{}', expected iterable type", _GO_TYPES)
 
 
 def entries(
@@ -303,13 +300,17 @@ def entries(
     """What a loop with two variables goes over; as `elements`."""
     if isinstance(value, dict):
         return left, ((from_key(key), each) for key, each in value.items()), None
+    return left + end_cost, iter(()), _no_range(value, "unsupported comprehension range type: {}", {})
+
+
+def _no_range(value: Value, text: str, names: Mapping[str, str]) -> EvaluationError:
     if type(value) is EvaluationError:
-        return left + end_cost, iter(()), value
+        return value
     try:
         name = type_of(value).name
     except EvaluationError as error:
-        return left + end_cost, iter(()), error
-    return left + end_cost, iter(()), EvaluationError(f"unsupported comprehension range type: {name}")
+        return error
+    return EvaluationError(text.format(names.get(name, name)))
 
 
 def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel.runtime import folds
 from webhook.cel.runtime.aggregates import emit_list, emit_map, emit_struct
-from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presence, unbound
+from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presence
 from webhook.cel.runtime.calls import charge, emit_call, emit_choice, overloads_of
 from webhook.cel.runtime.constants import LARGE, Analysis, is_in_list, struct_of
 from webhook.cel.runtime.logic import (
@@ -45,7 +45,7 @@ class Generator(Writer):
 
     Args:
         analysis: What is known of the expression.
-        specialised: Whether loops are written for each macro; else comprehensions are written by their parts, for tests.
+        specialised: Whether macros have loops of their own; else comprehensions are written by their parts, for tests.
     """
 
     def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
@@ -125,8 +125,10 @@ class Generator(Writer):
         return emit_chain(self, chain, own_cost=chain.own_cost)
 
     def _select(self, node: ast.Select, *, caught: bool) -> Operand:
-        return emit_presence(self, self._chain(node.operand), node.field) if node.test else self._attribute(
-            node, caught=caught
+        return (
+            emit_presence(self, self._chain(node.operand), node.field)
+            if node.test
+            else self._attribute(node, caught=caught)
         )
 
     def _is_attribute(self, node: Expression) -> bool:
@@ -221,8 +223,14 @@ class Generator(Writer):
         if function == "!_":
             overloads = overloads_of(node, self.scope)
             if overloads and overloads[0].implementation is logical_not and self._charge(node) == 1:
-                return emit_negation(self, node.arguments[0])
+                return self._negation(node.arguments[0])
         return emit_call(self, node, caught=caught)
+
+    def _negation(self, argument: Expression) -> Operand:
+        if isinstance(argument, ast.Select) and argument.test:
+            self.spend(1)
+            return emit_presence(self, self._chain(argument.operand), argument.field, negated=True)
+        return emit_negation(self, argument)
 
     def _charge(self, node: ast.Call) -> int | CostFunction:
         return charge(overloads_of(node, self.scope), self.scope.call_costs.get(node.function))

@@ -5,6 +5,7 @@ Errors of terms are weighed as values: what is not decided by another term is th
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.cost.calls import STRING_FACTOR, of_argument, traversal
@@ -50,10 +51,7 @@ def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> O
     fails = False
     with writer.block("while True:"):
         for group, is_apart in writer.groups(terms):
-            if is_apart:
-                term = writer.apart(lambda: _emit_chain(writer, group, stop=stop))  # noqa: B023  # called at once
-            else:
-                term = writer.emit(group[0])
+            term = writer.apart(partial(_emit_chain, writer, group, stop=stop)) if is_apart else writer.emit(group[0])
             with writer.block(f"if {term.text} is {stop}:"):
                 writer.line(f"{result} = {stop}")
                 writer.line("break")
@@ -201,7 +199,7 @@ def _smaller(first: Value, second: Value) -> int:
     return traversal(min(size_of(first), size_of(second))) if own is None else own
 
 
-def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negated: bool) -> tuple[int, int, Value]:  # noqa: FBT001  # called from generated source
+def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negated: bool) -> tuple[int, int, Value]:
     """`first == second` for values of any kind, or errors: what is left, the next mark, the result."""
     cls, other = type(first), type(second)
     if cls in _SCALARS and other in _SCALARS:
@@ -224,7 +222,7 @@ def same_by_name(
     mark: int,
     first: Value,
     second: Value,
-    negated: bool,  # noqa: FBT001  # called from generated source
+    negated: bool,
     by_name: CallCost,
 ) -> tuple[int, int, Value]:
     """As `same`, where the environment says itself what that costs."""

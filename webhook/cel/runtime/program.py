@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from webhook.cel.runtime.constants import Analysis
     from webhook.cel.types.values import Value
 
-_WORK_OF_NODE: Final = 20
+_WORK_OF_NODE: Final = 25
 """How much work it is to write and compile what evaluates a node."""
+
 
 class Evaluate(Protocol):
     """The type of `Program.evaluate`."""
@@ -109,6 +110,7 @@ _BUILTINS: Final[dict[str, object]] = {
     **{each.__name__: each for each in (logic.search, logic.undecided, stopped)},
     "CONTAINERS": equality.CONTAINERS,
     "END": folds.END,
+    "KEYS": folds.KEYS,
     "LOOKUP": attributes.LOOKUP,
     "NONE": NONE,
     "PENDING": folds.PENDING,

@@ -11,13 +11,12 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.cel.types.values import Value
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from webhook.cel.checker.scope import Scope
     from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.values import Value
 
 NOT_CONSTANT: Final = object()
 """Stands for the value of what is no constant."""
