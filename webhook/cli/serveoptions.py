@@ -10,7 +10,7 @@ from webhook.server import Reloaded, UnusableError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from webhook.admission import ReviewOptions
 
@@ -39,10 +39,16 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
 
             yield from (path for path in find(named) if isinstance(path, str))
 
+    def prepared(tell: Callable[[str], None] | None = None) -> ReviewOptions:
+        found = options(arguments, tell)
+        if found.policies:
+            found.policies.prepare()
+        return found
+
     def anew() -> ReviewOptions:
         lines: list[str] = []
         try:
-            return options(arguments, lines.append)
+            return prepared(lines.append)
         except UsageError as error:
             raise UnusableError("\n".join([*lines, str(error)])) from error
 
@@ -52,7 +58,7 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
             *(["release"] if version else []),
         ]
     )
-    return Reloaded(what, files, anew, lambda: options(arguments))
+    return Reloaded(what, files, anew, prepared)
 
 
 def faults(answering: Reloaded[ReviewOptions]) -> Iterator[str]:

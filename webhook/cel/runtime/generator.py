@@ -117,7 +117,10 @@ class Generator(Writer):
     def resolved(self, node: Expression) -> Operand:
         """Writes a part of another attribute: an attribute then costs nothing itself."""
         if self._is_attribute(node) and self._analysis.value(node) is NOT_CONSTANT:
-            return emit_chain(self, self._chain(node), own_cost=0)
+            chain = self._chain(node)
+            if self._is_apart(node):
+                return self.apart(lambda: emit_chain(self, chain, own_cost=0))
+            return emit_chain(self, chain, own_cost=0)
         return self.emit(node)
 
     def _attribute(self, node: Expression, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
@@ -262,7 +265,7 @@ class Generator(Writer):
         return Operand(result, cls, first.fails or second.fails or not is_bool)
 
     def _branch(self, result: str, node: Expression) -> Operand:
-        operand = self.apart(lambda: self.resolved(node)) if self._is_apart(node) else self.resolved(node)
+        operand = self.resolved(node)
         self.line(f"{result} = {operand.text}")
         return operand
 
@@ -291,10 +294,15 @@ class Generator(Writer):
     # -- comprehensions
 
     def _twice(self, node: ast.Shared, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
-        """Both uses call one function: their names mean the same."""
+        """Both uses call one function: their names mean the same; nested ones double how often, hence the look."""
+
+        def body() -> Operand:
+            self.look()
+            return self.emit(node.original)
+
         known = self._shared.get(node)
         if known is None:
-            known = self._shared[node] = self.function(lambda: self.emit(node.original))
+            known = self._shared[node] = self.function(body)
         name, taken, operand = known
         return Operand(self.call(name, taken), operand.cls, operand.fails)
 

@@ -46,6 +46,10 @@ class Program:
         """The names of the variables that the expression uses."""
         return tuple(self._analysis.variables)
 
+    def prepare(self) -> None:
+        """Compiles the expression now rather than when it is first evaluated."""
+        _ = self.evaluate
+
     @cached_property
     def evaluate(self) -> Evaluate:
         """Evaluates the expression: a function that is written and compiled when it is first asked for.
@@ -72,7 +76,7 @@ class Program:
         work(self._analysis.size * _WORK_OF_NODE)
         generator = Generator(self._analysis, specialised=self._specialised)
         name = generator.write()
-        names = {"__builtins__": _BUILTINS, **generator.constants}
+        names = {"__builtins__": BUILTINS, **generator.constants}
         for source in generator.functions:
             work(0)
             exec(compile(source, "<cel>", "exec"), names)  # noqa: S102  # written by `Generator`
@@ -97,7 +101,7 @@ def stopped(left: int, error: Exception) -> int:
     return left
 
 
-_BUILTINS: Final[dict[str, object]] = {
+BUILTINS: Final[dict[str, object]] = {
     **{each.__name__: each for each in (bool, dict, enumerate, int, iter, len, list, next, str, type)},
     **{each.__name__: each for each in (CostLimitExceededError, EvaluationError, KeyError)},
     **{each.__name__: each for each in (Meter, caught, count_built, count_bytes, look)},

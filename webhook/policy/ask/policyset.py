@@ -62,6 +62,11 @@ class PolicySet(ClusterObjects):
         plans = {VALIDATING: Plans(self.validating, self), MUTATING: Plans(self.mutating, self)}
         object.__setattr__(self, "plans", plans)
 
+    def prepare(self) -> None:
+        """Compile all expressions now; else each is when it is first evaluated."""
+        for hook in (*self.validating, *self.mutating):
+            hook.programs.prepare()
+
     @property
     def errors(self) -> list[Finding]:
         """The findings for which the API server would refuse a policy or binding."""

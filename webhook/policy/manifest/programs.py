@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from webhook.cel import CelError
 from webhook.policy.manifest.expressions import CompiledExpression, Compiler
 from webhook.policy.manifest.model import MUTATING
 
@@ -33,11 +35,21 @@ class Programs(NamedTuple):
     annotations: tuple[NamedExpression, ...]
     mutations: tuple[NamedExpression, ...]
 
+    def prepare(self) -> None:
+        """Compile now what else is compiled when it is first evaluated: in the time of whoever asks then."""
+        for each in chain(self.conditions, *self._others):
+            if each and isinstance(each.compiled, CompiledExpression):
+                with suppress(CelError):  # which is told when it is evaluated
+                    each.compiled.program.prepare()
+
+    @property
+    def _others(self) -> tuple[Iterable[NamedExpression | None], ...]:
+        return self.variables.values(), self.validations, self.messages, self.annotations, self.mutations
+
     @property
     def uses(self) -> frozenset[str]:
         """The names of what the expressions use: ``object``, ``request``, …; no condition sees a namespace."""
-        others = (self.variables.values(), self.validations, self.messages, self.annotations, self.mutations)
-        return _names(chain(*others)) | (_names(self.conditions) - {"namespaceObject"})
+        return _names(chain(*self._others)) | (_names(self.conditions) - {"namespaceObject"})
 
 
 def _names(expressions: Iterable[NamedExpression | None]) -> frozenset[str]:

@@ -1,0 +1,216 @@
+"""What expressions are turned into: Python source of which no text of an expression is ever a part, of bounded size."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import keyword
+import re
+import tokenize
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.cel import EVERYTHING, EXTENSIONS
+from tests.cel.test_budget import ATTACKS
+from webhook.budget import INLINE, Budget, BudgetExceededError, limited
+from webhook.cel import CelError, CostLimitExceededError, Environment, EnvironmentOptions, EvaluationError, Meter
+from webhook.cel.runtime import program as program_module
+from webhook.cel.runtime.constants import Analysis
+from webhook.cel.runtime.generator import Generator
+from webhook.cel.types.base import DYN
+
+NAMES = re.compile(r"[ftvk][0-9]+|bindings|error|evaluate|left|limit|mark|meter|value|present|force|append|put|made|cost|deadline")
+METHODS = {"endswith", "startswith"}
+GIVEN = set(program_module.BUILTINS)
+MOST_LINES = 1500
+"""How many lines a function has at most: some milliseconds to compile, between which the clock is looked at."""
+
+ENVIRONMENT = Environment(EXTENSIONS, variables={"o": DYN, "l": DYN, "m": DYN})
+
+
+def written(text: str, environment: Environment = ENVIRONMENT) -> Generator:
+    generator = Generator(Analysis(environment.check(text), environment))
+    generator.write()
+    return generator
+
+
+def strangers(source: str) -> set[str]:
+    """The tokens of a source that are not the generator's own."""
+    found = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.NAME:
+            known = keyword.iskeyword(token.string) or token.string in GIVEN | METHODS or NAMES.fullmatch(token.string)
+            if not known:
+                found.add(token.string)
+        elif token.type == tokenize.NUMBER:
+            if not token.string.isdecimal():
+                found.add(token.string)
+        elif token.type in {tokenize.STRING, tokenize.COMMENT, tokenize.ERRORTOKEN}:
+            found.add(token.string)
+    return found
+
+
+NASTY = (
+    "__import__('os').system('true')",
+    "']; import os; k = ['",
+    '"""',
+    "'''",
+    "\\",
+    "\n\timport os\n",
+    "\r\x0b\x0c\x1c\x85\u2028",
+    "# coding: utf-7",
+    "+AGE-",
+    "{t1}",
+    "{0}",
+    "%s",
+    "\x00",
+    "\ud800",
+    "ｉｍｐｏｒｔ",
+    "😀",
+    "k0",
+    "left",
+    "meter",
+    "__builtins__",
+    "__class__",
+    "EvaluationError",
+)
+
+
+def quoted(text: str) -> str:
+    return '"' + "".join(f"\\u{ord(each):04x}" if ord(each) < 0x10000 else f"\\U{ord(each):08x}" for each in text) + '"'
+
+
+@pytest.mark.parametrize("text", [each for each in NASTY if each != "\ud800"])
+def test_no_text_of_a_constant_is_a_part_of_the_source(text: str) -> None:
+    constant = quoted(text)
+    expression = f"o[{constant}] == {constant} && {constant} in l && m == {{{constant}: {constant}}} && has(o.a)"
+    generator = written(expression)
+    assert strangers("\n".join(generator.functions)) == set()
+    bindings = {"o": {text: text, "a": 1}, "l": [text], "m": {text: text}}
+    assert ENVIRONMENT.compile(expression).evaluate(bindings) is True
+
+
+@pytest.mark.parametrize("name", ["__class__", "__builtins__", "left", "meter", "k0", "t1", "f0", "None", "import_", "é"])
+def test_no_name_is_a_part_of_the_source(name: str) -> None:
+    if not name.isascii():
+        with pytest.raises(CelError):
+            Environment(variables={name: DYN}).check(name)
+        return
+    environment = Environment(EXTENSIONS, variables={name: DYN})
+    text = f"{name}.{name} == 1 && [{name}].all({name}, {name}.{name} == 1) && cel.bind({name}, 2, {name} == 2)"
+    assert strangers("\n".join(written(text, environment).functions)) == set()
+    assert environment.compile(text).evaluate({name: {name: 1}}) is True
+
+
+def test_a_quoted_field_is_no_part_of_the_source() -> None:
+    environment = Environment(EXTENSIONS, variables={"o": DYN})
+    text = "o.`a-b/c.d` == 1"
+    assert strangers("\n".join(written(text, environment).functions)) == set()
+    assert environment.compile(text).evaluate({"o": {"a-b/c.d": 1}}) is True
+
+
+@pytest.mark.parametrize("expression", ["o.__class__", "o.__class__.__mro__", "l.__len__", "o['__class__']", "'a'.__class__"])
+def test_no_attribute_of_python_is_reached(expression: str) -> None:
+    with pytest.raises(CelError):
+        ENVIRONMENT.compile(expression).evaluate({"o": {}, "l": []})
+
+
+def test_generated_functions_have_no_other_builtins() -> None:
+    evaluate = ENVIRONMENT.compile("o.a == 1").evaluate
+    own = evaluate.__globals__["__builtins__"]  # type: ignore[attr-defined]
+    assert own is program_module.BUILTINS
+    dangerous = {"__import__", "compile", "eval", "exec", "getattr", "globals", "open", "setattr", "vars"}
+    assert not dangerous & own.keys()
+    assert dangerous <= vars(builtins).keys()
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(max_size=20), other=st.text(max_size=20))
+def test_any_constant_comes_out_as_it_went_in(text: str, other: str) -> None:
+    expression = f"[{quoted(text)}, o[{quoted(other)}]]"
+    assert ENVIRONMENT.compile(expression).evaluate({"o": {other: text}}) == [text, text]
+
+
+# -- size
+
+WIDE = {
+    "and": " && ".join(f"o.a{number} == 'b'" for number in range(500)),
+    "or": " || ".join(f"l.exists(x, x == o.a{number})" for number in range(300)),
+    "list": f"[{', '.join(['o'] * 3_000)}].size() == 3000",
+    "list of optionals": f"[{', '.join(['?o.?a'] * 1_000)}].size() > 0",
+    "map": f"{{{', '.join(f'{number}: o' for number in range(1_000))}}}.size() > 0",
+    "calls": f"[{', '.join(['size(o) + 1'] * 1_000)}].size() > 0",
+    "lists of lists": f"[{', '.join(['[' + ', '.join(['o'] * 60) + ']'] * 60)}].size() > 0",
+    "or of and": " || ".join(f"({' && '.join(['o.a == 1'] * 30)})" for _ in range(100)),
+    "deep sums": "(" * 100 + "o.a" + " + size(l))" * 100 + " > 0",
+    "deep loops": "l.all(x, " * 100 + "o.a > 0" + ")" * 100,
+    "deep ternaries": "".join(f"o.a == {number} ? {number} : " for number in range(200)) + "0",
+    "deep and": "".join(f"(o.a == {number} && " for number in range(100)) + "true" + ")" * 100,
+    "deep lists": "[" * 200 + "o" + "]" * 200,
+    "deep maps": "{'a': " * 200 + "o" + "}" * 200,
+    "deep binds": "".join(f"cel.bind(x{number}, o.a, " for number in range(100)) + "x1 + x99" + ")" * 100,
+    "deep has": "(" * 100 + "has(o.a)" + " || has(o.b))" * 100,
+    "deep negations": "!(" * 200 + "has(o.a)" + ")" * 200,
+    "deep indexes": "o[" * 150 + "'a'" + "]" * 150,
+    "deep optionals": "optional.of(" * 100 + "o" + ").orValue(l)" * 100,
+}
+DATA = {"o": {"a": 1, 1: "a"}, "l": [1, 2], "device": {}, "m": {}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("folding", [True, False])
+def test_functions_stay_small_however_large_an_expression_is(name: str, *, folding: bool) -> None:
+    environment = Environment(
+        EXTENSIONS,
+        variables={"o": DYN, "l": DYN, "device": DYN},
+        options=EnvironmentOptions(fold_constants=folding),
+    )
+    try:
+        checked = environment.check(WIDE[name])
+        generator = Generator(Analysis(checked, environment))
+    except CelError:
+        return
+    generator.write()
+    sizes = [source.count("\n") for source in generator.functions]
+    assert max(sizes) < MOST_LINES
+    depths = [len(line) - len(line.lstrip("\t")) for source in generator.functions for line in source.split("\n")]
+    assert max(depths) < 20
+    assert set().union(*map(strangers, generator.functions)) == set()
+    try:
+        environment.program(checked).evaluate(DATA, meter=Meter(10**6))
+    except (EvaluationError, CostLimitExceededError):
+        return
+
+
+@pytest.mark.parametrize("name", ["and", "or", "list", "calls", "or of and"])
+def test_a_large_expression_is_written_within_the_budget_or_not_at_all(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = ENVIRONMENT.compile(WIDE[name])
+    monkeypatch.setattr(program_module, "Generator", None)
+    with limited(Budget(INLINE)) as budget, pytest.raises(BudgetExceededError):
+        program.evaluate(DATA)
+    assert budget.left < 0
+
+
+def test_offline_an_expression_beyond_the_budget_is_an_error_of_its_own() -> None:
+    program = ENVIRONMENT.compile(WIDE["and"])
+    with limited(Budget(100, is_offline=True)), pytest.raises(CostLimitExceededError, match="more work than draguard"):
+        program.evaluate(DATA)
+
+
+@pytest.mark.parametrize("name", ["optMap", "optFlatMap"])
+def test_what_a_macro_uses_twice_again_and_again_ends_at_the_limit(name: str) -> None:
+    meter = Meter(10_000)
+    with pytest.raises(CostLimitExceededError):
+        EVERYTHING.compile(ATTACKS[name]).evaluate({}, meter=meter)
+    assert meter.cost < 10_100
+
+
+def test_an_expression_is_written_once() -> None:
+    program = ENVIRONMENT.compile("o.a == 1")
+    program.prepare()
+    assert program.evaluate is program.evaluate
