@@ -33,7 +33,7 @@ def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
         writer.line(f"count_built(meter, {made})")
         return Operand(made, list, fails=False)
     writer.line(f"count_bytes(meter, {_LIST_BYTES + len(node.elements) * _PLACE_BYTES})")
-    if len(writer.groups(node.elements)) == len(node.elements):
+    if not any(is_apart for _, is_apart in writer.groups(node.elements)):
         texts = [writer.emit(each, caught=False).text for each in node.elements]
         writer.settle()
         return Operand(writer.set(f"[{', '.join(texts)}]"), list, fails=False)
