@@ -1,1 +1,1 @@
-"""Evaluation: checked trees compiled to closures, and the cost of running them."""
+"""Evaluation: checked trees written as Python functions, and the cost of running them."""

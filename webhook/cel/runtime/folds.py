@@ -95,8 +95,8 @@ def emit_quantifier(writer: Writer, loop: Loop, predicate: Expression, *, stops_
     condition_cost = 3 if stops_at else 2
     result = writer.set(str(not stops_at))
     with loop.body():
-        writer.spend(condition_cost + 1)
         writer.look()
+        writer.spend(condition_cost + 1)
         held = writer.emit(predicate)
         is_bool = held.cls is bool and not held.fails
         with writer.block(f"if {held.text} is not {not stops_at}:"):

@@ -85,8 +85,8 @@ def environment_of(scope: Scope) -> Environment:
 
 _MOST_KEPT: Final = 32 << 20
 _ENTRY: Final = 1000
-_BYTES_PER_UNIT: Final = 32
-"""How many bytes a program takes for each unit of work that it took to compile, as was measured."""
+_BYTES_PER_UNIT: Final = 50
+"""How many bytes a program takes for each unit of work that it took to compile, once it was evaluated, as measured."""
 _kept: Final[Cache[CompiledExpression | Failure]] = Cache(_MOST_KEPT)
 
 
