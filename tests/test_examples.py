@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.command import ROOT, draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EXAMPLES = ROOT / "examples"
 
@@ -84,3 +87,13 @@ def test_the_pre_scheduled_pod_becomes_one_that_the_scheduler_sees() -> None:
         {"op": "remove", "path": "/spec/nodeName"},
         {"op": "add", "path": "/spec/nodeSelector", "value": {"kubernetes.io/hostname": "node-1"}},
     ]
+
+
+def test_the_examples_of_v1_are_fine() -> None:
+    assert report_on(str(EXAMPLES / "v1"))["findings"] == []
+
+
+@pytest.mark.parametrize("mistake", sorted((EXAMPLES / "mistakes").glob("*.yaml")), ids=lambda path: path.stem)
+def test_each_mistake_is_found_by_the_rule_that_it_names(mistake: Path) -> None:
+    rule = mistake.read_text(encoding="utf-8").removeprefix("# ").partition(":")[0]
+    assert [found[2] for found in findings(f"mistakes/{mistake.name}")] == [rule]
