@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "Path", "Problem", "allocate", "check_files", "convert", "matches", "simulate", "validate"]
 
+__version__ = "0.1.0"
+"""The version of the distribution."""
+
 set_limits()
 
 

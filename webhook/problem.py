@@ -6,13 +6,14 @@ and the way a rejected value is shown.
 
 from __future__ import annotations
 
-import json
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.budget import current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from json import JSONEncoder
 
     from webhook.release import Release
 
@@ -206,7 +207,7 @@ def shown(value: object) -> str:
     if len(text) > SHOWN:
         if not _is_quotable(0):
             return text[:SHOWN].translate(_GO_ESCAPES) + "\u2026"
-        text = _to_json.encode(value)
+        text = _to_json().encode(value)
         current().quotable -= len(text)
     return text.translate(_GO_ESCAPES)
 
@@ -231,7 +232,7 @@ def _is_quotable(length: int) -> bool:
 def _begin(value: object) -> str:
     """Return the beginning of a value's JSON, and a little more than is shown of it."""
     length, parts = 0, []
-    for part in _to_json.iterencode(value):
+    for part in _to_json().iterencode(value):
         parts.append(part)
         length += len(part)
         if length > SHOWN:
@@ -239,7 +240,13 @@ def _begin(value: object) -> str:
     return "".join(parts)
 
 
-_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+@cache
+def _to_json() -> JSONEncoder:
+    from json import JSONEncoder  # noqa: PLC0415 - only who shows a value pays for it
+
+    return JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+
+
 _GO_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 """What Go's ``encoding/json`` escapes besides."""
 _ESCAPES = {

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 from tests.chart import containerfile
 from tests.chart.rendering import rendered
 from tests.command import ROOT
+from webhook import __version__
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 WANTED: dict[str, list[str]] = {
@@ -70,7 +71,7 @@ class TestWhatItIsMadeOf:
 
     def test_its_label_states_the_release(self) -> None:
         versions = [each.text for each in containerfile.final_stage() if each.name == "ARG"]
-        assert versions == [f"VERSION={PROJECT['project']['version']}"]
+        assert versions == [f"VERSION={__version__}"]
 
     def test_its_base_is_pinned_by_version_and_digest(self) -> None:
         (base,) = (each.text for each in containerfile.instructions() if each.text.startswith("PYTHON="))

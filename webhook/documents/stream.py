@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.documents.blocks import read_blocks
 from webhook.documents.composed import Composed
 from webhook.documents.fault import Fault
-from webhook.documents.jsontext import Decoder
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.problem import quoted
@@ -187,6 +186,8 @@ def _json_documents(
     source: Source, indexes: Iterator[int]
 ) -> Generator[Document | Unreadable, None, tuple[int, Fault | None]]:
     """Read JSON values, and return where what is left may be YAML and why it is not JSON."""
+    from webhook.documents.jsontext import Decoder  # noqa: PLC0415 - most manifests are YAML
+
     text = source.text
     decoder = Decoder(text)
     end, read = 0, 0

@@ -5,7 +5,6 @@ Follows ``resourceclaim/claim.go`` (Name, IsForPod) and the controller that make
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.inventory.objects import name_of, namespace_of
@@ -196,4 +195,6 @@ def allocation_of(claim: JSONObject) -> Any:
 def shape_of(claim: JSONObject) -> str:
     """Return a text that is the same for claims that are treated alike."""
     allocation = allocation_of(claim)
+    import json  # noqa: PLC0415 - only who compares claims pays for it
+
     return json.dumps([mapping(claim, "spec"), allocation and mapping(claim, "status")], sort_keys=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document
@@ -26,7 +25,6 @@ OPTION: Final = "option"
 _SHOWN: Final = 5
 
 
-@dataclass
 class Suppressions:
     """What is said against findings.
 
@@ -39,14 +37,17 @@ class Suppressions:
         is_whole: Whether all files were read that the configuration file and the baseline are about.
     """
 
-    levels: Levels = field(default_factory=Levels)
-    paths: PathIgnores = field(default_factory=PathIgnores)
-    known: Sequence[Known] = ()
-    matters: Callable[[str], bool] = lambda _rule: True
-    is_whole: bool = False
-
-    def __post_init__(self) -> None:
-        """Start without documents."""
+    def __init__(
+        self,
+        levels: Levels | None = None,
+        paths: PathIgnores | None = None,
+        known: Sequence[Known] = (),
+        matters: Callable[[str], bool] = lambda _rule: True,
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        self.levels, self.paths, self.known = levels or Levels(), paths or PathIgnores(), known
+        self.matters, self.is_whole = matters, is_whole
         self._statements = Statements()
         self._objects: set[tuple[str, str, str]] = set()
         self._decisions: dict[tuple[str, str | None, str], Decision | None] = {}

@@ -8,7 +8,6 @@ merged.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
@@ -106,6 +105,8 @@ def read(file: str) -> Known:
     if len(data) > MAX_BYTES:
         message = f"{file}: larger than {MAX_BYTES // (1024 * 1024)} MiB"
         raise BaselineError(message)
+    import json  # noqa: PLC0415 - only who has a baseline pays for it
+
     try:
         loaded = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -145,6 +146,8 @@ def entry(fingerprint: Fingerprint, count: int) -> dict[str, Any]:
 
 def lines(counts: Mapping[Fingerprint, int]) -> Iterator[str]:
     """Write a baseline."""
+    import json  # noqa: PLC0415 - as above
+
     yield "{"
     yield f'  "version": {VERSION},'
     yield '  "findings": ['

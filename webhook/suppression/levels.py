@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.findings import NOTE, UNREADABLE
@@ -36,8 +35,10 @@ class Decision(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True)
-class Levels:
+_NOTHING: Final[Mapping[str, str]] = {}
+
+
+class Levels(NamedTuple):
     """Levels of rules, by the names that :mod:`webhook.suppression.names` describes.
 
     Args:
@@ -51,8 +52,8 @@ class Levels:
 
     selected: Sequence[str] = ()
     ignored: Sequence[str] = ()
-    stated: Mapping[str, str] = field(default_factory=dict)
-    configured: Mapping[str, str] = field(default_factory=dict)
+    stated: Mapping[str, str] = _NOTHING
+    configured: Mapping[str, str] = _NOTHING
     file: str = ""
 
     def __bool__(self) -> bool:

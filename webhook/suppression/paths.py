@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.findings import Finding, Suppression
 from webhook.problem import WARNING, Path, Problem
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 PATH: Final = "path"
 
 
-@dataclass
-class PathIgnore:
+class PathIgnore(NamedTuple):
     """Rules that do not count in files that match patterns.
 
     Args:
@@ -37,8 +35,8 @@ class PathIgnore:
     reason: str
     file: str
     line: int
-    text: str = ""
-    used: set[str] = field(default_factory=set)
+    text: str
+    used: set[str]
 
     def suppresses(self, finding: Finding) -> Suppression | None:
         """Suppress a finding of its rules."""

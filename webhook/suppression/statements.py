@@ -8,7 +8,6 @@ document as a whole: ``# draguard: ignore[unknown-field] the driver reads it``. 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.findings import Finding, Identity, Suppression, found, identity
@@ -59,8 +58,7 @@ class Place(NamedTuple):
     identity: Identity | None = None
 
 
-@dataclass
-class Statement:
+class Statement(NamedTuple):
     """What a comment or an annotation says of some rules.
 
     Args:
@@ -77,7 +75,7 @@ class Statement:
     reason: str
     place: Place
     finding: Finding
-    used: set[str] = field(default_factory=set)
+    used: set[str]
 
     def suppresses(self, finding: Finding) -> Suppression | None:
         """Suppress a finding that it is about; None if its rule is another one."""
@@ -140,7 +138,7 @@ class Statements:
                 self._malformed(where, "says nothing that draguard knows", f"write {_EXAMPLE}")
                 continue
             place = whole if comment.is_top else Place(document.source, 0, comment.about)
-            self._add(Statement(INLINE, tuple(names_in(match[1])), comment.text[match.end() :], place, where))
+            self._add(Statement(INLINE, tuple(names_in(match[1])), comment.text[match.end() :], place, where, set()))
 
     def _note_annotation(self, document: Document) -> None:
         text = _annotation(document.data)
@@ -151,7 +149,7 @@ class Statements:
         where = found(_NO_PROBLEM._replace(path=_PATH), document)
         for part in filter(None, (each.strip() for each in text.split(";"))):
             rules, _, reason = part.partition(":")
-            self._add(Statement(ANNOTATED, tuple(names_in(rules)), reason.strip(), place, where))
+            self._add(Statement(ANNOTATED, tuple(names_in(rules)), reason.strip(), place, where, set()))
 
     def _add(self, statement: Statement) -> None:
         where, example = statement.finding, _EXAMPLE if statement.kind == INLINE else _ANNOTATION_EXAMPLE
@@ -166,7 +164,7 @@ class Statements:
             if name not in known:
                 hint = meant(name) if len(self.findings) < _MOST_HINTS else ""
                 self._malformed(where, f"there is no rule {name}", hint)
-        statement.rules = tuple(known)
+        statement = statement._replace(rules=tuple(known))
         if known and not statement.reason:
             message = f"gives no reason why {', '.join(known)} does not count here"
             self.findings.append(said(where, UNEXPLAINED, message, f"write {example}"))

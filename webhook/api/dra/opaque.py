@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.dra.names import TAGGED_DRIVER_NAME, driver_name
@@ -58,12 +57,16 @@ class RawObject(Anything):
 
 def raw_size(value: Any) -> int:
     """Count the bytes of a value as Go writes JSON: ``<``, ``>`` and ``&`` take six each."""
+    import json  # noqa: PLC0415 - few objects have parameters
+
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     escaped = sum(map(text.count, "<>&")) * 5 + sum(map(text.count, "\u2028\u2029")) * 3
     return len(text.encode("utf-8", "surrogatepass")) + escaped
 
 
 def _canonical(value: Any) -> Any:
+    import json  # noqa: PLC0415 - as above
+
     # Python takes 1, 1.0 and true for equal.
     return None if value is None else json.dumps(value, sort_keys=True)
 

@@ -42,7 +42,7 @@ class Version(argparse.Action):
         _values: str | Sequence[Any] | None,
         _option: str | None = None,
     ) -> None:
-        """Print the version of the installed distribution and exit."""
+        """Print the version and exit."""
         from webhook.cli.version import run  # noqa: PLC0415 - commands are imported only when they run
 
         parser.exit(run(argparse.Namespace()))
