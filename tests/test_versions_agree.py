@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.conformance.recorded import NAMESPACE_LABELS, cases
 from webhook import validate
+from webhook.api.conversion import convert
 
 if TYPE_CHECKING:
     from webhook import Problem
@@ -20,30 +20,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 RECORDED = Path(__file__).parent / "conformance" / "v1-1.36.jsonl.gz"
-
-
-def written_in(version: str, obj: dict[str, Any]) -> dict[str, Any]:
-    """Write a v1 object in another version."""
-    other = copy.deepcopy(obj) | {"apiVersion": f"resource.k8s.io/{version}"}
-    if version == "v1beta2":
-        return other
-    spec = other.get("spec") or {}
-    for claim in (spec, spec.get("spec") or {}):
-        devices = claim.get("devices")
-        for request in (devices.get("requests") or ()) if isinstance(devices, dict) else ():
-            if request:
-                request.update(request.pop("exactly", None) or {})
-    if obj["kind"] == "ResourceSlice":
-        spec["devices"] = [boxed(device) for device in spec["devices"]] if spec.get("devices") else spec.get("devices")
-    return other
-
-
-def boxed(device: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Put all of a device but its name under ``basic``."""
-    if device is None:
-        return None
-    name = {"name": device["name"]} if "name" in device else {}
-    return name | {"basic": {key: value for key, value in device.items() if key != "name"}}
 
 
 def mapped(path: tuple[str | int, ...], kind: str) -> tuple[str | int, ...]:
@@ -91,7 +67,7 @@ def corpus() -> Corpus:
 def test_a_valid_object_is_valid_in_every_version(version: str, corpus: Corpus) -> None:
     valid = [obj for obj, problems in corpus if not problems]
     assert len(valid) > 500
-    assert [obj for obj in valid if problems_of(written_in(version, obj))] == []
+    assert [obj for obj in valid if problems_of(convert(obj, f"resource.k8s.io/{version}"))] == []
 
 
 @pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
@@ -100,7 +76,8 @@ def test_the_same_is_said_at_mapped_paths_and_spelled_the_same(version: str, cor
     for obj, problems in corpus:
         kind = obj["kind"] if version == "v1beta1" else ""
         expected = {said(problem, mapped(problem.path, kind) if kind else problem.path) for problem in problems}
-        ours = {said(problem, whole(problem.path)) for problem in problems_of(written_in(version, obj))}
+        written = convert(obj, f"resource.k8s.io/{version}")
+        ours = {said(problem, whole(problem.path)) for problem in problems_of(written)}
         if ours != expected and not (kind and cannot_be_written(obj)):
             different.append((sorted(map(str, expected - ours)), sorted(map(str, ours - expected))))
     assert different == []

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from webhook.api.core.meta import Object
 from webhook.api.versions import VERSIONS, find
 from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
     from webhook.schema import Struct
-
-OBJECT: Final = Structure(Object, {})
-"""How objects of all kinds are made."""
 
 
 def type_of(api_version: str, kind: str) -> type[Struct] | None:

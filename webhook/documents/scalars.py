@@ -42,7 +42,6 @@ _NOT_FINITE: Final = {
 _GO_NAMES: Final = {math.inf: "+Inf", -math.inf: "-Inf"}
 
 _TAG: Final = "tag:yaml.org,2002:"
-_STR: Final = _TAG + "str"
 _BINARY: Final = _TAG + "binary"
 _MERGE: Final = _TAG + "merge"
 _TIMESTAMP: Final = _TAG + "timestamp"
