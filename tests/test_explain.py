@@ -11,9 +11,9 @@ from tests.command import ROOT, draguard
 from webhook import validate
 from webhook.api.versions import VERSIONS
 from webhook.documents import Document, parse
-from webhook.explain import UnknownNameError, explain
 from webhook.explain.counterparts import counterpart, counterparts
 from webhook.explain.places import Place, children, kinds, rules
+from webhook.explain.query import UnknownNameError, explain
 from webhook.explain.text import of_rule
 
 if TYPE_CHECKING:

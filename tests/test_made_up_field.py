@@ -24,7 +24,7 @@ WITH_THE_LINE = """
 from tests.policy.examples import binding, mutating, policy
 from webhook import validate
 from webhook.api.conversion import convert, to_v1, with_defaults
-from webhook.explain import explain
+from webhook.explain.query import explain
 from webhook.policy.tools.check import check_policies
 from webhook.policy.load import load
 from webhook.engine.offline import evaluate

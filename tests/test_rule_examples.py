@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import ROOT, draguard
-from webhook.explain import explain
 from webhook.explain.examples import example
 from webhook.explain.places import kinds, rules
+from webhook.explain.query import explain
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
-from webhook.explain import UnknownNameError, explain
+from webhook.explain.query import UnknownNameError, explain
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -44,7 +44,7 @@ class Globs:
 
     def relative(self, path: str) -> str:
         """Spell a path as seen from the directory; one outside stays absolute, and only matches by its name."""
-        full = path if path.startswith("/") else self._here + path
+        full = path if path.startswith("/") else self._here + path.removeprefix("./")
         if "/." in full or "//" in full:
             full = os.path.normpath(full)
         return full.removeprefix(self._inside)

@@ -81,10 +81,11 @@ class Selection:
         name = path.rpartition("/")[2]
         if name in self._own_names and (name in CONFIGURATION_FILES or os.path.realpath(path) in self._own):
             return True
-        if not any(excluded(path) for excluded in self._excluded):
-            return False
-        self.left_out[EXCLUDED] += 1
-        return True
+        for excluded in self._excluded:
+            if excluded(path):
+                self.left_out[EXCLUDED] += 1
+                return True
+        return False
 
     def entries(
         self, directory: str, names: AbstractSet[str], entries: Iterable[Entry], ignored: Ignored

@@ -1,0 +1,151 @@
+"""Tells what is declared about a rule, a kind, a field or a feature gate."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from webhook.api.gates import GATES
+from webhook.api.versions import VERSIONS, release_of
+from webhook.drivers import built_in, text_of
+from webhook.explain import text
+from webhook.explain.counterparts import counterpart
+from webhook.explain.facts import gated
+from webhook.explain.places import children, kinds, rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webhook.explain.places import Kind, Place
+    from webhook.release import Release
+
+__all__ = ["UnknownNameError", "explain"]
+
+
+class UnknownNameError(LookupError):
+    """There is no such rule, kind or field; the text says what was probably meant."""
+
+
+def explain(query: str = "", *, api_version: str | None = None, kubernetes: str | None = None) -> str:
+    """Tell what is declared about a rule, a kind, a field or a feature gate.
+
+    Args:
+        query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``, a feature gate such as
+            ``DRADeviceTaints``, a driver such as ``gpu.nvidia.com``; nothing for an overview.
+        api_version: The API version to look into, with its group or without; None for the newest that has the kind.
+        kubernetes: The release whose fields and rules are shown, such as ``"1.30"``; None for all releases.
+
+    Raises:
+        UnknownNameError: There is no such rule, kind, field or feature gate.
+        ValueError: ``kubernetes`` is no version that is known here.
+    """
+    release = release_of(kubernetes) if kubernetes else None
+    if api_version is not None and not any(api_version in _spellings(each) for each in VERSIONS):
+        message = f"API version {api_version} is not known here: give one of {', '.join(VERSIONS)}"
+        raise UnknownNameError(message)
+    among = [kind for kind in kinds(release) if api_version is None or api_version in _spellings(kind.api_version)]
+    if not query:
+        return text.overview(among, rules(among, release))
+    if query in built_in():
+        return text_of(query)
+    # A field may be spelled as in findings: spec.devices.requests[0].name
+    name, *path = re.sub(r"\[[^\]]*\]", "", query).split(".")
+    if named := _named(among, name):
+        return text.of_place(_find(named, path, release), release)
+    known = rules(among, release)
+    if query in known:
+        return text.of_rule(query, known[query])
+    if query in GATES:
+        return text.of_gate(query, gated(among, query, release))
+    if elsewhere := _named(kinds(), name):
+        where = api_version or f"Kubernetes 1.{release}"
+        there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
+        message = f"{where} has no {elsewhere[0].name}: it is in {there}"
+        raise UnknownNameError(message)
+    if fields := list(_fields(among, [name, *path], release)):
+        shown = f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
+        message = f"{query} is not a rule or kind; a field is spelled with its kind: {shown}"
+        raise UnknownNameError(message)
+    alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
+    nearest = " or ".join(alike) or _nearest(name, [*(kind.name for kind in among), *known, *GATES])
+    hint = f"did you mean {nearest}?" if nearest else "`draguard explain` lists what there is"
+    message = f"there is no rule or kind {query}: {hint}"
+    raise UnknownNameError(message)
+
+
+_SHOWN = 3
+"""How many fields of one name are listed."""
+
+
+def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> Iterator[str]:
+    """Spell the fields of all kinds, in their newest versions, whose paths end so."""
+    wanted = [step.casefold() for step in path]
+    newest: dict[str, Kind] = {}
+    for kind in among:
+        newest.setdefault(kind.name, kind)
+    left = [kind.place for kind in newest.values()]
+    while left:
+        place = left.pop(0)
+        if [step.casefold() for step in place.path[-len(wanted) :]] == wanted:
+            yield str(place)
+        left += children(place, release)
+
+
+def _spellings(api_version: str) -> tuple[str, str]:
+    """Spell an API version in full and without its group."""
+    return api_version, api_version.rpartition("/")[2]
+
+
+def _named(among: Iterable[Kind], name: str) -> list[Kind]:
+    """Find a kind in all its versions, the newest first; it may be spelled like its resource."""
+    wanted = name.casefold()
+    named = [kind for kind in among if wanted in {kind.name.lower() + end for end in ("", "s", "es")}]
+    return sorted(named, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
+
+
+def _find(named: Sequence[Kind], path: Sequence[str], release: Release | None) -> Place:
+    """Find a field in the newest version of a kind that has it."""
+    complaints = []
+    for kind in named:
+        place = _walk(kind, path, release)
+        if not isinstance(place, str):
+            return place
+        complaints.append(place)
+    raise UnknownNameError(complaints[0] + _other_path(named[0], path))
+
+
+def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> Place | str:
+    """Go to a field; say which step of the path leads nowhere."""
+    place = kind.place
+    for step in path:
+        fields = {child.path[-1]: child for child in children(place, release)}
+        if step not in fields:
+            return _no_field(place, step, fields)
+        place = fields[step]
+    return place
+
+
+def _other_path(kind: Kind, path: Sequence[str]) -> str:
+    """Say which field of a version it is that another one has at this path."""
+    for other in _named(kinds(), kind.name):
+        place = _walk(other, path, None) if other.group == kind.group else ""
+        if not isinstance(place, str):
+            here = counterpart(place, kind, None)
+            there = f"and in {kind.version} it is {here}" if here else f"and {kind.version} has nothing like it"
+            return f"; that is a path of {other.version}, {there}"
+    return ""
+
+
+def _no_field(place: Place, step: str, fields: Iterable[str]) -> str:
+    if place.type and step in place.type.opaque:
+        return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
+    nearest = _nearest(step, fields)
+    hint = f"did you mean {place}.{nearest}?" if nearest else f"it has {', '.join(fields) or 'none'}"
+    return f"{place} has no field {step}: {hint}"
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    folded = {each.casefold(): each for each in known}
+    matches = get_close_matches(name.casefold(), folded, n=1)
+    return folded[matches[0]] if matches else None
