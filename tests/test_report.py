@@ -90,6 +90,13 @@ class TestText:
         assert "^" in caret
         assert len(caret) <= len(text)
 
+    def test_a_line_is_cut_to_the_terminal(self) -> None:
+        finding = Finding(PROBLEM, "a.yaml", 12, 50, "x" * 49 + "name: A" + "y" * 200, 1)
+        _, line, caret, *_ = [line for line in as_text([finding], width=60) if not line.startswith("    ")]
+        assert len(line) <= 60
+        assert caret.rstrip().endswith("^^^^")
+        assert line[caret.index("^") :].startswith("name: A")
+
     def test_a_long_message_keeps_its_beginning_and_its_end(self) -> None:
         problem = invalid(Path(("spec",)), {"data": "x" * 10_000}, "field is immutable")
         text = shown(Finding(problem, "a.yaml", 1, 1, "", 1))[0]

@@ -35,9 +35,9 @@ def told(finding: Finding) -> str:
     return "\n".join([stated(finding), *(f"{name}: {text}" for name, text in more.items() if text)])
 
 
-def caret(where: Finding | Origin) -> tuple[str, str, str, str]:
+def caret(where: Finding | Origin, most: int = MAX_LINE) -> tuple[str, str, str, str]:
     """Return the line that something is about: what is before it, itself and what is after it; and carets for below."""
-    before, marked, after = excerpt(where.text, where.column - 1)
+    before, marked, after = excerpt(where.text, where.column - 1, most)
     return before, marked, after, " " * columns_of(before) + "^" * (columns_of(marked) or 1)
 
 
@@ -68,7 +68,7 @@ def relative(file: str) -> str:
 def end_column(where: Finding | Origin) -> int:
     """Return the column behind what a finding is about."""
     at = where.column - 1
-    match = re.match(_UNDERLINED, where.text[at:])
+    match = re.match(_UNDERLINED, where.text[at : at + MAX_LINE])
     return at + 1 + (match.end() if match else 0)
 
 
@@ -80,14 +80,14 @@ def shortened(text: str) -> str:
     return f"{text[:head]} […] {text[head + 5 - MAX_MESSAGE :]}"
 
 
-def excerpt(line: str, at: int) -> tuple[str, str, str]:
-    """Cut a line into what is before, at and after a finding, so that it fits on a screen."""
+def excerpt(line: str, at: int, most: int = MAX_LINE) -> tuple[str, str, str]:
+    """Cut a line into what is before, at and after a finding, so that it fits into some columns."""
     match = re.match(_UNDERLINED, line[at:])  # compiled only once something is found
     end = at + match.end() if match else at
     start, stop = 0, len(line)
-    if len(line) > MAX_LINE:
-        start = max(0, at - MAX_LINE // 3)
-        stop = start + MAX_LINE
+    if len(line) > most:
+        start = max(0, at - most // 3)
+        stop = start + most
         end = min(end, stop)
     before = ("…" if start else "") + line[start:at]
     after = line[end:stop] + ("…" if stop < len(line) else "")

@@ -21,7 +21,7 @@ class GitLab(Format):
     """One JSON list, with an object for each finding."""
 
     def lines(self, report: Report) -> Iterator[str]:
-        """Return the list, indented."""
+        """Return the list, on one line."""
         issues = [
             {
                 "type": "issue",
@@ -33,4 +33,4 @@ class GitLab(Format):
             }
             for identifier, finding in identified(report.findings)
         ]
-        yield json.dumps(issues, indent=2)
+        yield json.dumps(issues)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.report import Format
-from webhook.report.excerpt import caret, described, place_of, printable, rendered_as, stated
+from webhook.report.excerpt import MAX_LINE, caret, described, place_of, printable, rendered_as, stated
 from webhook.report.summary import closing
 
 if TYPE_CHECKING:
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from webhook.report.model import Report
 
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
+
+
+_NARROWEST = 20
+"""So many characters of a line are shown, however narrow the terminal is."""
 
 
 class Text(Format):
@@ -45,14 +49,18 @@ def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0)
         )
         yield painted + folded(printable(stated(finding)), width, plain)
         if about := rendered_as(finding):
-            yield f"{paint('help', 'object:')} {printable(about)}"
+            yield paint("help", "object:") + folded(printable(about), width, "object:")
         if origin:
-            yield f"{paint('help', 'policy:')} {paint('place', place_of(origin))} {printable(described(origin))}"
+            where = f"policy: {place_of(origin)}"
+            painted = f"{paint('help', 'policy:')} {paint('place', place_of(origin))}"
+            yield painted + folded(printable(described(origin)), width, where)
         # A policy tells of the object as a whole; what can be shown is the expression.
         shown = origin or finding
         if shown.text.strip():
-            before, marked, after, carets = caret(shown)
             gutter = f"{shown.line} |"
+            # Of a line that is cut, an ellipsis stands at both ends.
+            most = min(MAX_LINE, max(width - len(gutter) - 3, _NARROWEST)) if width else MAX_LINE
+            before, marked, after, carets = caret(shown, most)
             yield f"{paint('gutter', gutter)} {before}{marked}{after}"
             below = carets[: carets.index("^")] + paint(problem.level, carets.lstrip())
             yield f"{paint('gutter', '|'.rjust(len(gutter)))} {below}"
