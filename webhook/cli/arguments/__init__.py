@@ -6,13 +6,13 @@ Imports nothing that a command needs, so that ``draguard --help`` and usage erro
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.cli.arguments import config, drivers, manifests, policy, reviews, scheduling, schemas, shell
 from webhook.cli.arguments.parsing import Parser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 _EXIT_CODES = """\
 exit codes:
@@ -52,59 +52,34 @@ class _Command(NamedTuple):
     """A command.
 
     Args:
-        name: Its name.
         summary: What it does.
-        epilog: What follows its options in its help.
-        declare: Adds its options to its parser.
+        module: The module here that has its arguments: a function of the command's name declares them, a text of that
+            name in capitals follows them in the help. It is imported only for this command, or for the help of all.
     """
 
-    name: str
     summary: str
-    epilog: str
-    declare: Callable[[argparse.ArgumentParser], None]
+    module: str
 
 
-_COMMANDS = (
-    _Command(
-        "validate",
-        "say what the API server would refuse in manifests, and where",
-        manifests.VALIDATE,
-        manifests.validate,
-    ),
-    _Command(
-        "simulate",
-        "say on which nodes pods get their devices, or why they stay pending",
-        scheduling.SIMULATE,
-        scheduling.simulate,
-    ),
-    _Command(
-        "match", "say which devices selectors take, and what keeps others out", scheduling.MATCH, scheduling.match
-    ),
-    _Command(
-        "snapshot",
-        "print the command that collects what is in a cluster, or run it",
-        scheduling.SNAPSHOT,
-        scheduling.snapshot,
-    ),
-    _Command("mutate", "rewrite pods that bypass the scheduler, in manifests", manifests.MUTATE, manifests.mutate),
-    _Command("explain", "describe a kind, a field, a rule or a feature gate", manifests.EXPLAIN, manifests.explain),
-    _Command("driver", "show what drivers publish and take, or write a profile of one", drivers.DRIVER, drivers.driver),
-    _Command("schema", "print the JSON schema of a report", schemas.SCHEMA, schemas.schema),
-    _Command("config", "show what is in force, and what the configuration file can say", config.CONFIG, config.config),
-    _Command("policy", "check and test policies", policy.POLICY, policy.policy),
-    _Command("review", "answer recorded AdmissionReviews as the webhook would", reviews.REVIEW, reviews.review),
-    _Command("serve", "run the admission webhook", reviews.SERVE, reviews.serve),
-    _Command(
-        "manage-certificate",
-        "manage the webhook's certificate in its cluster",
-        reviews.MANAGE_CERTIFICATE,
-        reviews.manage_certificate,
-    ),
-    _Command("certs", "make a certificate authority and a serving certificate", reviews.CERTS, reviews.certs),
-    _Command("completion", "print what completes commands and options in a shell", shell.COMPLETION, shell.completion),
-    _Command("help", "show the help of a command, or the manual page", shell.HELP, shell.help_),
-    _Command("version", "print the version", "", lambda _parser: None),
-)
+_COMMANDS = {
+    "validate": _Command("say what the API server would refuse in manifests, and where", "manifests"),
+    "simulate": _Command("say on which nodes pods get their devices, or why they stay pending", "scheduling"),
+    "match": _Command("say which devices selectors take, and what keeps others out", "scheduling"),
+    "snapshot": _Command("print the command that collects what is in a cluster, or run it", "scheduling"),
+    "mutate": _Command("rewrite pods that bypass the scheduler, in manifests", "manifests"),
+    "explain": _Command("describe a kind, a field, a rule or a feature gate", "manifests"),
+    "driver": _Command("show what drivers publish and take, or write a profile of one", "drivers"),
+    "schema": _Command("print a JSON schema: of reports, or of suites of policies", "schemas"),
+    "config": _Command("show what is in force, and what the configuration file can say", "config"),
+    "policy": _Command("check and test policies", "policy"),
+    "review": _Command("answer recorded AdmissionReviews as the webhook would", "reviews"),
+    "serve": _Command("run the admission webhook", "reviews"),
+    "manage-certificate": _Command("manage the webhook's certificate in its cluster", "reviews"),
+    "certs": _Command("make a certificate authority and a serving certificate", "reviews"),
+    "completion": _Command("print what completes commands and options in a shell", "shell"),
+    "help": _Command("show the help of a command, or the manual page", "shell"),
+    "version": _Command("print the version", "shell"),
+}
 
 
 def make_parser(arguments: Sequence[str] = ()) -> Parser:
@@ -122,13 +97,15 @@ def make_parser(arguments: Sequence[str] = ()) -> Parser:
     parser.add_argument("-V", "--version", action=Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(prog="draguard", dest="command", metavar="COMMAND", title="commands")
     wanted = ALIASES.get(arguments[0], arguments[0]) if arguments else ""
-    for each in [each for each in _COMMANDS if each.name == wanted] or _COMMANDS:
+    for name in [wanted] if wanted in _COMMANDS else _COMMANDS:
+        command, own = _COMMANDS[name], name.replace("-", "_")
+        module = import_module(f"{__name__}.{command.module}")
         added = commands.add_parser(
-            each.name,
-            aliases=[alias for alias, of in ALIASES.items() if of == each.name],
-            help=each.summary,
-            description=f"{each.summary[0].upper()}{each.summary[1:]}.",
-            epilog=each.epilog,
+            name,
+            aliases=[alias for alias, of in ALIASES.items() if of == name],
+            help=command.summary,
+            description=f"{command.summary[0].upper()}{command.summary[1:]}.",
+            epilog=getattr(module, own.upper()),
         )
-        each.declare(added)
+        getattr(module, own)(added)
     return parser

@@ -25,13 +25,19 @@ examples:
   draguard help --man | man -l -                    shows the manual page
 """
 
+VERSION = ""
+
 
 def completion(parser: argparse.ArgumentParser) -> None:
     """Take what `draguard completion` takes."""
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"one of {', '.join(SHELLS)}")
 
 
-def help_(parser: argparse.ArgumentParser) -> None:
+def help(parser: argparse.ArgumentParser) -> None:  # noqa: A001 - the command's name
     """Take what `draguard help` takes."""
     parser.add_argument("names", nargs="*", metavar="COMMAND", help="the command (default: list all commands)")
     parser.add_argument("--man", action="store_true", help="print a manual page of all commands, for man")
+
+
+def version(_parser: argparse.ArgumentParser) -> None:
+    """Take nothing."""
