@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
 from webhook.api import declarative, gates, warnings
-from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label
 from webhook.api.versions import (
     KINDS,
     NEWEST,
@@ -432,7 +431,11 @@ def _is_declared(type_: type[Object], release: Release, stated: Mapping[str, boo
 
 
 def _admin_namespace(labels: Mapping[str, str] | None, release: Release) -> bool | None:
-    if labels is None or release < ADMIN_SINCE:
+    if labels is None:
+        return None
+    from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label  # noqa: PLC0415 - few know the namespace
+
+    if release < ADMIN_SINCE:
         return None
     return labels.get(admin_label(release)) == "true"
 

@@ -7,31 +7,11 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.api.core.pod import Pod
-from webhook.api.core.podgroup import PodGroup
 from webhook.api.core.templates import TEMPLATES
-from webhook.api.core.workloads import (
-    CronJob,
-    DaemonSet,
-    Deployment,
-    Job,
-    PodTemplate,
-    ReplicaSet,
-    ReplicationController,
-    StatefulSet,
-)
-from webhook.api.dra import classic, structured_v1alpha2
-from webhook.api.dra.claimstatus import DeviceRequestAllocationResult, LimitedAllocationResult
-from webhook.api.dra.device import BasicDevice, BoxedDevice, Device, QuantityDevice
-from webhook.api.dra.deviceclass import DeviceClass
-from webhook.api.dra.devicerequest import DeviceRequest, FlatDeviceRequest
-from webhook.api.dra.devicetaintrule import ConditionalDeviceTaintRule, DeviceTaintRule
-from webhook.api.dra.resourceclaim import ResourceClaim, ResourceClaimTemplate
-from webhook.api.dra.resourcepoolstatusrequest import ResourcePoolStatusRequest
-from webhook.api.dra.resourceslice import PlainResourceSliceSpec, ResourceSlice, ResourceSliceSpec
 from webhook.release import Release
 from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct
 
@@ -62,46 +42,69 @@ class Served(NamedTuple):
     """A kind in one API version.
 
     Args:
-        type: Its type, in the newest version that has it.
+        declared: Where its type is declared, as module and class.
         since: The first Kubernetes 1.x release that serves it.
         until: The last release that serves it.
         gate: The feature gate without which it is not served, from the release on that has it.
         deprecation: When API servers warn of its use.
     """
 
-    type: type[Object]
+    declared: str
     since: Release
     until: Release
     gate: str | Mapping[int, str] = ""
     deprecation: Deprecation | None = None
 
+    @property
+    def type(self) -> type[Object]:
+        """Its type, in the newest version that has it; read when it is asked for, as most runs need few."""
+        found: type[Object] = _declared(self.declared)
+        return found
 
-class Version(NamedTuple):
-    """The kinds of one API version, and the types that look different in it."""
 
-    kinds: Mapping[str, Served]
-    replaced: Mapping[type[Struct], type[Struct]]
+class Version:
+    """The kinds of one API version, and the types that look different in it.
+
+    Args:
+        kinds: The kinds, by name.
+        replacements: Where types are declared, and what replaces them.
+    """
+
+    def __init__(self, kinds: Mapping[str, Served], replacements: Mapping[str, str]) -> None:
+        self.kinds, self._replacements = kinds, replacements
+
+    @cached_property
+    def replaced(self) -> Mapping[type[Struct], type[Struct]]:
+        """The types that look different, and what they look like."""
+        return {_declared(each): _declared(other) for each, other in self._replacements.items()}
+
+
+@cache
+def _declared(place: str) -> Any:
+    """Return a type that is declared at a place such as ``core.pod:Pod``."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"webhook.api.{module}"), name)
 
 
 def _kind(
-    type_: type[Object],
+    declared: str,
     since: int,
     until: int,
     gate: str | Mapping[int, str] = "",
     deprecation: Deprecation | None = None,
 ) -> Served:
-    return Served(type_, Release(since), Release(until), gate, deprecation)
+    return Served(declared, Release(since), Release(until), gate, deprecation)
 
 
-def _version(*kinds: Served, replaced: Mapping[type[Struct], type[Struct]] | None = None) -> Version:
-    return Version({each.type.__name__: each for each in kinds}, replaced or {})
+def _version(*kinds: Served, replaced: Mapping[str, str] | None = None) -> Version:
+    return Version({each.declared.partition(":")[2]: each for each in kinds}, replaced or {})
 
 
-_FLAT: Mapping[type[Struct], type[Struct]] = {
-    DeviceRequest: FlatDeviceRequest,
-    Device: BoxedDevice,
-    ResourceSliceSpec: PlainResourceSliceSpec,
-    DeviceRequestAllocationResult: LimitedAllocationResult,
+_FLAT: Mapping[str, str] = {
+    "dra.devicerequest:DeviceRequest": "dra.devicerequest:FlatDeviceRequest",
+    "dra.device:Device": "dra.device:BoxedDevice",
+    "dra.resourceslice:ResourceSliceSpec": "dra.resourceslice:PlainResourceSliceSpec",
+    "dra.claimstatus:DeviceRequestAllocationResult": "dra.claimstatus:LimitedAllocationResult",
 }
 """What v1beta2 changed: requests got `exactly`, devices lost `basic`, and empty values differ from absent ones."""
 
@@ -111,66 +114,67 @@ _OF_1_36 = Deprecation(39, 42)
 
 _TAINT_RULES = {33: "DRADeviceTaints", 35: "DRADeviceTaintRules"}
 
-_MAKES_PODS: Mapping[str, type[Object]] = {
-    each.__name__: each
-    for each in (
-        (Pod, PodTemplate, ReplicationController, DaemonSet, Deployment, ReplicaSet, StatefulSet, CronJob, Job)
-    )
-}
-
 VERSIONS: Mapping[str, Version] = {
     "resource.k8s.io/v1": _version(
-        _kind(DeviceClass, 34, NEWEST),
-        _kind(ResourceClaim, 34, NEWEST),
-        _kind(ResourceClaimTemplate, 34, NEWEST),
-        _kind(ResourceSlice, 34, NEWEST),
-        _kind(DeviceTaintRule, 37, NEWEST, gate="DRADeviceTaintRules"),
-        replaced={DeviceTaintRule: ConditionalDeviceTaintRule},
+        _kind("dra.deviceclass:DeviceClass", 34, NEWEST),
+        _kind("dra.resourceclaim:ResourceClaim", 34, NEWEST),
+        _kind("dra.resourceclaim:ResourceClaimTemplate", 34, NEWEST),
+        _kind("dra.resourceslice:ResourceSlice", 34, NEWEST),
+        _kind("dra.devicetaintrule:DeviceTaintRule", 37, NEWEST, gate="DRADeviceTaintRules"),
+        replaced={"dra.devicetaintrule:DeviceTaintRule": "dra.devicetaintrule:ConditionalDeviceTaintRule"},
     ),
     "resource.k8s.io/v1beta2": _version(
-        _kind(DeviceClass, 33, NEWEST, deprecation=_V1BETA2),
-        _kind(ResourceClaim, 33, NEWEST, deprecation=_V1BETA2),
-        _kind(ResourceClaimTemplate, 33, NEWEST, deprecation=_V1BETA2),
-        _kind(ResourceSlice, 33, NEWEST, deprecation=_V1BETA2),
-        _kind(DeviceTaintRule, 36, NEWEST, gate="DRADeviceTaintRules", deprecation=_OF_1_36),
+        _kind("dra.deviceclass:DeviceClass", 33, NEWEST, deprecation=_V1BETA2),
+        _kind("dra.resourceclaim:ResourceClaim", 33, NEWEST, deprecation=_V1BETA2),
+        _kind("dra.resourceclaim:ResourceClaimTemplate", 33, NEWEST, deprecation=_V1BETA2),
+        _kind("dra.resourceslice:ResourceSlice", 33, NEWEST, deprecation=_V1BETA2),
+        _kind("dra.devicetaintrule:DeviceTaintRule", 36, NEWEST, gate="DRADeviceTaintRules", deprecation=_OF_1_36),
     ),
     "resource.k8s.io/v1beta1": _version(
-        _kind(DeviceClass, 32, 37, deprecation=_V1BETA1),
-        _kind(ResourceClaim, 32, 37, deprecation=_V1BETA1),
-        _kind(ResourceClaimTemplate, 32, 37, deprecation=_V1BETA1),
-        _kind(ResourceSlice, 32, 37, deprecation=_V1BETA1),
+        _kind("dra.deviceclass:DeviceClass", 32, 37, deprecation=_V1BETA1),
+        _kind("dra.resourceclaim:ResourceClaim", 32, 37, deprecation=_V1BETA1),
+        _kind("dra.resourceclaim:ResourceClaimTemplate", 32, 37, deprecation=_V1BETA1),
+        _kind("dra.resourceslice:ResourceSlice", 32, 37, deprecation=_V1BETA1),
         replaced=_FLAT,
     ),
     "resource.k8s.io/v1alpha3": _version(
-        _kind(DeviceClass, 31, 33),
-        _kind(ResourceClaim, 31, 33),
-        _kind(ResourceClaimTemplate, 31, 33),
-        _kind(ResourceSlice, 31, 33),
-        _kind(DeviceTaintRule, 33, NEWEST, gate=_TAINT_RULES, deprecation=_V1BETA2),
-        _kind(ResourcePoolStatusRequest, 36, NEWEST, gate="DRAResourcePoolStatus", deprecation=_OF_1_36),
-        _kind(classic.PodSchedulingContext, 31, 31, gate="DRAControlPlaneController"),
-        replaced={**_FLAT, BasicDevice: QuantityDevice},
+        _kind("dra.deviceclass:DeviceClass", 31, 33),
+        _kind("dra.resourceclaim:ResourceClaim", 31, 33),
+        _kind("dra.resourceclaim:ResourceClaimTemplate", 31, 33),
+        _kind("dra.resourceslice:ResourceSlice", 31, 33),
+        _kind("dra.devicetaintrule:DeviceTaintRule", 33, NEWEST, gate=_TAINT_RULES, deprecation=_V1BETA2),
+        _kind(
+            "dra.resourcepoolstatusrequest:ResourcePoolStatusRequest",
+            36,
+            NEWEST,
+            gate="DRAResourcePoolStatus",
+            deprecation=_OF_1_36,
+        ),
+        _kind("dra.classic:PodSchedulingContext", 31, 31, gate="DRAControlPlaneController"),
+        replaced={**_FLAT, "dra.device:BasicDevice": "dra.device:QuantityDevice"},
     ),
     "resource.k8s.io/v1alpha2": _version(
-        _kind(classic.ResourceClass, 27, 30),
-        _kind(classic.ResourceClaim, 27, 30),
-        _kind(classic.ResourceClaimTemplate, 27, 30),
-        _kind(classic.PodSchedulingContext, 27, 30),
-        _kind(structured_v1alpha2.ResourceClaimParameters, 30, 30),
-        _kind(structured_v1alpha2.ResourceClassParameters, 30, 30),
-        _kind(structured_v1alpha2.ResourceSlice, 30, 30),
+        _kind("dra.classic:ResourceClass", 27, 30),
+        _kind("dra.classic:ResourceClaim", 27, 30),
+        _kind("dra.classic:ResourceClaimTemplate", 27, 30),
+        _kind("dra.classic:PodSchedulingContext", 27, 30),
+        _kind("dra.structured_v1alpha2:ResourceClaimParameters", 30, 30),
+        _kind("dra.structured_v1alpha2:ResourceClassParameters", 30, 30),
+        _kind("dra.structured_v1alpha2:ResourceSlice", 30, 30),
     ),
     "scheduling.k8s.io/v1beta1": _version(
-        _kind(PodGroup, 37, NEWEST, gate="GenericWorkload", deprecation=Deprecation(40, 43)),
+        _kind("core.podgroup:PodGroup", 37, NEWEST, gate="GenericWorkload", deprecation=Deprecation(40, 43)),
     ),
     "scheduling.k8s.io/v1alpha3": _version(
-        _kind(PodGroup, 37, NEWEST, gate="GenericWorkload"),
+        _kind("core.podgroup:PodGroup", 37, NEWEST, gate="GenericWorkload"),
     ),
     "scheduling.k8s.io/v1alpha2": _version(
-        _kind(PodGroup, 36, 36, gate="GenericWorkload"),
+        _kind("core.podgroup:PodGroup", 36, 36, gate="GenericWorkload"),
     ),
     **{
-        api_version: _version(*(_kind(_MAKES_PODS[kind], OLDEST, NEWEST) for kind in kinds))
+        api_version: _version(
+            *(_kind(f"core.{'pod' if kind == 'Pod' else 'workloads'}:{kind}", OLDEST, NEWEST) for kind in kinds)
+        )
         for api_version, kinds in TEMPLATES.items()
     },
 }
