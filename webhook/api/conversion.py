@@ -42,7 +42,7 @@ def convert(obj: JSONObject, api_version: str) -> JSONObject:
     if own == api_version:
         return obj
     source, wanted = find(own, kind), find(api_version, kind)
-    if source is None or wanted is None or source.type is not wanted.type:
+    if source is None or wanted is None or source.declared != wanted.declared:
         msg = f"{kind} of {own} has no counterpart in {api_version}"
         if "/" not in str(api_version):
             msg += ": give group and version, such as resource.k8s.io/v1"

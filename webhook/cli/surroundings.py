@@ -142,6 +142,8 @@ class References:
         return [left_out] if left_out else []
 
     def _findings(self) -> tuple[list[Finding], str]:
+        if not self._documents:
+            return [], ""
         from webhook.references import look  # noqa: PLC0415 - only here once all manifests are read
         from webhook.references.rules import MEANT, RULES  # noqa: PLC0415 - as above
 

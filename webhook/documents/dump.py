@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -98,12 +97,16 @@ def _flat(value: Any) -> str:
         text = spelled(value)
         # To YAML readers other than Go's, 1e+21 is a string.
         return text.replace("e", ".0e") if "." not in text else text
+    import json  # noqa: PLC0415 - few write YAML
+
     return json.dumps(value)
 
 
 def _string(text: str) -> str:
     if text.isprintable() and text not in WORDS and not _NOT_PLAIN.search(text) and not _AMBIGUOUS.fullmatch(text):
         return text
+    import json  # noqa: PLC0415 - as above
+
     quoted = json.dumps(text, ensure_ascii=False)
     return quoted if quoted.isprintable() else "".join(map(_escaped, quoted))
 
