@@ -11,6 +11,7 @@ import pytest
 from tests.policies import POLICY
 from webhook.cli.arguments import UsageError, make_parser
 from webhook.cli.serveoptions import faults, reloaded_options
+from webhook.policy.manifest.expressions import CompiledExpression
 
 GOOD, OTHER, BROKEN = (POLICY.format(expression=text) for text in ("'true'", "'false'", "object.metadata.nam"))
 NOBODY = "rules: []"
@@ -30,6 +31,15 @@ def test_new_policies_are_those_that_are_asked(file: Path) -> None:
     answering.follow()
     assert answering.value.policies is not before
     assert (answering.generation, list(faults(answering))) == (2, [])
+
+
+def test_policies_are_compiled_when_they_are_loaded(file: Path) -> None:
+    policies = reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)])).value.policies
+    assert policies is not None
+    for hook in (*policies.validating, *policies.mutating):
+        for validation in hook.programs.validations:
+            assert isinstance(validation.compiled, CompiledExpression)
+            assert "evaluate" in vars(validation.compiled.program)
 
 
 @pytest.mark.parametrize("change", ["broken", "gone", "empty"])

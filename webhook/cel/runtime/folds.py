@@ -7,7 +7,9 @@ element is what its share of condition and step costs in cel-go (interpreter/int
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.cost.calls import LIST_COST
@@ -17,7 +19,7 @@ from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import Value, from_key, to_key, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from webhook.cel.runtime.meter import Meter
     from webhook.cel.syntax import ast
@@ -75,29 +77,43 @@ class Loop:
     def body(self) -> Iterator[None]:
         """Writes what is done for an element."""
         with self._writer.block(f"for {', '.join(self.variables)} in {self.elements}:"):
+            self._writer.look()
             yield
+
+    def filter(self, *predicates: Expression) -> None:
+        """Writes what passes over elements for which a predicate does not hold."""
+        for predicate in predicates:
+            held = self._writer.emit(predicate)
+            with self._writer.block(f"if {held.text} is not True:"):
+                if held.fails or held.cls is not bool:
+                    with self._writer.block(f"if {held.text} is not False:"):
+                        self.fail(f"not_bool({held.text})", is_last=True)
+                self._writer.line("continue")
 
     def fail(self, error: str, *, is_last: bool = False) -> None:
         """Notes an error; the first or the last counts."""
         self.fails = True
         self._writer.line(f"{self.failure} = {error if is_last else f'{self.failure} or {error}'}")
 
-    def end(self, result: Operand) -> Operand:
+    def end(self, result: Operand, *, is_built: bool = False) -> Operand:
         """Writes what follows the loop."""
         self._writer.spend(self._end_cost)
         if self.fails:
             self._writer.line(f"if {self.failure} is not None: {result.text} = {self.failure}")
+            if is_built:
+                self._writer.line(f"else: count_built(meter, {result.text})")
+        elif is_built:
+            self._writer.line(f"count_built(meter, {result.text})")
         return result._replace(fails=self.fails)
 
 
-def emit_quantifier(writer: Writer, loop: Loop, predicate: Expression, *, stops_at: bool) -> Operand:
+def _quantifier(writer: Writer, loop: Loop, node: ast.Comprehension, *, stops_at: bool) -> Operand:
     """`all`, which stops at the first false, and `exists`, at the first true; an error counts if nothing stops."""
     condition_cost = 3 if stops_at else 2
     result = writer.set(str(not stops_at))
     with loop.body():
-        writer.look()
         writer.spend(condition_cost + 1)
-        held = writer.emit(predicate)
+        held = writer.emit(node.parts[0])
         is_bool = held.cls is bool and not held.fails
         with writer.block(f"if {held.text} is not {not stops_at}:"):
             with writer.block("if True:" if is_bool else f"if {held.text} is {stops_at}:"):
@@ -109,104 +125,71 @@ def emit_quantifier(writer: Writer, loop: Loop, predicate: Expression, *, stops_
     return loop.end(Operand(result, bool))
 
 
-def emit_exactly_one(writer: Writer, loop: Loop, predicate: Expression) -> Operand:
+def _exactly_one(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand:
     """`exists_one`; it never stops early, and of several errors the last one counts."""
     count, result = writer.set("0"), writer.name()
     with loop.body():
-        writer.look()
-        held = writer.emit(predicate)
-        with writer.block(f"if {held.text} is True:"):
-            writer.spend(2)
-            writer.line(f"{count} += 1")
-        if held.fails or held.cls is not bool:
-            with writer.block(f"elif {held.text} is not False:"):
-                loop.fail(f"not_bool({held.text})", is_last=True)
+        loop.filter(node.parts[0])
+        writer.spend(2)
+        writer.line(f"{count} += 1")
     writer.line(f"{result} = {count} == 1")
     return loop.end(Operand(result, bool))
 
 
-def emit_collector(
-    writer: Writer,
-    loop: Loop,
-    predicate: Expression | None,
-    insert: Callable[[str], None],
-    empty: str,
-    *,
-    skips: bool = False,
-) -> Operand:
-    """Writes the comprehensions that make a list or a map.
+def _list(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand:
+    """`map`, `filter` and `transformList`.
 
     Of errors in predicates the last one counts, of errors in elements the first; either comes before the result.
-
-    Args:
-        writer: Where to.
-        loop: The loop.
-        predicate: Which elements it takes; None for all.
-        insert: Writes what evaluates what is due for an element and puts it into what is made.
-        empty: What it begins with, a list or a map.
-        skips: Whether nothing is evaluated for an element after an error: a call that inserts has three arguments, and
-            ends at the first.
     """
-    result = writer.set(empty)
+    result = writer.set("[]")
+    is_constant = writer.constant_of(node.parts[0]) is not NOT_CONSTANT
     with loop.body():
-        writer.look()
-        if predicate is not None:
-            held = writer.emit(predicate)
-            with writer.block(f"if {held.text} is not True:"):
-                if held.fails or held.cls is not bool:
-                    with writer.block(f"if {held.text} is not False:"):
-                        loop.fail(f"not_bool({held.text})", is_last=True)
-                writer.line("continue")
-        if skips:
-            with writer.block(f"if {loop.failure} is not None:"):
-                writer.spend(1)
-                writer.settle()
-                writer.line("continue")
-        insert(result)
-    made = loop.end(Operand(result))
-    if made.fails:
-        writer.line(f"if {loop.failure} is None: count_built(meter, {result})")
-    else:
-        writer.line(f"count_built(meter, {result})")
-    return made._replace(cls=list if empty == "[]" else dict)
-
-
-def emit_append(writer: Writer, loop: Loop, element: Expression, *, is_constant: bool) -> Callable[[str], None]:
-    """What `map` and `filter` do for an element."""
-
-    def insert(made: str) -> None:
+        loop.filter(*node.parts[1:])
         writer.spend(2 if is_constant else 2 + LIST_COST)
-        operand = writer.emit(element)
-        if operand.fails:
-            with writer.block(f"if type({operand.text}) is EvaluationError:"):
-                loop.fail(operand.text)
-            writer.line(f"else: {made}.append({operand.text})")
+        element = writer.emit(node.parts[0])
+        if element.fails:
+            with writer.block(f"if type({element.text}) is EvaluationError:"):
+                loop.fail(element.text)
+            writer.line(f"else: {result}.append({element.text})")
         else:
-            writer.line(f"{made}.append({operand.text})")
+            writer.line(f"{result}.append({element.text})")
+    return loop.end(Operand(result, list), is_built=True)
 
-    return insert
 
-
-def emit_insert(writer: Writer, loop: Loop, value: Expression, *, is_entry: bool) -> Callable[[str], None]:
-    """What `transformMap` does for an element, or, with the key known, `transformMapEntry`."""
-
-    def insert(made: str) -> None:
-        writer.spend(3 if is_entry else 2)
-        operand = writer.emit(value)
-        error = writer.name()
-        if is_entry:
-            key, cls = loop.variables[0], f"type({operand.text})"
-            writer.settle()
-            writer.line(f"if type({key}) in KEYS and {key} not in {made} and {cls} is not EvaluationError:")
-            writer.line(f"\t{made}[{key}] = {operand.text}")
-            writer.line("\tcontinue")
-            writer.line(f"{error} = inserted({made}, {key}, {operand.text})")
+def _map(writer: Writer, loop: Loop, node: ast.Comprehension, *, has_keys: bool) -> Operand:
+    """`transformMap`, whose keys are those gone over, and `transformMapEntry`; errors count as for lists."""
+    result = writer.set("{}")
+    with loop.body():
+        loop.filter(*node.parts[1:])
+        if has_keys:  # the call that inserts has three arguments, and ends at the first after an error
+            with writer.block(f"if {loop.failure} is not None:"):
+                writer.line("left -= 1")
+                writer.line("continue")
+        writer.spend(3 if has_keys else 2)
+        value = writer.emit(node.parts[0])
+        writer.settle()
+        error, key = writer.name(), loop.variables[0]
+        if has_keys:
+            is_plain = f"type({key}) in KEYS and {key} not in {result} and type({value.text}) is not EvaluationError"
+            writer.line(f"if {is_plain}: {result}[{key}] = {value.text}; continue")
+            writer.line(f"{error} = inserted(insert_entry, {result}, {key}, {value.text})")
         else:
-            writer.line(f"{error} = inserted_all({made}, {operand.text})")
+            writer.line(f"{error} = inserted(insert_map, {result}, {value.text})")
         with writer.block(f"if {error} is not None:"):
             loop.fail(error)
+    return loop.end(Operand(result, dict), is_built=True)
 
-    return insert
+
+Emit = Callable[[Writer, Loop, "ast.Comprehension"], Operand]
+LOOPS: Final[Mapping[str, tuple[int, Emit]]] = {
+    "all": (1, partial(_quantifier, stops_at=False)),
+    "exists": (1, partial(_quantifier, stops_at=True)),
+    "exists_one": (2, _exactly_one),
+    "map": (1, _list),
+    "transformMap": (1, partial(_map, has_keys=True)),
+    "transformMapEntry": (1, partial(_map, has_keys=False)),
+}
+"""What writes the loop of a macro, by the shape of the comprehension, with what its end costs."""
 
 
 def emit_bind(writer: Writer, initial: Expression, bind: Callable[[Operand], None]) -> Operand:
@@ -240,7 +223,6 @@ def emit_fold(
 ) -> Operand:
     """Writes any comprehension, by its parts: condition, step and result; a cell holds its value so far."""
     with loop.body():
-        writer.look()
         condition = writer.emit(node.condition)
         writer.settle()
         writer.line(f"if {condition.text} is False: break")
@@ -338,23 +320,12 @@ def insert_map(made: dict[Value, Value], added: Value) -> None:
         insert_entry(made, from_key(key), value)
 
 
-def inserted(made: dict[Value, Value], key: Value, value: Value) -> EvaluationError | None:
-    """As `insert_entry`; gives the error, or that which the value is."""
-    if type(value) is EvaluationError:
-        return value
+def inserted(insert: Callable[..., None], *arguments: Value) -> EvaluationError | None:
+    """Inserts into a map in the making; gives the error, or that which the value is."""
+    if type(arguments[-1]) is EvaluationError:
+        return arguments[-1]
     try:
-        insert_entry(made, key, value)
-    except EvaluationError as error:
-        return error
-    return None
-
-
-def inserted_all(made: dict[Value, Value], added: Value) -> EvaluationError | None:
-    """As `insert_map`; gives the error, or that which the map is."""
-    if type(added) is EvaluationError:
-        return added
-    try:
-        insert_map(made, added)
+        insert(*arguments)
     except EvaluationError as error:
         return error
     return None

@@ -7,6 +7,7 @@ What comes after an error that `||`, `&&` or a comprehension absorbs is evaluate
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.runtime import folds
@@ -15,12 +16,11 @@ from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presenc
 from webhook.cel.runtime.calls import charge, emit_call, emit_choice, overloads_of
 from webhook.cel.runtime.constants import LARGE, Analysis, is_in_list, struct_of
 from webhook.cel.runtime.logic import (
-    emit_conjunction,
-    emit_disjunction,
     emit_equality,
     emit_membership,
     emit_membership_of_constants,
     emit_negation,
+    emit_terms,
 )
 from webhook.cel.runtime.operators import logical_not
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
@@ -322,7 +322,7 @@ class Generator(Writer):
 
     def _loop(self, node: ast.Comprehension) -> Operand:
         range_ = self.emit(node.range)
-        write = _LOOPS.get(node.shape) if self._specialised else None
+        write = folds.LOOPS.get(node.shape) if self._specialised else None
         cell = None
         if write is None:
             cell = folds.emit_bind(self, node.initial, lambda cell: self._bind_cell(node.accumulator, cell))
@@ -345,52 +345,8 @@ class Generator(Writer):
 
 
 _SPECIAL: Final[dict[str, Callable[[Generator, ast.Call], Operand]]] = {
-    "_&&_": emit_conjunction,
-    "_||_": emit_disjunction,
+    "_&&_": partial(emit_terms, stop=False),
+    "_||_": partial(emit_terms, stop=True),
     "_==_": emit_equality,
     "_!=_": emit_equality,
 }
-
-
-def _all(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
-    return folds.emit_quantifier(writer, loop, node.parts[0], stops_at=False)
-
-
-def _exists(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
-    return folds.emit_quantifier(writer, loop, node.parts[0], stops_at=True)
-
-
-def _exists_one(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
-    return folds.emit_exactly_one(writer, loop, node.parts[0])
-
-
-def _predicate(node: ast.Comprehension) -> Expression | None:
-    return node.parts[1] if len(node.parts) > 1 else None
-
-
-def _map(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
-    element = node.parts[0]
-    is_constant = writer.constant_of(element) is not NOT_CONSTANT
-    insert = folds.emit_append(writer, loop, element, is_constant=is_constant)
-    return folds.emit_collector(writer, loop, _predicate(node), insert, "[]")
-
-
-def _transform_map(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
-    insert = folds.emit_insert(writer, loop, node.parts[0], is_entry=True)
-    return folds.emit_collector(writer, loop, _predicate(node), insert, "{}", skips=True)
-
-
-def _transform_map_entry(writer: Generator, loop: folds.Loop, node: ast.Comprehension) -> Operand:
-    insert = folds.emit_insert(writer, loop, node.parts[0], is_entry=False)
-    return folds.emit_collector(writer, loop, _predicate(node), insert, "{}")
-
-
-_LOOPS: Final = {
-    "all": (1, _all),
-    "exists": (1, _exists),
-    "exists_one": (2, _exists_one),
-    "map": (1, _map),
-    "transformMap": (1, _transform_map),
-    "transformMapEntry": (1, _transform_map_entry),
-}
-"""The loops written for macros, with the cost of their ends."""

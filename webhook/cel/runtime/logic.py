@@ -30,17 +30,9 @@ _PRIMITIVES: Final = frozenset({bool, int, float, str, type(None)})
 # -- what is written
 
 
-def emit_conjunction(writer: Writer, node: ast.Call) -> Operand:
-    """Writes `a && b && …`: false if any is, else the first error, else true."""
-    return _emit_terms(writer, node.arguments, stop=False)
-
-
-def emit_disjunction(writer: Writer, node: ast.Call) -> Operand:
-    """Writes `a || b || …`: true if any is, else the first error, else false."""
-    return _emit_terms(writer, node.arguments, stop=True)
-
-
-def _emit_terms(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
+def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
+    """Writes `a && b && …` or `a || b || …`: `stop` if any term is that, else the first error, else the other."""
+    terms = node.arguments
     if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far, and not quite what more of them are
         return _emit_pair(writer, terms[0], terms[1], stop=stop)
     return _emit_chain(writer, terms, stop=stop)
@@ -154,18 +146,17 @@ def emit_membership(writer: Writer, node: ast.Call, cost: int | CostFunction) ->
     item, container = first.text, second.text
     result = writer.name()
     writer.settle()
+    slow = f"left, mark, {result} = member(meter, left, mark, {item}, {container}, {{}})"
     if isinstance(cost, int):
         writer.line(f"if type({item}) is str and type({container}) in CONTAINERS: {result} = {item} in {container}")
-        writer.line(f"else: mark, {result} = search(meter, left, mark, {item}, {container})")
+        writer.line(f"else: {slow.format(None)}")
         writer.spend(cost)
+    elif cost is of_argument(1, 1):
+        is_plain = f"type({item}) is str and type({container}) is list"
+        writer.line(f"if {is_plain}: left -= len({container}); {result} = {item} in {container}")
+        writer.line(f"else: {slow.format(writer.given(cost))}")
     else:
-        slow = f"left, mark, {result} = member(meter, left, mark, {item}, {container}, {writer.given(cost)})"
-        if cost is of_argument(1, 1):
-            writer.line(f"if type({item}) is str and type({container}) is list:")
-            writer.line(f"\tleft -= len({container}); {result} = {item} in {container}")
-            writer.line(f"else: {slow}")
-        else:
-            writer.line(slow)
+        writer.line(slow.format(writer.given(cost)))
     writer.look()
     return Operand(result, bool)
 
@@ -235,25 +226,19 @@ def same_by_name(
     return left - (_smaller(first, second) if cost is None else cost), mark, result
 
 
-def search(meter: Meter, left: int, mark: int, item: Value, container: Value) -> tuple[int, Value]:
-    """`item in container` for values of any kind, or errors: the next mark, the result."""
-    for each in (item, container):
-        if type(each) is EvaluationError:
-            return mark, each
-    comparison = Comparison(meter, left, mark)
-    try:
-        result: Value = comparison.contains(item, container)
-    except EvaluationError as error:
-        result = error
-    return comparison.mark, result
-
-
 def member(
-    meter: Meter, left: int, mark: int, item: Value, container: Value, cost: CostFunction
+    meter: Meter, left: int, mark: int, item: Value, container: Value, cost: CostFunction | None
 ) -> tuple[int, int, Value]:
-    """As `search`, and counts the cost: what is left, the next mark, the result."""
-    mark, result = search(meter, left, mark, item, container)
-    return left - cost((item, container), result), mark, result
+    """`item in container` for values of any kind, or errors: what is left, the next mark, the result."""
+    result: Value = item if type(item) is EvaluationError else container
+    if type(result) is not EvaluationError:
+        comparison = Comparison(meter, left, mark)
+        try:
+            result = comparison.contains(item, container)
+        except EvaluationError as error:
+            result = error
+        mark = comparison.mark
+    return left - (cost((item, container), result) if cost else 0), mark, result
 
 
 def among(item: Value, container: list[Value]) -> Value:

@@ -7,8 +7,8 @@ looked at next. What it calls that may take long is given both, and gives them b
 from __future__ import annotations
 
 import sys
-import time
 from sys import getsizeof
+from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import DeadlineExceededError, current
@@ -48,7 +48,7 @@ def look(meter: Meter, left: int) -> int:
     """
     if left < 0:
         raise CostLimitExceededError(left=left)
-    if meter.deadline is not None and time.monotonic() >= meter.deadline:
+    if meter.deadline is not None and monotonic() >= meter.deadline:
         raise DeadlineExceededError
     current().spend(_WORK_OF_SHARE)
     return left - SHARE if left > SHARE else 0

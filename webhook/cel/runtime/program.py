@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from webhook.cel.runtime.constants import Analysis
     from webhook.cel.types.values import Value
 
-_WORK_OF_NODE: Final = 25
-"""How much work it is to write and compile what evaluates a node."""
+_WORK_OF_NODE: Final = 5
+"""How much work it is at least to write what evaluates a node; what is too much is then not begun."""
+_WORK_OF_LINE: Final = 6
+"""How much work it is to compile a line."""
 
 
 class Evaluate(Protocol):
@@ -78,7 +80,7 @@ class Program:
         name = generator.write()
         names = {"__builtins__": BUILTINS, **generator.constants}
         for source in generator.functions:
-            work(0)
+            work(source.count("\n") * _WORK_OF_LINE)
             exec(compile(source, "<cel>", "exec"), names)  # noqa: S102  # written by `Generator`
         evaluate: Evaluate = names[name]
         return evaluate
@@ -109,9 +111,9 @@ BUILTINS: Final[dict[str, object]] = {
     **{each.__name__: each for each in (attributes.present, attributes.step, attributes.unbound)},
     **{each.__name__: each for each in (aggregates.MapBuilder, aggregates.append, aggregates.put_optional)},
     **{each.__name__: each for each in (Optional, calls.afford)},
-    **{each.__name__: each for each in (folds.Lazy, folds.elements, folds.entries, folds.inserted, folds.inserted_all)},
+    **{each.__name__: each for each in (folds.Lazy, folds.elements, folds.entries, folds.inserted)},
     **{each.__name__: each for each in (logic.among, logic.member, logic.not_bool, logic.same, logic.same_by_name)},
-    **{each.__name__: each for each in (logic.search, logic.undecided, stopped)},
+    **{each.__name__: each for each in (folds.insert_entry, folds.insert_map, logic.undecided, stopped)},
     "CONTAINERS": equality.CONTAINERS,
     "END": folds.END,
     "KEYS": folds.KEYS,

@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webhook.budget import work
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -22,6 +24,7 @@ NOT_CONSTANT: Final = object()
 """Stands for the value of what is no constant."""
 DEEPEST: Final = 10
 """How deep blocks are nested before a function of its own goes on; CPython takes 20 blocks."""
+_WORK_OF_LINE: Final = 4
 _LITERALS: Final = {None: "None", True: "True", False: "False"}
 _LOCAL: Final = re.compile(r"\b(?:t([0-9]+)|v[0-9]+|bindings)\b")
 _BEFORE: Final = """\
@@ -216,6 +219,7 @@ class Writer(ABC):
             for found in _LOCAL.finditer(line)
             if found[1] is None or int(found[1]) <= before
         }
+        work(len(self._lines) * _WORK_OF_LINE)
         name = f"f{len(self.functions)}"
         header = f"def {name}({', '.join(('meter', 'left', 'mark', *taken))}):"
         self.functions.append("\n".join([header, *self._lines, f"\treturn left, mark, {operand.text}", ""]))
