@@ -137,7 +137,7 @@ class References:
             order = {file: index for index, file in enumerate(report.files)}
             report.findings = sorted(
                 [*report.findings, *findings],
-                key=lambda each: (order.get(each.file, -1), each.document, each.line, each.column),
+                key=lambda each: (order.get(each.file, -1), each.line, each.column),
             )
         return [left_out] if left_out else []
 

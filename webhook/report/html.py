@@ -102,11 +102,12 @@ def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
     if clean:
         yield f'<tr><td class="quiet">{counted(clean, "file")} without findings{_counts([])}'
     yield "</table></nav>"
-    yield '<nav class="rules"><table><caption>Rules</caption><tr><th>Rule<th>What it is about'
     by_rule: dict[str, list[Finding]] = {}
     for finding in report.findings:
         by_rule.setdefault(finding.problem.rule, []).append(finding)
     meanings = texts(by_rule)
+    yield f'<nav class="rules"><details><summary>{counted(len(by_rule), "rule")}</summary>'
+    yield "<table><tr><th>Rule<th>What it is about"
     for rule, findings in sorted(by_rule.items(), key=lambda item: (-len(item[1]), item[0])):
         first = " ".join(meanings[rule].partition("\n\n")[0].replace("`", "").split())
         yield f"<tr><td>{_rule(rule)}<td>{_text(first)}"
@@ -114,7 +115,7 @@ def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
         for each in findings:
             yield f'<li><a href="#finding-{numbers[id(each)]}">{_text(place_of(each).removesuffix(":"))}</a>'
         yield "</ul></details>"
-    yield "</table></nav>"
+    yield "</table></details></nav>"
 
 
 def _counts(findings: Sequence[Finding]) -> str:

@@ -36,7 +36,7 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
         first.files |= report.files
     order = {file: index for index, file in enumerate(first.files)}
     found = [each._replace(kubernetes=by[0], releases=tuple(by)) for each, by in said.values()]
-    first.findings = sorted(found, key=lambda each: (order.get(each.file, -1), each.document, each.line, each.column))
+    first.findings = sorted(found, key=lambda each: (order.get(each.file, -1), each.line, each.column))
     first.remarks = list(dict.fromkeys(line for report in reports for line in report.remarks))
     return first
 

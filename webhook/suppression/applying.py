@@ -159,4 +159,4 @@ def in_order(report: Report, findings: Sequence[Finding]) -> list[Finding]:
     """Sort findings by the order of the files that were read, and by line."""
     order = {file: index for index, file in enumerate(report.files)}
     last = len(order)
-    return sorted(findings, key=lambda each: (order.get(each.file, last), each.document, each.line, each.column))
+    return sorted(findings, key=lambda each: (order.get(each.file, last), each.line, each.column))
