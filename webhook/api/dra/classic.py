@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from webhook import formats
 from webhook.api.core.meta import Object, TemplateMetadata
 from webhook.api.core.nodeselector import NodeSelector
+from webhook.api.dra.claimstatus import ResourceClaimConsumerReference
 from webhook.api.dra.names import driver_name
 from webhook.problem import forbidden, invalid, required
 from webhook.schema import (
@@ -114,15 +115,6 @@ class AllocationResult(Struct):
     resourceHandles = Array(Nested(ResourceHandle), "What drivers need to know.", max_items=RESOURCE_HANDLES_MAX_ITEMS)
     availableOnNodes = Nested(NodeSelector, "The nodes from which the claim can be used.", pointer=True)
     shareable = Bool("Whether several pods may use the claim at a time.")
-
-
-class ResourceClaimConsumerReference(Struct):
-    """An object that uses the claim, usually a pod."""
-
-    apiGroup = Text("The consumer's API group.")
-    resource = Text("The consumer's resource, such as pods.", required=True)
-    name = Text("The consumer's name.", required=True)
-    uid = Text("The consumer's UID.", required=True, go="types.UID")
 
 
 class ResourceClaimStatus(Struct):
