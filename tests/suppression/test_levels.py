@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import Done, draguard, process
+from webhook.documents import Document, comments, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 CLAIM = """\
@@ -124,6 +126,9 @@ class TestLevels:
         assert rules(found) == [("warning", "policy-without-binding"), ("warning", "never-refuses")]
         left = draguard("policy", "check", "-o", "json", "--ignore", "never-*", "--level", "policy-*=error", tmp_path)
         assert (left.code, rules(left)) == (1, [("error", "policy-without-binding")])
+        path = tmp_path / "policy.yaml"
+        path.write_text(f"# draguard: ignore[never-*, policy-*] why\n{path.read_text()}", encoding="utf-8")
+        assert len(suppressed(draguard("policy", "check", "-o", "json", tmp_path))) == 2
         tested = draguard("policy", "test", "--strict", "--ignore", "not-tested", tmp_path)
         assert (tested.code, tested.err) == (0, "")
 
@@ -155,6 +160,9 @@ class TestPolicies:
             ("warning", "unused-suppression"),
         ]
         assert rules(validate(*options, "--ignore", "policy/*,unused-suppression", file)) == []
+        done = draguard("validate", "--policies", policies, "--level", "policy/twoo=warn", file)
+        message = "--level: there is no policy twoo in --policies: did you mean two?"
+        assert done == Done(2, "", f"draguard validate: error: {message}\n")
 
 
 WRITE = "write # draguard: ignore[unknown-field] the reason"
@@ -250,7 +258,9 @@ class TestComments:
         assert (finding["line"], finding["column"]) == (4, 13)
         assert (finding["level"], finding["message"], finding["hint"]) == ("warning", message, hint)
 
-    @pytest.mark.parametrize("rule", ["immutable", "policy/p", "policy", "class-not-found", "allocation-changed"])
+    @pytest.mark.parametrize(
+        "rule", ["immutable", "policy/p", "policy", "class-not-found", "answer-changed", "never-*"]
+    )
     def test_a_comment_that_other_options_make_use_of_is_not_reported(self, tmp_path: Path, rule: str) -> None:
         assert rules(self.validate(tmp_path, f"# draguard: ignore[{rule}] why\n{claim()}")) == []
 
@@ -394,6 +404,34 @@ class TestBounds:
         found = json.loads(validate(tmp_path).out)["findings"]
         assert len(found) == 150
         assert [bool(each["hint"]) for each in found] == [True] * 100 + [False] * 50
+
+    def test_there_are_not_any_number_of_comments_for_a_place(self, tmp_path: Path) -> None:
+        lines = "# draguard: ignore[required] why\n" * 101
+        (tmp_path / "a.yaml").write_text(lines + claim(), encoding="utf-8")
+        messages = {each["message"] for each in json.loads(validate(tmp_path).out)["findings"]}
+        assert messages == {
+            "suppresses no finding of required",
+            "there are more than 100 for the same place, so it suppresses nothing",
+        }
+
+    def test_many_comments_in_a_row_take_linear_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        calls = []
+
+        def content(*given: Any) -> int:
+            calls.append(given)
+            return real(*given)
+
+        real: Callable[..., int] = vars(comments)["_content"]
+        monkeypatch.setattr(comments, "_content", content)
+        text = "a: 1\n" + "# draguard: ignore[required] why\n" * 50 + "b: 1\n"
+        (document,) = parse(text)
+        assert isinstance(document, Document)
+        assert {each.about for each in document.comments("draguard:")} == {52}
+        assert len(calls) == 2
+
+    def test_a_long_name_is_not_looked_up(self, tmp_path: Path) -> None:
+        (tmp_path / "a.yaml").write_text(f"# draguard: ignore[{'*a' * 10_000}] why\n{claim()}", encoding="utf-8")
+        assert rules(validate(tmp_path)) == [("warning", "malformed-suppression")]
 
     def test_a_comment_does_not_name_any_number_of_rules(self, tmp_path: Path) -> None:
         text = f"# draguard: ignore[{','.join(['required'] * 101)}] why\n{claim()}"

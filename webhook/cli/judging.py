@@ -12,6 +12,7 @@ from webhook.cli.driverprofiles import read_profiles
 from webhook.cli.locations import pod_locations
 from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
 from webhook.cli.release import feature_gates
+from webhook.cli.suppressing import check_policies
 from webhook.cli.surroundings import References
 from webhook.documents import Document, Unreadable
 from webhook.engine.manifests import review
@@ -39,6 +40,7 @@ def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, re
     from webhook.cli.policyoptions import load_policies, sender  # noqa: PLC0415 - only who has policies pays for them
 
     policies = load_policies(arguments, stated, namespaces=namespaces.stated)
+    check_policies(arguments, [each.name for each in policies.set.policies])
     report.findings += policies.findings
     for given in policies.given:
         namespaces.note(given.object)

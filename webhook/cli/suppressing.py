@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
+from webhook.cli.arguments.parsing import did_you_mean
 from webhook.documents.globs import Globs, PatternError
 from webhook.suppression import baseline
 from webhook.suppression.applying import Suppressions
 from webhook.suppression.levels import Levels, levels
-from webhook.suppression.names import UnknownRuleError, check, names_in
+from webhook.suppression.names import POLICY, UnknownRuleError, check, names_in
 from webhook.suppression.paths import PathIgnores
 
 if TYPE_CHECKING:
@@ -110,19 +112,43 @@ def _check(names: Iterable[str], option: str) -> None:
         raise UsageError(message) from error
 
 
+def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
+    """Check the names of policies that the options state.
+
+    Args:
+        arguments: The command's.
+        known: The names of the policies that there are.
+
+    Raises:
+        UsageError: There is none of such a name.
+    """
+    stated = {"--select": arguments.select, "--ignore": arguments.ignore, "--level": arguments.level}
+    for option, texts in stated.items():
+        for name in (each.partition("=")[0] for text in texts for each in names_in(text)):
+            if name.startswith(POLICY) and not any(fnmatchcase(f"{POLICY}{each}", name) for each in known):
+                hint = did_you_mean(name.removeprefix(POLICY), known)
+                message = f"{option}: there is no policy {name.removeprefix(POLICY)} in --policies{hint}"
+                raise UsageError(message)
+
+
 def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool]:
     """Return what tells of a rule whether this run can find what it flags."""
+    action = getattr(arguments, "action", "validate")
     given = {
         "policies": bool(getattr(arguments, "policies", ())),
         "old": bool(getattr(arguments, "old", ()) or getattr(arguments, "against", "")),
         "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths or ["."])),
-        "": True,
+        "check": action == "check",
+        "test": action == "test",
+        "": action != "test",
     }
 
     def matters(rule: str) -> bool:
-        from webhook.explain.names import needs  # noqa: PLC0415 - only a suppression that is not used asks
+        from webhook.explain.names import needs, rule_names  # noqa: PLC0415 - only a suppression that is not used asks
 
-        return given["policies" if rule.startswith("policy/") else needs(rule)]
+        if rule.startswith(POLICY):
+            return given["policies"]
+        return all(given[needs(each)] for each in rule_names() if fnmatchcase(each, rule))
 
     return matters
 

@@ -53,6 +53,7 @@ def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Commen
     texts: list[tuple[int, int]] | None = None
     first = _content(text, start, end)
     begin = _with_head(text, start)
+    following = first
     for found in re.compile(rf"(?:(?<=\s)|(?<![\s\S]))#[ \t]*{re.escape(mark)}[ \t]*").finditer(text, begin, end):
         at = found.start()
         if at > first and _QUOTES.search(text, start, at):
@@ -64,7 +65,9 @@ def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Commen
         more = _MORE.search(text, found.end(), line_end)
         place = source.position(at)
         own_line = not text[at - place.column + 1 : at].strip().removeprefix(_SEPARATOR)
-        about = _content(text, line_end, end) if own_line else at
+        if own_line and following < line_end:  # else what follows an earlier comment follows this one, too
+            following = _content(text, line_end, end)
+        about = following if own_line else at
         yield Comment(
             place.line,
             place.column,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
 
 def is_rule(name: str) -> bool:
@@ -27,23 +27,49 @@ def rule_names() -> list[str]:
 
 
 def needs(name: str) -> str:
-    """Return what a run must know for a rule to find anything: ``policies``, ``old`` or ``others``; else nothing."""
+    """Return what a run must do or know for a rule to find anything; empty if it need not do more than others.
+
+    Returns:
+        ``policies`` (asking policies), ``check`` or ``test`` (looking at policies themselves), ``old`` (knowing earlier
+        states), ``others`` (knowing what objects refer to).
+    """
+    for need, names in _NEEDS.items():
+        if name in names:
+            return need
     from webhook.explain.places import names_of_types  # noqa: PLC0415 - see the module
 
-    if name in _OF_POLICIES:
-        return "policies"
-    if name in _OF_UPDATES or (name in names_of_types("transitions") and name not in names_of_types("checks")):
+    if name in names_of_types("transitions") and name not in names_of_types("checks"):
         return "old"
     from webhook.references import every_rule  # noqa: PLC0415 - as above
 
-    return "others" if name in every_rule() or name in _OF_NAMESPACES else ""
+    return "others" if name in every_rule() else ""
 
 
-_OF_POLICIES: Final = frozenset({"policy", "policy-error", "assumed"})
-_OF_UPDATES: Final = frozenset(
-    {"immutable", "old-object", "old-version", "name", "uid", "resource-version", "spec-ignored", "status-ignored"}
-)
-_OF_NAMESPACES: Final = frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"})
+_NEEDS: Final[Mapping[str, frozenset[str]]] = {
+    "policies": frozenset({"policy", "policy-error", "assumed"}),
+    "old": frozenset(
+        {"immutable", "old-object", "old-version", "name", "uid", "resource-version", "spec-ignored", "status-ignored"}
+    ),
+    "others": frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"}),
+    "check": frozenset(
+        {
+            "duplicate-policy",
+            "policy-without-binding",
+            "binding-without-policy",
+            "param-without-kind",
+            "binding-without-params",
+            "unknown-resource",
+            "unserved-version",
+            "never-applies",
+            "no-condition",
+            "never-refuses",
+            "unused-variable",
+            "type-check",
+            "over-cost",
+        }
+    ),
+    "test": frozenset({"suite", "case", "not-covered", "not-tested"}),
+}
 
 
 def _groups() -> Iterator[Collection[str]]:

@@ -22,14 +22,13 @@ def closing(report: Report) -> list[str]:
 
 def summary(report: Report) -> str:
     """Say in a line what was read, found and left out, or how tests came out."""
+    suppressed = f"; {len(report.suppressed)} suppressed ({_suppressed(report)})" if report.suppressed else ""
     if report.tested:
-        return _tested(report.tested)
+        return _tested(report.tested) + suppressed
     levels = ((report.errors, "error"), (report.warnings, "warning"), (report.notes, "note"))
     found = [counted(number, noun) for number, noun in levels if number]
     text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
-    text += ", ".join(found) or "no problems"
-    if report.suppressed:
-        text += f"; {len(report.suppressed)} suppressed ({_suppressed(report)})"
+    text += (", ".join(found) or "no problems") + suppressed
     if report.skipped:
         shown = Counter[str]()
         for kind, documents in by_number(report):

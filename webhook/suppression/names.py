@@ -7,7 +7,7 @@ says.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 POLICY: Final = "policy/"
 """Precedes the name of a policy."""
 _MAGIC: Final = frozenset("*?[")
+_MAX: Final = 300
+"""Characters of a name: policies' names have 253 at most."""
 _LONGEST: Final = 100
 """Characters of a name that is shown, and for which another one is sought."""
 
@@ -31,11 +33,13 @@ def names_in(text: str) -> list[str]:
     return [name for each in text.split(",") if (name := each.strip())]
 
 
-@cache
+@lru_cache(maxsize=4096)
 def is_known(name: str) -> bool:
     """Tell whether a name can name a rule; which policies there are is not known here."""
     from webhook.explain.names import has_match, is_rule  # noqa: PLC0415 - only who names rules pays for their names
 
+    if len(name) > _MAX:
+        return False
     return name.startswith(POLICY) or (has_match if _MAGIC.intersection(name) else is_rule)(name)
 
 

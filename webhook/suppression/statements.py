@@ -163,13 +163,19 @@ class Statements:
         for name in statement.rules:
             if name not in known:
                 hint = meant(name) if len(self.findings) < _MOST_HINTS else ""
-                self._malformed(where, f"there is no rule {name}", hint)
+                self._malformed(where, f"there is no rule {name[:_MOST_RULES]}", hint)
+        if not known:
+            return
         statement = statement._replace(rules=tuple(known))
-        if known and not statement.reason:
+        if not statement.reason:
             message = f"gives no reason why {', '.join(known)} does not count here"
             self.findings.append(said(where, UNEXPLAINED, message, f"write {example}"))
+        beside = self._places.setdefault(statement.place, [])
+        if len(beside) == _MOST_RULES:
+            self._malformed(where, f"there are more than {_MOST_RULES} for the same place", "")
+            return
         self.all.append(statement)
-        self._places.setdefault(statement.place, []).append(statement)
+        beside.append(statement)
 
     def _malformed(self, where: Finding, message: str, hint: str) -> None:
         self.findings.append(said(where, MALFORMED, f"{message}, so it suppresses nothing", hint))
