@@ -114,7 +114,7 @@ class Finding(NamedTuple):
         origin: Which policy says so; None if it is a rule of the API server.
         brief: What text shows in the place of the message, where that is long.
         suppression: Why it is not reported; None if it is.
-        rendered: Whether a program wrote the text, so that the line is that of no file that the user has.
+        rendered: Whether a program wrote the text; the line is that of the template, where that can be told.
         template: The template that the object was rendered from, as Helm names it; empty if it does not say so.
         releases: The releases that say so, where several were asked.
         key_line: The line of the field's key, of what is further down in a text of several lines; else 0.

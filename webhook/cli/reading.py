@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from webhook.documents import Document, Unreadable
+    from webhook.findings import Finding
 
 STDIN = "-"
 
@@ -81,6 +82,7 @@ class Manifests:
             message = "--helm-values and --helm-set: no path is the directory of a Helm chart"
             raise UsageError(message)
         self._read: list[Document | Unreadable] | None = None
+        self._texts: dict[str, list[str]] = {}
 
     @property
     def paths(self) -> list[str]:
@@ -94,6 +96,10 @@ class Manifests:
 
     def _progress(self) -> AbstractContextManager[Callable[[int], None]]:
         return counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet)
+
+    def in_templates(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return findings with their places in templates, in the place of those in what the templates rendered."""
+        return [_in_template(each, self._texts[each.file]) if each.file in self._texts else each for each in findings]
 
     def documents(self, kubernetes: str | None, *, again: bool = False) -> Iterable[Document | Unreadable]:
         """Read the manifests.
@@ -109,7 +115,12 @@ class Manifests:
             return self._read
         arguments, release = self._arguments, release_of(kubernetes) if kubernetes else NEWEST
         options = RenderOptions(
-            tuple(arguments.helm_values), tuple(arguments.helm_set), arguments.namespace, release, self._progress
+            tuple(arguments.helm_values),
+            tuple(arguments.helm_set),
+            arguments.namespace,
+            release,
+            self._progress,
+            self._texts,
         )
         try:
             documents: Iterable[Document | Unreadable] = read(self._named, selection=self._selection, options=options)
@@ -120,3 +131,19 @@ class Manifests:
         if again and not self._rendered:
             documents = self._read = list(documents)
         return documents
+
+
+def _in_template(finding: Finding, rendered: Iterable[str]) -> Finding:
+    from webhook.sources.templates import locate  # noqa: PLC0415 - few manifests are templates
+
+    try:
+        with open(finding.file, encoding="utf-8") as file:  # noqa: PTH123 - pathlib takes longer to import
+            template = file.read()
+    except (OSError, ValueError):  # of a chart that is packed inside another
+        return finding
+    for text in rendered:
+        # Of another release, the template may have rendered something else.
+        if finding.text and [finding.text] == text.splitlines()[finding.line - 1 : finding.line]:
+            place = locate(template, text, finding.line, finding.column)
+            return finding._replace(line=place.line, column=place.column, text=place.text) if place else finding
+    return finding

@@ -65,6 +65,8 @@ def judged(arguments: Namespace) -> Report:
         suppressed.leave_out(found_before, f"found at {arguments.against}, too")
     report.left_out = manifests.left_out
     suppress(report, suppressed, arguments)
+    report.findings = manifests.in_templates(report.findings)
+    report.suppressed = manifests.in_templates(report.suppressed)
     report.remarks += table(report.findings, versions)
     return report
 

@@ -39,6 +39,7 @@ class RenderOptions(NamedTuple):
         namespace: The release's namespace.
         release: The cluster's release.
         progress: Makes what is told, again and again, for how many seconds a program runs.
+        texts: Takes what each template has rendered, by its file.
     """
 
     values: Sequence[str] = ()
@@ -46,6 +47,7 @@ class RenderOptions(NamedTuple):
     namespace: str = "default"
     release: Release = NEWEST
     progress: Progress = lambda: nullcontext(_tell_nobody)
+    texts: dict[str, list[str]] | None = None
 
     @property
     def kubernetes(self) -> str:

@@ -124,7 +124,10 @@ def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]
     templates = json.loads(printed) if _LIBRARY in command else _by_template(printed)
     for name, text in templates.items():
         if name.rpartition("/")[2] != _NOTES:
-            yield from parse(text, _file(path, name), rendered=True)
+            file = _file(path, name)
+            if options.texts is not None:
+                options.texts.setdefault(file, []).append(text)
+            yield from parse(text, file, rendered=True)
 
 
 def _by_template(printed: str) -> Mapping[str, str]:

@@ -40,8 +40,8 @@ no apiVersion. A path that is named is always read.
 
 The directory of a Helm chart or a kustomization is rendered if it is named itself: by helm, or by
 Helm's library (pip install 'draguard[helm]'); by kustomize, or by kubectl. Findings name the
-template and the object; lines are those of what was rendered. No cluster is asked, and neither
-plugins nor post-renderers run.
+object, and the line of the template that has written what is wrong; of a kustomization, the line of
+what was built. No cluster is asked, and neither plugins nor post-renderers run.
 
 Without a PATH, standard input is read if it is a pipe or a file. If it holds no manifest, the
 command that should have written it has probably failed: an error, unless --allow-empty is given.

@@ -1,0 +1,112 @@
+"""From what a chart renders back to the lines of its templates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.command import draguard
+from tests.sources.programs import chart
+from webhook.sources.templates import Place, locate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEMPLATE = """\
+{{- range $i := until 2 }}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: {{ $.Values.name }}-{{ $i }}
+  {{- with $.Values.labels }}
+  labels:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  devices:
+    requests:
+    {{- include "requests" $ | nindent 4 }}
+{{- end }}
+"""
+RENDERED = """\
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: gpu-0
+  labels:
+    team: a
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: gpu-1
+  labels:
+    team: a
+spec:
+  devices:
+    requests:
+    - name: gpu
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "place"),
+    [
+        (3, 1, (4, 1)),
+        (5, 3, (6, 3)),  # a value that an action has written stands beside its key
+        (5, 9, (6, 9)),
+        (7, 5, (9, 5)),  # what an action has written as a whole
+        (10, 5, (13, 5)),
+        (11, 7, (14, 5)),
+        (13, 9, (14, 5)),
+        (18, 3, (6, 3)),  # the second time that a loop comes by
+        (21, 1, (11, 1)),
+    ],
+)
+def test_a_line_is_traced_to_the_template(line: int, column: int, place: tuple[int, int]) -> None:
+    assert locate(TEMPLATE, RENDERED, line, column) == Place(*place, TEMPLATE.splitlines()[place[0] - 1])
+
+
+def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
+    assert locate("{{ if x }}\n      kind: Pod\n{{ end }}", "\n  kind: Pod\n", 2, 9) == Place(2, 13, "      kind: Pod")
+
+
+@pytest.mark.parametrize(("line", "template"), [(0, TEMPLATE), (99, TEMPLATE), (1, ""), (1, "x\n" * 400_000)])
+def test_what_cannot_be_told_is_not_told(line: int, template: str) -> None:
+    assert locate(template, RENDERED, line, 1) is None
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    template=st.lists(st.sampled_from([*TEMPLATE.splitlines(), "", "{{ x }}", "- a", '"k": v']), max_size=12),
+    rendered=st.lists(st.sampled_from([*RENDERED.splitlines(), "", "- b", "k:"]), min_size=1, max_size=12),
+    data=st.data(),
+)
+def test_a_place_is_in_the_template(template: list[str], rendered: list[str], data: st.DataObject) -> None:
+    line = data.draw(st.integers(1, len(rendered)))
+    column = data.draw(st.integers(1, len(rendered[line - 1]) + 1))
+    place = locate("\n".join(template), "\n".join(rendered), line, column)
+    if place:
+        assert template[place.line - 1] == place.text
+        assert 1 <= place.column <= len(place.text) + 1
+
+
+@pytest.mark.tools
+def test_findings_stand_in_templates(tmp_path: Path) -> None:
+    helper = '{{ define "requests" }}- name: gpu\n  exactly: {deviceClassName: gpu.example.com, cuont: 2}{{ end }}'
+    directory = chart(tmp_path / "c", claim=TEMPLATE.replace("requests:", "requests: # many"), helper=helper)
+    out = draguard("validate", directory, "--helm-set", "name=Gpu").out
+    assert f"{directory}/templates/claim.yaml:6:3: error object-name: " in out
+    assert f"{directory}/templates/claim.yaml:14:5: error unknown-field: " in out
+    assert '14 |     {{- include "requests" $ | nindent 4 }}\n' in out

@@ -1,0 +1,99 @@
+"""From the lines of what a chart's template renders to those of the template, which is what people can change.
+
+Helm does not tell which line a line comes from. So the two texts are aligned: lines without actions (``{{ … }}``) are
+there in both, and of the others what is before the first action. What an action has written stands at the action.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.documents.limits import MAX_EXCERPT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ACTION: Final = "{{"
+_KEY: Final = re.compile(r"(?:- +)*(?:[\"']?[\w./-]+[\"']?:|-(?= ))")
+_CONTROL: Final = re.compile(r"\{\{-?\s*(?:if|else|end|with|range|define|block|\$\w+\s*:?=|/\*)")
+"""Actions that write nothing themselves."""
+_MOST: Final = 4_000_000
+"""Pairs of lines beyond which texts are not aligned: the time is quadratic at worst."""
+
+
+class Place(NamedTuple):
+    """A place in a template.
+
+    Args:
+        line: The line, from 1.
+        column: The column, in characters from 1.
+        text: The line itself.
+    """
+
+    line: int
+    column: int
+    text: str
+
+
+def locate(template: str, rendered: str, line: int, column: int) -> Place | None:
+    """Find where in a template a place of what it renders comes from.
+
+    Args:
+        template: The template's text.
+        rendered: What it renders.
+        line: The line in that, from 1.
+        column: The column, in characters from 1.
+
+    Returns:
+        The place; None if it cannot be told.
+    """
+    aligned = _aligned(template, rendered)
+    if not 1 <= line <= len(aligned) or aligned[line - 1] < 0:
+        return None
+    text, written = template.splitlines()[aligned[line - 1]], rendered.splitlines()[line - 1]
+    margin = len(text) - len(text.lstrip())
+    inside = column - 1 - (len(written) - len(written.lstrip()))
+    is_same = _start(text.strip()) == _start(written.strip())
+    at = min(margin + max(inside, 0), len(text)) if is_same else margin
+    return Place(aligned[line - 1] + 1, at + 1, text if len(text) <= MAX_EXCERPT else "")
+
+
+@lru_cache(maxsize=16)
+def _aligned(template: str, rendered: str) -> Sequence[int]:
+    """Return for each line that is rendered the index of its line in the template; -1 if there is none."""
+    source, written = ([line.strip() for line in text.splitlines()] for text in (template, rendered))
+    if len(source) * len(written) > _MOST:
+        return ()
+    plain = {line for line in source if _ACTION not in line}
+    left = [line if line in plain else _start(line) for line in written]
+    right = [line if line in plain else _start(line) for line in source]
+    found = [-1] * len(written)
+    for block in SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
+        for index in range(block.size):
+            found[block.a + index] = block.b + index
+    last = -1
+    for index, token in enumerate(left):
+        if found[index] < 0:
+            found[index] = right.index(token) if token and right.count(token) == 1 else _writer(source, last)
+        last = found[index]
+    return found
+
+
+def _start(line: str) -> str:
+    """Return what a line begins with whatever its value is: its key, or the dash of an item."""
+    match = _KEY.match(line)
+    return match[0] if match else line
+
+
+def _writer(source: Sequence[str], last: int) -> int:
+    """Return the action that has probably written what follows the last line that is known."""
+    for index in range(last + 1, len(source)):
+        if source[index].startswith(_ACTION):
+            if not _CONTROL.match(source[index]):
+                return index
+        elif source[index]:
+            break
+    return last
