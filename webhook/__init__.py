@@ -48,7 +48,7 @@ def validate(
         namespace_labels: The labels of the object's namespace.
 
     Raises:
-        ValueError: ``kubernetes`` is no version that is known here, ``subresource`` no subresource that is judged, a
+        ValueError: ``kubernetes`` is not a known version, ``subresource`` is not a judged subresource, a
             feature gate unknown or locked, or a status is to be judged without ``old``.
         TypeError: Something in ``obj`` or ``old`` is no JSON value, such as a datetime or a tuple; the text says where.
     """

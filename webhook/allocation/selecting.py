@@ -38,7 +38,7 @@ _CONVERSIONS: Final = {
     "kubernetes.Semver": "type conversion error from 'Semver' to 'bool'",
     "list": "type conversion error from list to 'bool'",
 }
-"""What Go says of results that are no bool, by their type."""
+"""Go's message for results other than bool, by their type."""
 
 
 _RUNTIME: Final = "CEL runtime error: "

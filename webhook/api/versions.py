@@ -275,7 +275,7 @@ def release_of(kubernetes: str) -> Release:
     A release that is not known here yet is judged as the newest that is; :func:`not_known_yet` says so.
 
     Raises:
-        ValueError: It is no version, or one before the first that is known here.
+        ValueError: It is not a version, or is older than the first known one.
     """
     release = _minor(kubernetes)
     if release < OLDEST:
@@ -288,7 +288,7 @@ def not_known_yet(kubernetes: str) -> str:
     """Say that a release is judged as another one, if so.
 
     Raises:
-        ValueError: It is no version.
+        ValueError: It is not a version.
     """
     release = _minor(kubernetes)
     return f"Kubernetes 1.{release} is not known here yet: judged as 1.{NEWEST}" if release > NEWEST else ""

@@ -93,7 +93,7 @@ def _discard_output() -> None:
     """Let the interpreter flush into nothing at exit, where it would complain."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # standard output is no file
+    except (OSError, ValueError):  # standard output is not a file
         return
 
 

@@ -42,7 +42,7 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str) -> str:
     if known is None or not isinstance(old, dict):
         return ""
     struct = compile_struct(known.type, target(new["apiVersion"], release_of(kubernetes), UPDATE))
-    # Defaults that the server has set are no change.
+    # Defaults that the server has set do not count as changes.
     before, after = (_at(struct.canonical(each), problem.path) for each in (old, new))
     texts = [
         f"{Path((*problem.path, *path))}: {_shown(_at(old, (*problem.path, *path)), was)}"

@@ -16,7 +16,7 @@ _ALL_MAY = 0o666
 def write(name: str, lines: Iterable[str]) -> None:
     """Write lines to a file: a concurrent reader sees the earlier one, or none.
 
-    What is no regular file, such as ``/dev/stderr`` or a named pipe, is written to as it is.
+    Special files, such as ``/dev/stderr`` or a named pipe, are written in place.
 
     Args:
         name: The file's name; a symbolic link is followed.

@@ -40,7 +40,7 @@ NOT_EVALUATED = "policy-error"
 
 _STANDARD_INPUT = "-"
 _HINTS = {USERS_NOT_KNOWN: "--authorizer names a file that says what users may do"}
-"""How to make known what was assumed, where that is no namespace."""
+"""How to state an assumption, other than a namespace."""
 _BINDING_AT_FAULT = "failed to configure binding"
 _PARAM_REF = Path(("spec", "paramRef"))
 _SERVICE_ACCOUNT = "system:serviceaccount:"

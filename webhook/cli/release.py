@@ -48,7 +48,7 @@ def _known(stated: str, source: str) -> str:
     """Return a version that is known here, and say so if it is another one than was given.
 
     Raises:
-        ValueError: It is no version, or one before the first that is known here.
+        ValueError: It is not a version, or is older than the first known one.
     """
     release = release_of(stated)
     if not (note := not_known_yet(stated)):

@@ -166,7 +166,7 @@ def _manifests(directory: str, paths: Iterable[str]) -> list[str]:
     """List the manifests of a directory, without those of directories below, and without links out of what is named."""
     try:
         names = sorted(os.listdir(directory or "."))  # noqa: PTH208 - names are shown as given
-    except OSError:  # gone since it was read, or its name is no text
+    except OSError:  # gone since it was read, or its name is not text
         return []
     found = (os.path.join(directory, name) for name in names if name.endswith(SUFFIXES))  # noqa: PTH118 - as above
     trees = Trees([*paths, directory or "."])

@@ -49,7 +49,7 @@ def encode(content: bytes) -> str:
 
 
 def decode(text: Any) -> bytes:
-    """Return the bytes that JSON holds, none if they are no base64."""
+    """Return the bytes that JSON holds; empty if they are not base64."""
     try:
         return base64.b64decode(text or "")
     except (binascii.Error, ValueError, TypeError):

@@ -107,7 +107,7 @@ class Sender:
         *,
         kubernetes: str | None = None,
     ) -> Change | None:
-        """Ask the mutating policies; None if the document is no object.
+        """Evaluate the mutating policies; None if the document is not an object.
 
         Args:
             obj: The manifest.

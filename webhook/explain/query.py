@@ -38,7 +38,7 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
 
     Raises:
         UnknownNameError: There is no such rule, kind, field or feature gate.
-        ValueError: ``kubernetes`` is no version that is known here.
+        ValueError: ``kubernetes`` is not a known version.
     """
     release = release_of(kubernetes) if kubernetes else None
     if api_version is not None and not any(api_version in _spellings(each) for each in VERSIONS):

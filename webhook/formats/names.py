@@ -167,7 +167,7 @@ def mask_trailing_dash(name: str) -> str:
     """
     if len(name) == 1 or not name.endswith("-"):
         return name
-    # Half of a character is no name either: it is kept as a lone surrogate.
+    # Half of a character is not a name either: it stays as a lone surrogate.
     return name.encode(errors="surrogatepass")[:-2].decode(errors="surrogateescape") + "a"
 
 

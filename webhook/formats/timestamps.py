@@ -144,5 +144,5 @@ def _out_of_line(value: str, what: str) -> ValueError:
 
 
 def _quoted(text: str) -> str:
-    r"""Quote as Go's ``time`` package does: bytes that are no printable ASCII become ``\x00``."""
+    r"""Quote as Go's ``time`` package does: bytes other than printable ASCII become ``\x00``."""
     return f'"{text.encode(errors="surrogatepass").decode("latin-1").translate(_ESCAPES)}"'

@@ -126,7 +126,7 @@ class Suppressions:
         return self._decisions[key]
 
     def _tell_gone(self, known: Known, report: Report) -> None:
-        """Say what of a baseline is no longer found, though its object was read."""
+        """List the findings of a baseline that are gone though their objects were read."""
         if known.kind != baseline.BASELINE:
             return
         gone = known.gone()

@@ -126,7 +126,7 @@ def authorizer_of(document: object) -> Authorizer:
         document: The content of a file: ``{"rules": [{"verbs": […], …}, …]}``.
 
     Raises:
-        AuthorizerError: It is no such list.
+        AuthorizerError: The value is not such a list.
     """
     rules = document.get("rules") if isinstance(document, dict) else None
     if not isinstance(rules, list):

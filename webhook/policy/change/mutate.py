@@ -149,7 +149,7 @@ class _Mutator:
     def give_to(self, webhooks: Webhooks) -> None:
         """Let webhooks change the object, and ask those policies again that want to know of later changes.
 
-        A policy that was not asked, since its conditions did not hold, is no such policy, whatever has changed.
+        A policy that was skipped because its conditions did not hold does not count, whatever has changed.
         """
         obj = webhooks(self.object)
         if obj is None:

@@ -44,7 +44,7 @@ def hint_of(error: CompileError, environment: Environment) -> str:
 
 
 def _fields(before: str, environment: Environment) -> Iterator[str]:
-    """List the fields of what is before a dot; those of everything if that is no plain path, or one of a macro."""
+    """List the fields of what precedes a dot; all known fields unless that is a plain path outside macros."""
     path = _PATH.search(before)
     try:
         struct = environment.struct(environment.check(path[0]).type.name) if path else None

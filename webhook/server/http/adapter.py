@@ -71,7 +71,7 @@ class Adapter(Pages):
         observe: Told of each answered review on the event loop, and how many seconds that took, waiting included.
         refused: Told of each request that is refused before it is reviewed, and the answer's status.
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
-        pages: Answers everything that is no review.
+        pages: Answers all requests but reviews.
         body_limit: The longest body that is read, in bytes.
         bodies_limit: How many bytes all bodies that are coming in, and those of heavy reviews that wait, may take
             together; small ones are taken anyway.

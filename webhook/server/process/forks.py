@@ -76,7 +76,7 @@ class Forks:
         """Make a judge; return the socket through which it takes tasks.
 
         Raises:
-            OSError: The nursery is no more, or too busy.
+            OSError: The nursery has ended, or is too busy.
         """
         if (now := self.generation()) != self._forked_at:
             self._control.send(_FOLLOW)
