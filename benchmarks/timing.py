@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import sysconfig
 import time
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROUNDS = 5
+
+
+def build() -> str:
+    """Say which Python measures: one that was built with profile-guided optimization is a tenth to a third faster."""
+    optimized = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
+    return f"Python {platform.python_version()}, built {'with' if optimized else 'without'} PGO"
 
 
 def interleaved(*functions: Callable[[], object], rounds: int = ROUNDS) -> list[float]:
