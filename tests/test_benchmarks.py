@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks import golang, soak, webhook
 from benchmarks.mutated import Reviews, Sent, uid_in
+from benchmarks.reviews import reviews, varied
 from benchmarks.served import served
 from tests.reviews import recorded
 from tests.serving import echo, serving
@@ -228,3 +229,11 @@ def test_a_review_is_shown(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.
     soak.main()
     sys.stdout.flush()
     assert capfdbinary.readouterr().out == REVIEWS[7].body
+
+
+def test_reviews_of_a_load_differ_and_are_posted_in_turn() -> None:
+    bodies = varied(reviews()["pods"], 3)
+    names = [json.loads(body)["request"]["object"]["metadata"]["name"] for body in bodies]
+    assert names == ["pod-0", "pod-1", "pod-2"]
+    script = webhook.posting([body.decode() for body in bodies])
+    assert all(f"[==[{body.decode()}]==]" in script for body in bodies)
