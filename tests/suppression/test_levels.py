@@ -109,6 +109,10 @@ class TestLevels:
         done = draguard("validate", "--level", text, file)
         assert done == Done(2, "", f"draguard validate: error: --level: {message}\n")
 
+    def test_an_empty_name_is_refused(self, file: Path) -> None:
+        message = "--select: an empty text is most likely a variable that is not set: leave the option out\n"
+        assert draguard("validate", "--select", "", file) == Done(2, "", f"draguard validate: error: {message}")
+
     def test_what_cannot_be_read_is_reported_whatever_is_selected(self, tmp_path: Path) -> None:
         (tmp_path / "a.yaml").write_text("apiVersion: [\n", encoding="utf-8")
         assert rules(validate("--select", "unknown-field", tmp_path, code=1)) == [("error", "unreadable")]
@@ -378,6 +382,12 @@ class TestBaselines:
     def test_one_that_is_not_there_is_refused_with_a_hint(self, file: Path) -> None:
         done = draguard("validate", "--baseline", "gone.json", file)
         assert done.err.endswith("gone.json: no such file or directory: `--write-baseline gone.json` makes it\n")
+
+    def test_a_directory_that_is_not_there_is_told_before_the_work_begins(self, file: Path) -> None:
+        gone = file.parent / "gone"
+        message = f"--write-baseline {gone}/b.json: there is no directory {gone}: create it first\n"
+        done = draguard("validate", "--write-baseline", gone / "b.json", file)
+        assert done == Done(2, "", f"draguard validate: error: {message}")
 
     def test_it_is_not_written_where_an_input_cannot_be_read(self, file: Path) -> None:
         baseline = file.with_name("baseline.json")

@@ -168,6 +168,17 @@ class TestNewOnly:
         assert (done.code, done.err) == (0, "")
         assert done.out.endswith("2 documents in 2 files: no problems; 1 suppressed (1 not new)\n")
 
+    def test_what_could_never_be_deployed_is_judged_as_new(self, repository: Path) -> None:
+        text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\nspec: {devices: 1}\n"
+        (repository / "apps/c.yaml").write_text(text, encoding="utf-8")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        assert rules(draguard("validate", "-o", "json", "--against", "HEAD", "apps/c.yaml"))[0] == (
+            "error",
+            "wrong-type",
+        )
+        assert draguard("validate", "--against", "HEAD", "--new-only").code == 0
+
     def test_findings_move_with_their_object(self, repository: Path) -> None:
         (repository / "new").mkdir()
         (repository / "apps/b.yaml").rename(repository / "new/c.yaml")

@@ -286,7 +286,13 @@ class _Judge:
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
         before, problems = self._old.of(document)
-        outcome = review(
+        outcome = self._asked(document, before, release)
+        if not self._old.is_stored and any(each.rule == "old-object" for each in outcome.problems):
+            outcome = self._asked(document, None, release)  # what cannot be stored was not deployed
+        return outcome, [*problems, *outcome.problems, *outcome.warnings]
+
+    def _asked(self, document: Document, before: Any, release: str | None) -> Outcome:
+        return review(
             document.data,
             before,
             kubernetes=release,
@@ -298,7 +304,6 @@ class _Judge:
             beyond_decoding=True,
             pod_locations=self.pod_locations,
         )
-        return outcome, [*problems, *outcome.problems, *outcome.warnings]
 
     def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:
         """Say of what is immutable what has changed; the API server shows all of it."""

@@ -25,6 +25,9 @@ Key = tuple[str, str, str]
 class OldState(Protocol):
     """An earlier state of objects, to be looked up."""
 
+    is_stored: bool
+    """Whether its objects are what a cluster has stored; else some may never have been valid."""
+
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and what is to be said of it."""
 
@@ -36,6 +39,8 @@ class Deployed:
         paths: The files; none if there is no old state.
         report: Takes what is wrong with them.
     """
+
+    is_stored = True
 
     def __init__(self, paths: Iterable[str], report: Report) -> None:
         self._objects: dict[Key, dict[str, Any]] = {}
@@ -70,6 +75,8 @@ class AtRevision:
     Raises:
         RevisionError: git does not answer.
     """
+
+    is_stored = False
 
     def __init__(self, revision: Revision, paths: Sequence[str]) -> None:
         self._revision = revision

@@ -34,6 +34,10 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
     Raises:
         UsageError: There is no such rule, or the baseline cannot be used.
     """
+    directory = baseline.directory_of(arguments.write_baseline or ".")
+    if not os.path.isdir(directory):  # noqa: PTH112 - pathlib takes longer to import
+        message = f"--write-baseline {arguments.write_baseline}: there is no directory {directory}: create it first"
+        raise UsageError(message)
     known: list[Known] = []
     if arguments.baseline and not arguments.write_baseline:
         try:
@@ -88,8 +92,11 @@ def _levels(arguments: Namespace, configuration: Configuration | None) -> Levels
     )
 
 
-def _rules(texts: Iterable[str], option: str) -> Sequence[str]:
+def _rules(texts: Sequence[str], option: str) -> Sequence[str]:
     names = [name for text in texts for name in names_in(text)]
+    if texts and not names:
+        message = f"{option}: an empty text is most likely a variable that is not set: leave the option out"
+        raise UsageError(message)
     _check(names, option)
     return names
 
