@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.problem import ERROR
 from webhook.report import Format
-from webhook.report.excerpt import place_of
+from webhook.report.excerpt import place_of, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -80,14 +80,13 @@ def _object(file: str, about: Identity, findings: list[Finding]) -> _Case:
         f"{about.kind} {name}".strip() or "the file",
         file,
         min((each.line for each in errors or findings), default=0),
-        why="\n".join(map(_told, errors)),
-        output="\n".join(f"{each.problem.level} {_told(each)}" for each in findings if each not in errors),
+        why="\n".join(map(_placed, errors)),
+        output="\n".join(f"{each.problem.level} {_placed(each)}" for each in findings if each not in errors),
     )
 
 
-def _told(finding: Finding) -> str:
-    text = f"{place_of(finding)} {finding.problem.rule}: {finding.problem}"
-    return f"{text}\nhelp: {finding.problem.hint}" if finding.problem.hint else text
+def _placed(finding: Finding) -> str:
+    return f"{place_of(finding)} {finding.problem.rule}: {told(finding)}"
 
 
 def _of_tests(report: Report, tested: Tested) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _result(identifier: str, finding: Finding, rule: int) -> JSONObject:
         "properties": {
             "field": problem.field,
             "reason": problem.reason,
-            "kubernetes": finding.kubernetes,
+            "kubernetes": list(finding.releases or filter(None, [finding.kubernetes])),
             "apiVersion": about.api_version,
             "document": finding.document,
         },
