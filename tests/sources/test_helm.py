@@ -85,6 +85,16 @@ class TestLibrary:
         assert found["message"] == "nothing is rendered"
         assert draguard("validate", "--allow-empty", directory).code == 0
 
+    def test_links_must_stay_in_the_chart(self, tmp_path: Path) -> None:
+        directory = chart(tmp_path / "c", claim=CLAIM.replace("NAME", "x"))
+        (directory / "templates/other.yaml").symlink_to("claim.yaml")
+        assert draguard("validate", directory).code == 0
+        (tmp_path / "secret").write_text("password: 1", encoding="utf-8")
+        (directory / "templates/secret.yaml").symlink_to(tmp_path / "secret")
+        (found,) = findings(directory, code=2)
+        assert found["file"] == f"{directory}/templates/secret.yaml"
+        assert found["message"] == "a symbolic link that leads out of the chart"
+
     def test_an_error_of_a_template_is_told_where_it_is(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim='kind: x\nname: {{ required "give a class" .Values.class }}\n')
         (found,) = findings(directory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from importlib.util import find_spec
@@ -114,6 +115,11 @@ def _helm(chart: str, options: RenderOptions) -> Sequence[str]:
 
 
 def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]:
+    if link := _link_out(path):
+        yield Unreadable(
+            link, 0, 0, "a symbolic link that leads out of the chart", "put the file itself into the chart"
+        )
+        return
     try:
         with as_served(path, options.api_versions) as chart:
             command = _helm(chart, options)
@@ -128,6 +134,17 @@ def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]
             if options.texts is not None:
                 options.texts.setdefault(file, []).append(text)
             yield from parse(text, file, rendered=True)
+
+
+def _link_out(chart: str) -> str:
+    """Find a link by which Helm would show a file of this machine as a template; empty if there is none."""
+    inside = f"{os.path.realpath(chart)}/"
+    for directory, directories, names in os.walk(chart):
+        for name in (*directories, *names):
+            path = f"{directory}/{name}"
+            if os.path.islink(path) and not os.path.realpath(path).startswith(inside):  # noqa: PTH114 - as elsewhere
+                return path
+    return ""
 
 
 def _by_template(printed: str) -> Mapping[str, str]:
