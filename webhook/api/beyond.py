@@ -71,7 +71,7 @@ def beyond(
     around = mended.doubtful | {Path(misfit.path[:-1]) for misfit in rest}
     for problem in problems:
         there = _there(mended.obj, problem.path)
-        # What is said to be missing may be what could not be mended.
+        # What seems to be missing may be what could not be mended.
         if problem.path not in around and (there == problem.path or there not in around):
             written = _written(problem.path, mended.written)
             spelled = problem.path if problem.spelled is None else problem.spelled
@@ -115,7 +115,7 @@ def _walked(struct: CompiledStruct, obj: dict[str, Any], old: Any) -> tuple[Sequ
 
 
 def _converted(value: Any) -> Any:
-    """Write a value as it was probably meant; itself if that cannot be told."""
+    """Write a value as it was probably meant; unchanged if that is unclear."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

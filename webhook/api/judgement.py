@@ -184,7 +184,7 @@ def _plan(
     """Return what admitted objects of a kind are judged by, and older releases that may know other fields of theirs."""
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
-    # A server that sends an object serves it, whatever release it was said to be.
+    # A server that sends an object serves it, whatever its stated release.
     release = served_kind.until if stated is None else min(max(stated, served_kind.since), served_kind.until)
     named = None if feature_gates is None else dict(feature_gates)
     gates_on = gates.every(release) if named is None else gates.enabled(release, gates.settable(named, release))

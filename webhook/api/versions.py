@@ -57,7 +57,7 @@ class Served(NamedTuple):
 
     @property
     def type(self) -> type[Object]:
-        """Its type, in the newest version that has it; read when it is asked for, as most runs need few."""
+        """Its type, in the newest version that has it; read on first use, as most runs need few."""
         found: type[Object] = _declared(self.declared)
         return found
 

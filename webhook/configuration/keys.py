@@ -93,7 +93,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "allPods": "all_pods",
     "strict": "strict",
 }
-"""The options that keys stand for; what is said of exclude, levels and ignores joins what the command line says."""
+"""The options that keys stand for; exclude, levels and ignores add to those of the command line."""
 
 
 def schema() -> dict[str, Any]:

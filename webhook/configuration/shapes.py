@@ -22,7 +22,7 @@ class ShapeError(ValueError):
     Args:
         path: Where it is.
         message: What is wrong.
-        hint: How to mend it; empty if that cannot be told.
+        hint: How to mend it; empty if that is unclear.
     """
 
     def __init__(self, path: tuple[str | int, ...], message: str, hint: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Why a request was allowed that a test expects to be refused: what the validation said that should have refused it."""
+"""Why a request that a test expects to be refused was allowed: the outcome of the validation in question."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> s
     """Say which validation was expected to refuse a request, and why it did not.
 
     Args:
-        verdict: What the policies said.
+        verdict: The verdict of the policies.
         policies: The policies.
         message: The message that was expected; None if any would do.
     """

@@ -1,4 +1,4 @@
-"""Policies that are asked about the request of an AdmissionReview; only who has policies imports their engine."""
+"""Policies that are evaluated for the request of an AdmissionReview; their engine is imported only with policies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Asking(NamedTuple):
-    """Policies, and what they are asked with.
+    """Policies, and what they are evaluated with.
 
     Args:
         policies: The policies.

@@ -32,8 +32,8 @@ class Outcome(NamedTuple):
     Args:
         object: The object as mutating policies have changed it, and rules look at it.
         problems: What the API server's rules find.
-        change: What mutating policies made of it; None if none were asked.
-        verdict: What validating policies say; None if none were asked.
+        change: What mutating policies made of it; None without mutating policies.
+        verdict: The verdict of validating policies; None without any.
         warnings: What the API server takes and cannot work.
     """
 
@@ -73,7 +73,7 @@ def review(
         feature_gates: Gates that differ from the release's defaults, by name.
         namespace_labels: The labels of the object's namespace; None if unknown.
         sender: Sends it to policies; None if there are none.
-        rules: Whether the API server's own rules are asked, beside policies.
+        rules: Whether the API server's own rules count, beside policies.
         beyond_decoding: Whether the rest of an object that cannot be decoded is validated, too.
         pod_locations: Where kinds of other projects keep their pods, besides those that are known.
     """

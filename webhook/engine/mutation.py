@@ -1,7 +1,7 @@
 """Mutating admission: mutating policies, and the rewrite of pre-scheduled pods.
 
 In the API server's order: mutating policies come first, webhooks, and so the rewrite, after them; if any of them has
-changed the object, policies with ``reinvocationPolicy: IfNeeded`` that have been asked are asked once more.
+changed the object, policies with ``reinvocationPolicy: IfNeeded`` are evaluated once more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Mutation(NamedTuple):
     """What became of an object.
 
     Args:
-        verdict: What the policies said; its ``object`` is the object as it is in the end.
+        verdict: The verdict of the policies; its ``object`` is the final object.
         rewrite: How the scheduler was brought in, or why the pod must be refused.
     """
 

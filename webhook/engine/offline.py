@@ -36,7 +36,7 @@ class Change(NamedTuple):
         request: The request, with the object as the API server has it afterwards.
         mutation: What was done to it.
         manifest: The object as it is afterwards, without what only the API server has set.
-        policies: The policies that were asked.
+        policies: The evaluated policies.
     """
 
     request: Request

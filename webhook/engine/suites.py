@@ -106,7 +106,7 @@ class CaseResult(NamedTuple):
     Args:
         name: The case's name.
         found: How the verdict differs from what was expected.
-        verdict: What the policies said; None if the case is malformed.
+        verdict: The verdict of the policies; None if the case is malformed.
         place: Its place among the cases of its suite.
     """
 
@@ -122,7 +122,7 @@ class CaseResult(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether the policies said what was expected."""
+        """Whether the verdict was the expected one."""
         return not self.found
 
 
@@ -390,7 +390,7 @@ def _other_refusal(expected: Mapping[str, Any], verdict: Verdict, where: Path) -
 
 
 def _missing(verdict: Verdict) -> str:
-    """Say what the suite would have to give so that a policy can be asked."""
+    """Say what the suite lacks so that a policy can be evaluated."""
     missing = next((each.missing for each in verdict.decisions if each.denied), "")
     return f" (add to its context: {missing})" if missing else ""
 

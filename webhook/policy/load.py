@@ -143,7 +143,7 @@ def _unbound(
 
 
 def _policy_meant(binding: Binding, policies: Iterable[tuple[str, str]]) -> str:
-    """Say which policy a binding was meant for."""
+    """Suggest the policy that a binding was meant for."""
     others = [kind for kind, name in policies if name == binding.policy]
     if others:
         return f"it is a {others[0]}: bind it by a {others[0]}Binding"

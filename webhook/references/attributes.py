@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class _Known(NamedTuple):
-    """What is known of the devices that a selector is asked about.
+    """What is known of the devices that a selector is evaluated for.
 
     Args:
         profile: Their driver's profile.
         devices: The kinds of devices that the class and the other conditions leave.
-        is_certain: Whether the selector is only asked about devices of that driver.
+        is_certain: Whether the selector is only evaluated for devices of that driver.
     """
 
     profile: Profile

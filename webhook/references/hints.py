@@ -108,7 +108,7 @@ _PATH: Final = re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)
 
 
 def hint_of(problem: Problem, obj: Any) -> str:
-    """Say what was probably meant; nothing if that cannot be told.
+    """Suggest what was probably meant; nothing if that is unclear.
 
     Args:
         problem: What the API server refuses.

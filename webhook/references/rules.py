@@ -142,7 +142,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 MEANT = "did you mean"
-"""Begins what is said of a name that is near to another."""
+"""How the hint begins for a name that is near to another."""
 
 
 def instead(name: str, names: Iterable[str], what: str) -> str:

@@ -38,7 +38,7 @@ class Selector(NamedTuple):
         around: The selectors of the class that it stands beside; none for one of a class.
         own: All selectors of the request, or of the class.
         place: Its place among them.
-        is_certain: Whether the class is known, so that it is only asked about devices of the class.
+        is_certain: Whether the class is known, so that it is only evaluated for devices of the class.
         class_name: The name of the class; empty for a selector of a class.
     """
 
@@ -103,7 +103,7 @@ def _of_expressions(
 
 
 def reads_of(parts: Parts) -> list[Read]:
-    """List what a selector reads; asked once for equal ones."""
+    """List what a selector reads; computed once for equal ones."""
     if "reads" not in parts.memo:
         parts.memo["reads"] = reads(parts.root)
     found: list[Read] = parts.memo["reads"]

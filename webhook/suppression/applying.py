@@ -26,7 +26,7 @@ _SHOWN: Final = 5
 
 
 class Suppressions:
-    """What is said against findings.
+    """What suppresses findings.
 
     Args:
         levels: The levels of rules.

@@ -57,7 +57,7 @@ class Levels(NamedTuple):
     file: str = ""
 
     def __bool__(self) -> bool:
-        """Tell whether anything is said of any rule."""
+        """Tell whether any rule has a level of its own."""
         return bool(self.selected or self.ignored or self.stated or self.configured)
 
     def check(self) -> None:
@@ -69,7 +69,7 @@ class Levels(NamedTuple):
         check(name for name in (*self.selected, *self.ignored, *self.stated) if name)
 
     def of(self, finding: Finding) -> Decision | None:
-        """Decide what a finding counts as; None if nothing is said of its rule."""
+        """Decide what a finding counts as; None if its rule has no level of its own."""
         if name := _naming(self.ignored, finding):
             return Decision(OFF, f"--ignore {name}")
         chosen = _naming(self.selected, finding)
@@ -86,7 +86,7 @@ class Levels(NamedTuple):
 
 
 def levels(texts: Iterable[str]) -> dict[str, str]:
-    """Read texts such as ``unknown-field=warn``, or ``warn`` for all that nothing else is said of.
+    """Read texts such as ``unknown-field=warn``, or ``warn`` for all other rules.
 
     Raises:
         ValueError: A text is malformed.

@@ -24,7 +24,7 @@ class PathIgnore(NamedTuple):
         globs: The patterns.
         rules: The names of the rules.
         reason: Why they do not count there.
-        file: Where this is said.
+        file: The file with the setting.
         line: The line there.
         text: That line.
         used: Those of the rules that it has suppressed a finding of.
@@ -53,10 +53,10 @@ class PathIgnore(NamedTuple):
 
 
 class PathIgnores:
-    """All that is said of paths.
+    """All settings for paths.
 
     Args:
-        ignores: What is said.
+        ignores: The settings.
     """
 
     def __init__(self, ignores: Sequence[PathIgnore] = ()) -> None:
@@ -64,7 +64,7 @@ class PathIgnores:
         self._of_file: dict[str, list[PathIgnore]] = {}
 
     def about(self, finding: Finding) -> Sequence[PathIgnore]:
-        """Find what is said of the file of a finding."""
+        """Find the setting for the file of a finding."""
         if not self.all:
             return ()
         found = self._of_file.get(finding.file)

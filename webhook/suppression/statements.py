@@ -66,7 +66,7 @@ class Statement(NamedTuple):
         rules: The names of the rules.
         reason: Why they do not count here.
         place: What it is about.
-        finding: Where it stands, for what is to be said of it; the problem is of no account.
+        finding: Where the statement stands; the problem is not used.
         used: Those of the rules that it has suppressed a finding of.
     """
 

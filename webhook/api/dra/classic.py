@@ -196,7 +196,7 @@ def allocation_changed(status: View, old: View) -> Iterator[Problem]:
 @transition(ResourceClaimStatus)
 @reads("allocation", "deallocationRequested", "reservedFor")
 def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
-    """Deallocation is asked of allocated, unreserved claims, and stays asked until they are deallocated."""
+    """Deallocation is requested of allocated, unreserved claims, and stays requested until they are deallocated."""
     path = status / "deallocationRequested"
     if status.deallocationRequested and not old.deallocationRequested and status.reservedFor:
         yield forbidden(path, "deallocation cannot be requested while `reservedFor` is set")

@@ -14,7 +14,7 @@ CONDITIONS_MAX_ITEMS = 8
 
 
 class DeviceTaintSelector(Struct):
-    """Which devices get the taint; all of them if nothing is said."""
+    """Which devices get the taint; all of them if empty."""
 
     deviceClassName = Text("The devices' class.", format=formats.dns_subdomain, pointer=True, until=34)
     driver = driver_name("The devices' driver.", pointer=True, required_if_given=True)

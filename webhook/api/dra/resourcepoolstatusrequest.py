@@ -42,7 +42,7 @@ def number(doc: str, **common: Any) -> Int:
 
 
 class ResourcePoolStatusRequestSpec(Struct):
-    """Which pools are asked about."""
+    """Which pools the request is about."""
 
     driver = driver("The driver of the pools.")
     poolName = Text("The pool; all of the driver if absent.", checked_by=pool_path, pointer=True)

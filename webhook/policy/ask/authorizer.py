@@ -52,7 +52,7 @@ class Rule(NamedTuple):
     verbs: frozenset[str] = frozenset()
 
     def allows(self, question: PathCheck | ResourceCheck) -> bool:
-        """Tell whether the rule allows what is asked."""
+        """Tell whether the rule allows an action."""
         user = question.authorizer.user
         if (self.users or self.groups) and user.name not in self.users and not self.groups.intersection(user.groups):
             return False
@@ -92,7 +92,7 @@ class Authorizer:
 
         Args:
             request: The request, on whose user's behalf they ask.
-            asked: Where a note is left if they do ask.
+            asked: Collects their names if they ask.
         """
 
         def answer(question: PathCheck | ResourceCheck) -> Decision:

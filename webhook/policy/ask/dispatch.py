@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One request, and what the policies that are asked about it share: each part is made when it is first wanted.
+    """One request, and what the policies that are evaluated for it share: each part is made on first use.
 
     Args:
         request: The request.
@@ -77,7 +77,7 @@ class Session:
             self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
 
     def invocations(self, kind: str) -> Iterator[Invocation]:
-        """List the policies of a kind that are asked, in their order."""
+        """List the policies of a kind that are evaluated, in their order."""
         for step in self.policies.plans[kind].find(self.request):
             if isinstance(step, Invocation):
                 yield step

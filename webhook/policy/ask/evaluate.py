@@ -34,7 +34,7 @@ MAX_MESSAGE_BYTES: Final = 5 * 1024
 
 
 class _Result(NamedTuple):
-    """What a policy says when it is asked once."""
+    """The outcome of one evaluation of a policy."""
 
     decisions: Sequence[Decision] = ()
     annotations: Sequence[tuple[str, str]] = ()
@@ -136,7 +136,7 @@ def _ask(session: Session, invocation: Invocation) -> _Result:
         return _Result([_failed(invocation, f"failed to configure binding: failed to convert object version: {error}")])
     met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
     if met.error:
-        # With failurePolicy Ignore, a policy that cannot tell whether it is meant does not apply.
+        # With failurePolicy Ignore, a policy whose match conditions are errors does not apply.
         return _NOTHING if policy.fails_open else _Result([_failed(invocation, met.error)])
     if not met.holds:
         return _NOTHING

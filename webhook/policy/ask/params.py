@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Fault(NamedTuple):
-    """Why a policy or binding cannot be asked.
+    """Why a policy or binding cannot be evaluated.
 
     Args:
         text: What the API server says.
@@ -30,7 +30,7 @@ class Fault(NamedTuple):
 
 
 class ConfigurationError(Exception):
-    """A policy or binding cannot be asked; the failure policy decides what that means.
+    """A policy or binding cannot be evaluated; the failure policy decides what that means.
 
     Args:
         text: What the API server says.
@@ -58,7 +58,7 @@ def check_param_kind(policy: Policy, objects: ClusterObjects) -> None:
 def collect_params(
     policy: Policy, binding: Binding, namespace: str, objects: ClusterObjects
 ) -> list[JSONObject | None]:
-    """List the parameters with which a policy is asked, once with each; None stands for no parameters.
+    """List the parameters with which a policy is evaluated, once with each; None stands for no parameters.
 
     Args:
         policy: The policy, whose paramKind there is.

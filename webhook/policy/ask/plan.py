@@ -1,4 +1,4 @@
-"""Which policies are asked about a request: planned once for every place, that is a resource with an operation on it.
+"""Which policies are evaluated for a request: planned once for every place, that is a resource with an operation on it.
 
 Where the place alone tells, a plan has what is asked: policies with their bindings and parameters. Where names, labels
 or namespaces matter, too, it has the policies that may be about the request, and the request is looked at.
@@ -56,7 +56,7 @@ class Hook:
 
 
 class Invocation(NamedTuple):
-    """A policy that is asked with a binding and parameters, or the reason why it cannot be.
+    """A policy to evaluate with a binding and parameters, or the reason why it cannot be.
 
     Args:
         hook: The policy.
@@ -64,7 +64,7 @@ class Invocation(NamedTuple):
         matched: The version in which the policy sees the object.
         params: The parameters.
         passed: What the policy says if all its validations hold.
-        fault: Why it cannot be asked.
+        fault: Why it cannot be evaluated.
     """
 
     hook: Hook
@@ -87,7 +87,7 @@ class Candidate(NamedTuple):
     matched: Matched | None
 
     def invocations(self, request: Request, objects: ClusterObjects, labels: NamespaceLabels) -> Iterator[Invocation]:
-        """List how it is asked about a request.
+        """List its evaluations for a request.
 
         Args:
             request: The request.
@@ -112,7 +112,7 @@ class Candidate(NamedTuple):
 
 
 class Plans:
-    """Plans which policies are asked.
+    """Plans which policies are evaluated.
 
     Args:
         hooks: The policies, in their order.
@@ -125,7 +125,7 @@ class Plans:
         self._known: dict[Place, Plan] = {}
 
     def find(self, request: Request) -> Plan:
-        """Return what is asked of a request, in the policies' order."""
+        """Return the evaluations for a request, in the policies' order."""
         place = request.resource, request.kind, request.operation, request.subresource, not request.namespace
         found = self._known.get(place)
         if found is None:

@@ -46,7 +46,7 @@ class PolicySet(ClusterObjects):
         policies: All policies, those without a binding too.
         findings: What is wrong with policies and bindings; those with an error are not in the set.
         origins: Where policies and bindings were given.
-        plans: Which policies are asked about a request, by the kind of policy.
+        plans: Which policies are evaluated for a request, by the kind of policy.
     """
 
     release: Release

@@ -24,20 +24,20 @@ _OTHER_CODE: Final = 422
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one expression of a policy says of a request, or why it cannot be asked.
+    """The decision of one expression of a policy, or why it cannot be evaluated.
 
     Args:
         policy: The policy.
         binding: The binding; None if the policy itself is at fault.
         denied: Whether the object is refused by it.
         is_error: Whether it came to an error, which the failure policy turned into a decision.
-        message: What is said.
+        message: The message.
         reason: Why it is refused, as Kubernetes classifies it.
         path: Where the expression stands in the policy; None if it is about the whole.
-        params: The parameters that the policy was asked with.
+        params: The parameters that the policy was evaluated with.
         changed: Whether a mutation changed the object.
         refuses: Whether it refuses the request if it is denied, whatever the binding's actions are.
-        missing: What would have to be among the objects that policies look at, so that it can be asked.
+        missing: What the objects lack so that it can be evaluated.
     """
 
     policy: Policy
@@ -82,7 +82,7 @@ class Verdict(NamedTuple):
         causes: What is listed in its details.
         warnings: What the user is warned of.
         audit_annotations: What is noted in the audit log.
-        decisions: What the policies said, one by one.
+        decisions: The decisions of the policies, one by one.
         object: The object as policies changed it.
         notes: What a judgement without a cluster cannot know, and what was assumed instead.
         cost: What their expressions cost together, in the API server's units.
@@ -101,7 +101,7 @@ class Verdict(NamedTuple):
     cost: int = 0
 
     def after(self, earlier: Verdict) -> Verdict:
-        """Return this verdict with what was said before it, when other policies were asked about the request."""
+        """Return this verdict after an earlier one of other policies for the request."""
         return self._replace(
             warnings=tuple(dict.fromkeys(earlier.warnings + self.warnings)),
             audit_annotations={**earlier.audit_annotations, **self.audit_annotations},

@@ -70,7 +70,7 @@ def _expect_typed(obj: JSONObject, schema: Structure, which: str, *, strict: boo
 
 
 def _type_errors(value: Any, shape: Shape) -> Iterator[str]:
-    """Find where a value is not of its type, each place told from the value on; null is of every type."""
+    """Find where a value is not of its type, each place relative to the value; null is of every type."""
     if value is None or isinstance(shape, Anything):
         return
     if isinstance(shape, Scalar):

@@ -45,7 +45,7 @@ _FORBIDDEN: Final = 403
 _INTERNAL: Final = 500
 
 Key = tuple[str, str, str, str]
-"""A policy, a binding and parameters: what is asked again, if it is."""
+"""A policy, a binding and parameters: the unit that is evaluated again."""
 Webhooks = Callable[["JSONObject | None"], "JSONObject | None"]
 """What webhooks make of an object; None if they refuse it."""
 
@@ -81,7 +81,7 @@ def mutate(
     Raises:
         DeadlineExceededError: They have not.
     """
-    # Everybody is asked once, and once more if something has changed (apiserver pkg/admission/reinvocation.go).
+    # Each policy is evaluated once, and once more if something has changed (apiserver pkg/admission/reinvocation.go).
     session = Session(request, policies, authorizer, deadline)
     mutator = _Mutator(session)
     try:
@@ -223,7 +223,7 @@ class _Mutator:
             self.object = after
 
     def _unconfigured(self, invocation: Invocation, fault: Fault) -> None:
-        """Note that a policy or binding cannot be asked."""
+        """Note that a policy or binding cannot be evaluated."""
         what = "binding" if invocation.binding else "policy"
         message = f"failed to configure {what}: {fault.text}"
         self._failed(invocation, message, reason="Forbidden", missing=fault.missing)

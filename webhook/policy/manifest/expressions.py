@@ -178,7 +178,7 @@ class Compiler:
         return compiled
 
     def validation(self, text: str) -> CompiledExpression | Failure:
-        """Compile what is asked of objects."""
+        """Compile the conditions on objects."""
         return self._compile(text, self._scope, types.BOOL)
 
     def message(self, text: str) -> CompiledExpression | Failure:

@@ -25,7 +25,7 @@ _LIKENESS: Final = 0.7
 
 
 def hint_of(error: CompileError, environment: Environment) -> str:
-    """Say what was probably meant; nothing if that cannot be told.
+    """Suggest what was probably meant; nothing if that is unclear.
 
     Args:
         error: What is wrong.
@@ -60,7 +60,7 @@ def _did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def hint_of_type(found: Type, wanted: Iterable[Type]) -> str:
-    """Say how to make a value of the wanted type; nothing if that cannot be told.
+    """Suggest how to make a value of the wanted type; nothing if that is unclear.
 
     Args:
         found: The expression's type.

@@ -70,7 +70,7 @@ class Named(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """What is asked of an object."""
+    """A condition on an object."""
 
     expression: str
     message: str
@@ -100,10 +100,10 @@ class Policy:
         param_kind: The kind of its parameters.
         conditions: Further conditions on requests.
         variables: Expressions that others use.
-        validations: What is asked of objects.
+        validations: The conditions on objects.
         annotations: What is noted in the audit log.
         mutations: What is changed.
-        reinvoked: Whether a mutating policy is asked again after a later change.
+        reinvoked: Whether a mutating policy is evaluated again after a later change.
         strongest: The strongest action that it may lead to here, whatever its bindings ask for.
     """
 

@@ -39,7 +39,7 @@ class Programs(NamedTuple):
         """Compile now what else is compiled when it is first evaluated: in the time of whoever asks then."""
         for each in chain(self.conditions, *self._others):
             if each and isinstance(each.compiled, CompiledExpression):
-                with suppress(CelError):  # which is told when it is evaluated
+                with suppress(CelError):  # which is reported when it is evaluated
                     each.compiled.program.prepare()
 
     @property

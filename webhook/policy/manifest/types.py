@@ -139,7 +139,7 @@ def _variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
 
 
 class Validation(V1Struct):
-    """A condition on objects, and what is said of one that fails it."""
+    """A condition on objects, and the message for one that fails it."""
 
     expression = Text("A CEL expression: true for objects that are admitted.")
     message = Text("What is said of others; one line.")
@@ -162,7 +162,7 @@ class ValidatingAdmissionPolicySpec(PolicySpec):
     variables = Array(
         Nested(Variable), "Expressions to be used in others, later ones in this list among them.", since=28
     )
-    validations = Array(Nested(Validation), "What is asked of objects.")
+    validations = Array(Nested(Validation), "The conditions on objects.")
     auditAnnotations = Array(Nested(AuditAnnotation), "What is noted in the audit log.", since=27)
 
 
@@ -172,7 +172,7 @@ class ValidatingAdmissionPolicy(Object):
     namespaced = False
     opaque: ClassVar = {"status": Anything()}
 
-    spec = Nested(ValidatingAdmissionPolicySpec, "What it asks of objects.")
+    spec = Nested(ValidatingAdmissionPolicySpec, "Its conditions on objects.")
 
 
 @check(ValidatingAdmissionPolicy)
@@ -269,7 +269,7 @@ class MutatingAdmissionPolicySpec(PolicySpec):
     variables = Array(Nested(Variable), "Expressions to be used in others.")
     mutations = Array(Nested(Mutation), "The changes, made one after the other.")
     reinvocationPolicy = Text(
-        "Whether it is asked again after a later change: Never, or IfNeeded.", go="ReinvocationPolicyType"
+        "Whether it is evaluated again after a later change: Never, or IfNeeded.", go="ReinvocationPolicyType"
     )
 
 
@@ -397,7 +397,7 @@ def policy_name(spec: View) -> Iterator[Problem]:
 
 @check(ParamRef)
 def name_or_selector(ref: View) -> Iterator[Problem]:
-    """Parameters are picked by name or by a selector, not by both, and it is said what happens if there are none."""
+    """Parameters are picked by name or by a selector, not by both, with an action if there are none."""
     selector = bool(ref.selector)
     exclusive = "name and selector are mutually exclusive"
     if ref.name:
@@ -412,7 +412,7 @@ def name_or_selector(ref: View) -> Iterator[Problem]:
 
 @check(ParamRef, since=28)
 def parameter_not_found_action(ref: View) -> Iterator[Problem]:
-    """It is said what happens if there are no parameters."""
+    """There is an action if there are no parameters."""
     path, action = ref / "parameterNotFoundAction", ref.parameterNotFoundAction
     if not action:
         yield required(path)

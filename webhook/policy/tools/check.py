@@ -142,7 +142,7 @@ def _group_meant(group: str, kinds: Kinds) -> str:
 
 
 def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
-    """Say which resource was meant: one of the groups, or one of this name of other groups."""
+    """Suggest a resource: one of the groups, or one of this name of other groups."""
     if nearest := nearest_name(name, (each for group in rule.groups for each in kinds.resources(group))):
         return f'did you mean "{nearest}"?'
     elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]

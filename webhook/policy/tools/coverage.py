@@ -48,7 +48,7 @@ class Coverage:
         self._seen: set[tuple[str, str, Path, bool]] = set()
 
     def add(self, decisions: Iterable[Decision]) -> None:
-        """Note what policies said of one request."""
+        """Note the decisions of policies for one request."""
         for each in decisions:
             if each.path is not None and not each.is_error:
                 self._seen.add((each.policy.kind, each.policy.name, each.path, each.denied or each.changed))

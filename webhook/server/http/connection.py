@@ -125,7 +125,7 @@ class Connection(HttpToolsProtocol):
             return
         if self._requests == before:
             self._received += len(data)
-        else:  # how much of it belongs to the next request is not told
+        else:  # how much of it belongs to the next request is unknown
             self._received = 0 if self._stage is _IDLE else 1
         self._watch()
         if self._stage is _HEADER and self._received > self._limits.header_bytes:

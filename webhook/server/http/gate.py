@@ -25,7 +25,7 @@ class Gate(SSLProtocol):  # type: ignore[misc]
         crowd: All connections of the port.
         context: The TLS settings.
         limits: What a handshake may take.
-        make: Makes the protocol of the connection, told once the handshake is over.
+        make: Makes the protocol of the connection, after the handshake.
     """
 
     is_busy = False

@@ -22,7 +22,7 @@ class Outgoing:
         self._held: list[bytes] | None = None
         self.written = 0
         """How many bytes were written at last."""
-        self.is_closing = transport.is_closing  # the one that is asked most
+        self.is_closing = transport.is_closing  # the one that is called most
 
     def __getattr__(self, name: str) -> Any:
         """Leave everything else to the transport."""

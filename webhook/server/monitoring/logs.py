@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Format = Literal["auto", "json", "text"]
 SHARE: Final = 0.01
-"""Of the plainly allowed reviews, how many are logged: some to see what is asked, while metrics count all of them."""
+"""Of the plainly allowed reviews, how many are logged: some as samples, while metrics count all of them."""
 
 _LOGGER = "webhook.decisions"
 _LEVELS: Mapping[Decided, int] = {

@@ -163,7 +163,7 @@ class Metrics:
         self._refused(status).inc()
 
     def tick(self, connections: int) -> None:
-        """Measure what changes without being told, each second.
+        """Measure what changes without an event, each second.
 
         Args:
             connections: How many connections are open.
