@@ -92,7 +92,7 @@ class Array(Field):
 
     def _walk(self, item: CompiledField, target: Target, owner: str, package: str) -> Walk:
         go_type, release, enough = self.type_name(package), target.release, target.enough
-        passes, walk_item, decode_item = item.passes, item.walk, decoding(self.item, target, owner, package)
+        walk_item, decode_item = item.walk, decoding(self.item, target, owner, package)
         absent, empty = self._without_items() if target.validates else (NOTHING, NOTHING)
         limit = (target.pick(self.max_items) if target.validates else None) or sys.maxsize
         size_ends_list, repeated = self.size_ends_list and release >= SIZE_ENDS_LIST_SINCE, self._repeated(target)
@@ -107,7 +107,7 @@ class Array(Field):
             ends, items = is_long and size_ends_list, enumerate(value)
             walk_each = decode_item() if ends else walk_item
             for index, each in items:
-                if type(each) is not passes and (findings := walk_each(each)):
+                if findings := walk_each(each):
                     found += under(findings, index)
                     if len(found) >= enough:
                         found += _misfits(items, decode_item())
@@ -238,7 +238,7 @@ class Map(Field):
 
     def _walk(self, item: CompiledField, target: Target, owner: str, package: str) -> Walk:
         go_type, release, enough = self.type_name(package), target.release, target.enough
-        passes, walk_item, decode_item = item.passes, item.walk, decoding(self.item, target, owner, package)
+        walk_item, decode_item = item.walk, decoding(self.item, target, owner, package)
         limit = target.pick(self.max_items) if target.validates else None
         absent = (required(Path()),) if self.required and target.validates else NOTHING
         walk_key = self.key.stated(target).compile(target, owner, package).walk if self.key else None
@@ -257,7 +257,7 @@ class Map(Field):
                 walk_name, walk_each = None, decode_item()
             for name, each in items:
                 of_key = walk_name(name) if walk_name is not None else NOTHING
-                of_item = walk_each(each) if type(each) is not passes else NOTHING
+                of_item = walk_each(each)
                 if of_key or of_item:
                     shown = (_cut(name, key_bytes),)
                     found += _below(of_key, name, shown if at_key else ())

@@ -158,29 +158,22 @@ class CompiledStruct:
         decode = self._decode_opaque if self.target.thorough else None
         walks, inlined, opaque, find_several = self._walks, self._inlined, self.type.opaque, self._several
         most_unknown = self.target.enough if self.target.strict else 0
-        absent: Sequence[Found] | None = None
 
-        def walk(value: Any) -> Sequence[Finding]:  # noqa: C901 - as above
-            nonlocal absent
+        def walk(value: Any) -> Sequence[Finding]:
             if type(value) is not dict:
                 return otherwise(value)
             found: list[Found] = []
             for name, each in value.items():
-                if (known := walks.get(name)) is None:
+                if (walk_field := walks.get(name)) is None:
                     if name not in opaque:
                         if len(found) < most_unknown:
                             found.append((name, [unknown_field(name, (*walks, *opaque))]))
                     elif decode is not None and (findings := decode(name, each)):
                         found.append((name, under(findings, name)))
                     continue
-                passes, walk_field = known
-                if type(each) is not passes and (findings := walk_field(each)):
+                if findings := walk_field(each):
                     found.append((name, under(findings, name)))
-            if absent is None:
-                absent = self.absent
-            for name, findings in absent:
-                if name not in value:
-                    found.append((name, findings))
+            found += [each for each in self.absent if each[0] not in value]
             if inlined:
                 found += _found_in(inlined, value)
             if found:
@@ -207,24 +200,24 @@ class CompiledStruct:
 
     def _walk_fields(self) -> None:
         """Make the walks through fields, and through what is inlined, which take the whole value."""
-        self._walks: dict[str, tuple[type | None, Walk]] = {}
+        self._walks: dict[str, Walk] = {}
         self._inlined: list[tuple[str, Walk]] = []
         for name, field in self.fields.items():
-            is_checked = self.checks(name)
-            walk = field.walk if is_checked else _decoding(partial(self._compile, name, self.target.decoding))
+            walk = field.walk
+            if not self.checks(name):
+                walk = _decoding(partial(self._compile, name, self.target.decoding))
             if name in self.inline:
                 self._inlined.append((name, walk))
             elif name in self.gated:
-                self._walks[name] = None, _gated(walk, self.gated[name])
+                self._walks[name] = _gated(walk, self.gated[name])
             else:
-                self._walks[name] = field.passes if is_checked else None, walk
-        self._walks |= dict.fromkeys(self.wire.keys() - self._walks.keys(), (None, _silent))
+                self._walks[name] = walk
+        self._walks |= dict.fromkeys(self.wire.keys() - self._walks.keys(), _silent)
 
     @cached_property
     def absent(self) -> list[Found]:
         """What is found in each field that is absent; not looked for before there is a value, as it may take long."""
-        walks = {name: walk for name, (_, walk) in self._walks.items()}
-        return [(name, under(walk(None), name)) for name, walk in walks.items() if walk(None)]
+        return [(name, under(walk(None), name)) for name, walk in self._walks.items() if walk(None)]
 
     def _rules_of_several(self) -> Several | None:  # noqa: C901 - as above
         """Make what asks the rules about several fields, which may take findings about single ones away."""

@@ -176,6 +176,8 @@ def _planned(field: Field, target: Target, names: tuple[str, str]) -> _Planned:
 
 
 def _scalar(field: Scalar, compiled: CompiledField, target: Target, _names: tuple[str, str]) -> _Planned:
+    if isinstance(field, Text):
+        return _text(field, compiled, target)
     type_: Any = field.python
     if isinstance(field, Int):
         top = 1 << (field.bits - 1)
@@ -183,7 +185,7 @@ def _scalar(field: Scalar, compiled: CompiledField, target: Target, _names: tupl
     return _Planned(type_, compiled.walk if target.validates and field.checker(target) else None)
 
 
-def _text(field: Text, compiled: CompiledField, target: Target, _names: tuple[str, str]) -> _Planned:
+def _text(field: Text, compiled: CompiledField, target: Target) -> _Planned:
     tests = list(field.tests(target)) if target.validates else []
     if not tests and field.required:
         return _Planned(Annotated[str, Meta(min_length=1)])
@@ -249,7 +251,6 @@ def _anything(field: Anything, _compiled: CompiledField, target: Target, names: 
 
 _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., _Planned]]] = {
     Scalar.compile: _scalar,
-    Text.compile: _text,
     Parsed.compile: _parsed,
     Array.compile: _array,
     Map.compile: _map,

@@ -205,18 +205,6 @@ class Text(Scalar):
 
         return check
 
-    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make the closures for one target."""
-        compiled, tests = super().compile(target, owner, package), list(self.tests(target))
-        if len(tests) != 1 or not target.validates:
-            return compiled
-        (test,), walk = tests, compiled.walk
-
-        def walk_text(value: Any) -> Sequence[Finding]:
-            return test(value) if type(value) is str and value else walk(value)
-
-        return compiled._replace(walk=walk_text)
-
     def tests(self, target: Target) -> Iterator[Callable[[str], Sequence[Problem]]]:
         """Make the tests of a text that is there."""
         release, one_of = target.release, target.pick(self.one_of)
