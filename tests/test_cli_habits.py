@@ -200,3 +200,28 @@ class TestMatrix:
         done = draguard("validate", "--kubernetes-version", "1.30,1.36", "--policies", "-", FINE, stdin=b"a: b")
         assert done.code == 2
         assert "standard input (-) is read once" in done.err
+
+
+SELDOM = (
+    *("difflib", "importlib.metadata", "inspect", "logging", "pathlib", "re2", "shutil", "socket", "subprocess"),
+    *(
+        "tempfile",
+        "textwrap",
+        "webhook.cel",
+        "webhook.policy",
+        "webhook.sources.rendering",
+        "webhook.sources.templates",
+    ),
+    *("webhook.cli.arguments.policy", "webhook.cli.arguments.reviews", "webhook.cli.arguments.scheduling"),
+)
+
+
+@pytest.mark.process
+def test_a_file_without_findings_waits_for_nothing_that_it_does_not_need() -> None:
+    code = f"import sys; from webhook.cli import main; main(['validate', {str(FINE)!r}]); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "webhook.sources" in loaded
+    assert loaded.isdisjoint(SELDOM)
