@@ -144,6 +144,32 @@ def test_any_constant_comes_out_as_it_went_in(text: str, other: str) -> None:
 
 # -- size
 
+
+LARGE = f"[{', '.join(['o.a'] * 45)}] != l"
+"""As large as fits beside one small part, but not beside two."""
+
+
+@pytest.mark.parametrize("operator", ["&&", "||"])
+@pytest.mark.parametrize("position", [0, 1, 3, 31, 57, 58])
+def test_terms_of_very_different_sizes_all_count(operator: str, position: int) -> None:
+    large = LARGE if operator == "&&" else f"!({LARGE})"
+    neutral, decisive = (1, 2) if operator == "&&" else (2, 1)
+    terms = [large if number % 3 == 2 else f"o.s{number} == 1" for number in range(60)]
+    data = {"a": 0} | {f"s{number}": neutral for number in range(60)}
+    program = ENVIRONMENT.compile(f" {operator} ".join(terms))
+    assert program.evaluate({"o": data, "l": []}) is (operator == "&&")
+    assert program.evaluate({"o": {**data, f"s{position}": decisive}, "l": []}) is (operator != "&&")
+
+
+def test_elements_of_very_different_sizes_are_all_there() -> None:
+    elements = [LARGE if number % 3 == 2 else f"o.a + {number}" for number in range(60)]
+    expected = [number % 3 == 2 or number for number in range(60)]
+    data = {"o": {"a": 0}, "l": []}
+    assert ENVIRONMENT.compile(f"[{', '.join(elements)}]").evaluate(data) == expected
+    entries = ", ".join(f"'a{number}': {each}" for number, each in enumerate(elements))
+    assert list(ENVIRONMENT.compile(f"{{{entries}}}").evaluate(data).values()) == expected
+
+
 WIDE = {
     "and": " && ".join(f"o.a{number} == 'b'" for number in range(500)),
     "or": " || ".join(f"l.exists(x, x == o.a{number})" for number in range(300)),
@@ -223,3 +249,9 @@ def test_an_expression_is_written_once() -> None:
     program = ENVIRONMENT.compile("o.a == 1")
     program.prepare()
     assert program.evaluate is program.evaluate
+
+
+def test_a_program_uses_the_variables_that_decide() -> None:
+    assert set(ENVIRONMENT.compile("o.a in [] || l == [o] || 'o' == 'l'").variables) == {"l", "o"}
+    assert ENVIRONMENT.compile("o.a in []").variables == ()
+    assert ENVIRONMENT.compile("[1].all(o, o == 1) && m == 1").variables == ("m",)

@@ -76,11 +76,14 @@ class Analysis:
         self._visit(checked.root)
 
     def _visit(self, node: Expression) -> int:
-        """Looks at a node, those below first; gives its weight."""
+        """Looks at a node and those below it; gives its weight."""
         if node in self.weights:
             return 1
+        if isinstance(node, ast.StructExpression):
+            struct_of(node, self.scope)
         self.size += 1
         weight = 1
+        variables = len(self.variables)
         for each in node.children():
             weight += self._visit(each)
         self.weights[node] = weight
@@ -89,11 +92,11 @@ class Analysis:
             if type(name) is str and name.startswith("."):
                 self.variables[name[1:]] = None
         elif isinstance(node, ast.Call):
-            self.value(node)
+            if self.value(node) is not NOT_CONSTANT:
+                while len(self.variables) > variables:  # `x in []` does not ask for x
+                    self.variables.popitem()
             if node.function in _PATTERN_AT:
                 self._check_pattern(node.arguments[_PATTERN_AT[node.function]])
-        elif isinstance(node, ast.StructExpression):
-            struct_of(node, self.scope)
         return 1 if weight >= LARGE else weight
 
     def _check_pattern(self, node: Expression) -> None:

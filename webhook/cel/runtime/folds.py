@@ -192,22 +192,13 @@ LOOPS: Final[Mapping[str, tuple[int, Emit]]] = {
 """What writes the loop of a macro, by the shape of the comprehension, with what its end costs."""
 
 
-def emit_bind(writer: Writer, initial: Expression, bind: Callable[[Operand], None]) -> Operand:
-    """Writes a value that is computed when it is first asked for; gives its cell.
-
-    Args:
-        writer: Where to.
-        initial: The value.
-        bind: Binds the name to the cell.
-    """
+def emit_cell(writer: Writer, initial: Expression) -> Operand:
+    """Writes a value that is computed when it is first asked for; gives the cell that holds it."""
     known = writer.constant_of(initial)
     if known is not NOT_CONSTANT:
-        cell = Operand(writer.set(f"Lazy(None, (), {writer.constant(known).text})"))
-    else:
-        name, taken, _ = writer.function(lambda: writer.emit(initial))
-        cell = Operand(writer.set(f"Lazy({name}, ({''.join(f'{each}, ' for each in taken)}))"))
-    bind(cell)
-    return cell
+        return Operand(writer.set(f"Lazy(None, (), {writer.constant(known).text})"))
+    name, taken, _ = writer.function(lambda: writer.emit(initial))
+    return Operand(writer.set(f"Lazy({name}, ({''.join(f'{each}, ' for each in taken)}))"))
 
 
 def emit_read(writer: Writer, cell: Operand) -> Operand:

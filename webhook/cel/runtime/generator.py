@@ -53,9 +53,8 @@ class Generator(Writer):
         self._analysis = analysis
         self._is_checked = analysis.checked.is_checked
         self._specialised = specialised and analysis.scope.options.fold_constants
-        self._locals: dict[str, Operand] = {}
-        self._cells: frozenset[str] = frozenset()
-        """The locals that are computed when they are first asked for."""
+        self._locals: dict[str, Callable[[], Operand]] = {}
+        """What reads the variables of the comprehensions around."""
         self._shared: dict[ast.Shared, tuple[str, list[str], Operand]] = {}
         self._emitters: dict[type, Callable[..., Operand]] = {
             ast.Ident: self._attribute,
@@ -105,7 +104,7 @@ class Generator(Writer):
         size = 0
         for node, weight in zip(nodes, weights, strict=True):
             if group and size + weight > most:
-                groups.append((group, size > _SMALL))
+                groups.append((group, len(group) > 1 or size > _SMALL))
                 group, size = [], 0
             group.append(node)
             size += weight
@@ -160,8 +159,8 @@ class Generator(Writer):
             if isinstance(node, ast.Select) and not node.test:
                 return None
         elif isinstance(node, ast.Call) and self._is_attribute(node):
-            return Chain(lambda: self._conditional(node), own_cost=0) if node.function == "_?_:_" else None
-        return Chain(lambda: self.emit(node))
+            return Chain(partial(self._conditional, node), own_cost=0) if node.function == "_?_:_" else None
+        return Chain(partial(self.emit, node))
 
     def _link(self, node: ast.Call) -> Link:
         key = node.arguments[1]
@@ -175,11 +174,7 @@ class Generator(Writer):
         name = node.resolved
         if name is None or isinstance(name, Type):
             return None
-        return Chain(lambda: self.variable(name[1:])) if name.startswith(".") else self._local(name)
-
-    def _local(self, name: str) -> Chain:
-        operand = self._locals[name]
-        return Chain(lambda: folds.emit_read(self, operand) if name in self._cells else operand)
+        return Chain(partial(self.variable, name[1:]) if name.startswith(".") else self._locals[name])
 
     def _unchecked_variable(self, node: ast.Ident | ast.Select) -> Chain | None:
         name = ast.qualified_name(node)
@@ -187,8 +182,8 @@ class Generator(Writer):
             return None
         root = name.partition(".")[0]
         if root in self._locals:
-            return self._local(name) if root == name else None
-        return Chain(lambda: self._looked_up(node, self.scope.candidates(name)))
+            return Chain(self._locals[name]) if root == name else None
+        return Chain(partial(self._looked_up, node, self.scope.candidates(name)))
 
     def _looked_up(self, node: ast.Ident | ast.Select, candidates: list[str]) -> Operand:
         types = self.scope.types
@@ -307,38 +302,37 @@ class Generator(Writer):
         return Operand(self.call(name, taken), operand.cls, operand.fails)
 
     def _comprehension(self, node: ast.Comprehension, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
-        locals_, cells = self._locals, self._cells
+        outer = self._locals
         try:
             if node.shape == "bind":
-                folds.emit_bind(self, node.initial, lambda cell: self._bind_cell(node.accumulator, cell))
+                self._bind(node)
                 return self.emit(node.result)
             return self._loop(node)
         finally:
-            self._locals, self._cells = locals_, cells
+            self._locals = outer
 
-    def _bind_cell(self, name: str, cell: Operand) -> None:
-        self._locals = {**self._locals, name: cell}
-        self._cells = self._cells.union((name,))
+    def _bind(self, node: ast.Comprehension) -> Operand:
+        """Binds the accumulator's name to a cell that holds its value once that is asked for."""
+        cell = folds.emit_cell(self, node.initial)
+        self._locals = {**self._locals, node.accumulator: partial(folds.emit_read, self, cell)}
+        return cell
 
     def _loop(self, node: ast.Comprehension) -> Operand:
         range_ = self.emit(node.range)
-        write = folds.LOOPS.get(node.shape) if self._specialised else None
-        cell = None
-        if write is None:
-            cell = folds.emit_bind(self, node.initial, lambda cell: self._bind_cell(node.accumulator, cell))
-        outer = self._locals, self._cells
-        names = tuple(name for name in (node.variable, node.variable2) if name)
-        variables = {name: Operand(self.name(), fails=False) for name in names}
-        end_cost, emit = write or (0, None)
-        loop = folds.Loop(self, range_, tuple(each.text for each in variables.values()), end_cost)
-        self._locals = {**self._locals, **variables}
-        self._cells = self._cells.difference(variables)
-        if emit is not None:
+        variables = {name: self.name() for name in (node.variable, node.variable2) if name}
+        bound = {name: partial(Operand, each, fails=False) for name, each in variables.items()}
+        if self._specialised and node.shape in folds.LOOPS:
+            end_cost, emit = folds.LOOPS[node.shape]
+            loop = folds.Loop(self, range_, tuple(variables.values()), end_cost)
+            self._locals = {**self._locals, **bound}
             return emit(self, loop, node)
-        assert cell is not None  # noqa: S101  # it was made above
+        cell = self._bind(node)
+        around = self._locals
+        loop = folds.Loop(self, range_, tuple(variables.values()), 0)
+        self._locals = {**around, **bound}
 
         def result() -> Operand:
-            self._locals, self._cells = outer
+            self._locals = around
             return self.emit(node.result)
 
         return folds.emit_fold(self, loop, cell, node, result)
