@@ -244,12 +244,12 @@ class TestComments:
             ),
             (
                 "skip",
-                "says nothing that draguard knows, so it suppresses nothing",
+                "is not an instruction that draguard knows, so it suppresses nothing",
                 WRITE,
             ),
             (
                 "ignore[object-name]",
-                "gives no reason why object-name does not count here",
+                "gives no reason for suppressing object-name",
                 WRITE,
             ),
         ],
@@ -340,7 +340,7 @@ class TestBaselines:
         done = validate("--baseline", baseline, file, code=0)
         assert [each["rule"] for each in json.loads(done.out)["fixed"]] == ["unknown-field"]
         text = draguard("validate", "--baseline", baseline, file).out
-        assert text.startswith(f"1 finding is fixed: rewrite the baseline with --write-baseline {baseline}\n")
+        assert text.startswith(f"1 finding is fixed: update the baseline with --write-baseline {baseline}\n")
         assert "\n  unknown-field: ResourceClaim GPU: spec.colour\n" in text
 
     def test_what_was_not_read_does_not_count_as_fixed(self, file: Path) -> None:
@@ -421,7 +421,7 @@ class TestBounds:
         messages = {each["message"] for each in json.loads(validate(tmp_path).out)["findings"]}
         assert messages == {
             "suppresses no finding of required",
-            "there are more than 100 for the same place, so it suppresses nothing",
+            "is one of more than 100 for the same place, so it suppresses nothing",
         }
 
     def test_many_comments_in_a_row_take_linear_time(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,11 +40,11 @@ CONFIGURATION: Final = Record(
         ),
         "exclude": Key(
             ListOf(_PATTERN),
-            "Patterns of paths that are not read, relative to this file, as .gitignore has them (--exclude).",
+            "Paths to skip: patterns as in .gitignore, relative to this file (--exclude).",
         ),
         "levels": Key(
             MapOf(Word(tuple(LEVELS)), "levels"),
-            "What rules are reported as: off, note, warn or error, by the rule's name (--level).",
+            "The levels of rules: off, note, warn or error, by the rule's name (--level).",
         ),
         "ignores": Key(
             ListOf(
@@ -53,16 +53,16 @@ CONFIGURATION: Final = Record(
                         "paths": Key(
                             ListOf(_PATTERN, 1), "Patterns of paths, relative to this file.", is_required=True
                         ),
-                        "rules": Key(ListOf(_RULE, 1), "The rules that do not count there.", is_required=True),
-                        "reason": Key(Text(), "Why they do not count there.", is_required=True),
+                        "rules": Key(ListOf(_RULE, 1), "The rules to suppress there.", is_required=True),
+                        "reason": Key(Text(), "Why they are suppressed.", is_required=True),
                     }
                 )
             ),
-            "Rules that do not count in some files.",
+            "Rules to suppress in some files.",
         ),
         "baseline": Key(
             Text(example="draguard-baseline.json"),
-            "A file with findings that are not reported, relative to this file (--baseline).",
+            "A file of findings to suppress, relative to this file (--baseline).",
         ),
         "allPods": Key(Flag(), "Whether pods and workloads without resource claims are judged, too (--all-pods)."),
         "strict": Key(Flag(), "Whether warnings make the exit code 1, too (--strict)."),

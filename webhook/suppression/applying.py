@@ -138,7 +138,7 @@ class Suppressions:
         if fixed:
             total = sum(fixed.values())
             what = "finding is" if total == 1 else "findings are"
-            report.remarks.append(f"{total} {what} fixed: rewrite the baseline with --write-baseline {known.reason}")
+            report.remarks.append(f"{total} {what} fixed: update the baseline with --write-baseline {known.reason}")
             told = [f"  {_told(each)}" for each in sorted(fixed)]
             report.remarks += told[:_SHOWN]
             report.remarks += [f"  and {len(told) - _SHOWN} more"] if len(told) > _SHOWN else []

@@ -135,7 +135,7 @@ class Statements:
             )
             match = _IGNORE.match(comment.text)
             if match is None:
-                self._malformed(where, "says nothing that draguard knows", f"write {_EXAMPLE}")
+                self._malformed(where, "is not an instruction that draguard knows", f"write {_EXAMPLE}")
                 continue
             place = whole if comment.is_top else Place(document.source, 0, comment.about)
             self._add(Statement(INLINE, tuple(names_in(match[1])), comment.text[match.end() :], place, where, set()))
@@ -168,11 +168,11 @@ class Statements:
             return
         statement = statement._replace(rules=tuple(known))
         if not statement.reason:
-            message = f"gives no reason why {', '.join(known)} does not count here"
+            message = f"gives no reason for suppressing {', '.join(known)}"
             self.findings.append(said(where, UNEXPLAINED, message, f"write {example}"))
         beside = self._places.setdefault(statement.place, [])
         if len(beside) == _MOST_RULES:
-            self._malformed(where, f"there are more than {_MOST_RULES} for the same place", "")
+            self._malformed(where, f"is one of more than {_MOST_RULES} for the same place", "")
             return
         self.all.append(statement)
         beside.append(statement)

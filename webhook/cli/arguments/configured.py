@@ -40,5 +40,5 @@ def excluded(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GLOB",
-        help="do not read what matches, as .gitignore has it: '*.json', examples/**, charts; can be repeated",
+        help="skip matching paths; patterns as in .gitignore: '*.json', examples/**, charts; can be repeated",
     )

@@ -144,12 +144,12 @@ def validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against",
         metavar="REV",
-        help="judge updates of what is in git at this revision, such as origin/main; files may have been moved",
+        help="compare objects with this git revision, such as origin/main, as --old does; follows moved files",
     )
     parser.add_argument(
         "--new-only",
         action="store_true",
-        help="report only what is not found at that revision, too; needs --against",
+        help="report only findings that the revision does not have; needs --against",
     )
     cluster(parser, "objects that the manifests may refer to")
     parser.add_argument(

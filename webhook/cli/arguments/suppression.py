@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 
 def suppression(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Take which findings count."""
+    """Take which findings are reported."""
     group = parser.add_argument_group(
-        "findings that count",
+        "suppression",
         "RULE is a rule, a pattern such as 'cel-*', or policy/NAME; `draguard explain` lists the rules.",
     )
     for option, what in {
-        "--select": "report only these rules, and what cannot be read",
+        "--select": "report only these rules, and files that cannot be read",
         "--ignore": "do not report these rules",
     }.items():
         group.add_argument(option, action="append", default=[], metavar="RULE[,RULE…]", help=f"{what}; can be repeated")
@@ -24,17 +24,16 @@ def suppression(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         action="append",
         default=[],
         metavar="RULE=LEVEL",
-        help="report a rule as off, note, warn or error; a LEVEL alone is the most that any other rule is reported as; "
-        "can be repeated",
+        help="report a rule as off, note, warn or error; a LEVEL without RULE= caps all other rules; can be repeated",
     )
     group.add_argument(
         "--baseline",
         metavar="FILE",
-        help="do not report what is in this file, and tell what of it is fixed",
+        help="suppress the findings in this file, and list those that are fixed",
     )
     group.add_argument(
         "--write-baseline",
         metavar="FILE",
-        help="write all that is found to this file, for --baseline, and exit with 0",
+        help="write all findings to this file, for --baseline, and exit with 0",
     )
     return group
