@@ -45,6 +45,12 @@ def test_it_is_built_by_what_is_there(name: str, verb: str, path: Path, overlay:
     assert (path / "call").read_text(encoding="utf-8") == f"{verb} -- {overlay}"
 
 
+def test_the_file_of_an_object_is_named_if_kustomize_tells_it(path: Path, overlay: Path) -> None:
+    note = "metadata:\n  annotations:\n    config.kubernetes.io/origin: |\n      path: ../base/claim.yaml\n"
+    program(path, "kustomize", PRINTS.replace("metadata:\n", note))
+    assert "object: ResourceClaim team-a/x, rendered from ../base/claim.yaml\n" in draguard("validate", overlay).out
+
+
 def test_what_cannot_be_built_is_a_finding(path: Path, overlay: Path) -> None:
     program(path, "kubectl", "sys.exit('error: accumulating resources: no such file')")
     done = draguard("validate", overlay)

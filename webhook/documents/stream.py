@@ -32,6 +32,8 @@ _REST_OF_LINE: Final = re.compile(r"[^\S\n]*\n?")
 SOURCE: Final = r"# Source: (\S+)[ \t]*"
 """The comment by which Helm names a document's template, as a regular expression."""
 _TEMPLATE: Final = re.compile(rf"\s*^{SOURCE}$", re.MULTILINE)
+_ORIGIN: Final = "config.kubernetes.io/origin"
+_ORIGIN_PATH: Final = re.compile(r"^path: (\S+)$", re.MULTILINE)
 _MAX_VALUES_BEFORE_YAML: Final = 1
 """After more JSON values than this, kubectl no longer tries whether a text is YAML after all."""
 _NOTHING: Final = Composed(None)
@@ -66,8 +68,11 @@ class Document:
 
     @property
     def template(self) -> str:
-        """The template that a comment of Helm (``# Source: …``) names; empty if there is none."""
-        return self._origin.template()
+        """The file that it was rendered from, by a comment of Helm (``# Source: …``) or an annotation of kustomize.
+
+        Empty if neither is there.
+        """
+        return self._origin.template() or _built_from(self.data)
 
     def position(self, path: Sequence[str | int] = ()) -> Position:
         """Return where a field is in the file.
@@ -92,6 +97,14 @@ class Document:
     def line(self, number: int) -> str:
         """Return the text of a line of the file, counted from 1; empty if there is no such line."""
         return self._origin.source.line(number)
+
+
+def _built_from(data: Any) -> str:
+    """Read what kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
+    for step in ("metadata", "annotations", _ORIGIN):
+        data = data.get(step) if isinstance(data, dict) else None
+    path = _ORIGIN_PATH.search(data) if isinstance(data, str) else None
+    return path[1] if path else ""
 
 
 class _Origin:
