@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 import sys
-from typing import Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +21,9 @@ from webhook.cel.cost.sizes import MOST
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.runtime import operators
 from webhook.cel.types.base import DYN
+
+if TYPE_CHECKING:
+    from webhook.cel import Program
 
 pytestmark = pytest.mark.slow
 
@@ -190,6 +196,39 @@ def test_checking_does_not_change_what_comes_out(text: str, o: Any, p: Any) -> N
         except EvaluationError:
             results.append("error")
     assert results[0] == results[1] or " object at " in results[0]
+
+
+def outcome(program: Program, bindings: dict[str, Any]) -> tuple[str, int]:
+    meter = Meter(LIMIT * 100)
+    try:
+        shown = repr(program.evaluate(bindings, meter=meter))
+    except EvaluationError as error:
+        shown = str(error)
+    return re.sub(r" object at 0x\w+", "", shown), meter.cost
+
+
+SMALL = {
+    "webhook.cel.runtime.constants.LARGE": 4,
+    "webhook.cel.runtime.generator.LARGE": 4,
+    "webhook.cel.runtime.generator.MOST_INLINE": 2,
+    "webhook.cel.runtime.generator.SMALL": 1,
+    "webhook.cel.runtime.writer.DEEPEST": 2,
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=expressions(), o=JSON, p=JSON, checked=st.booleans())
+def test_many_small_functions_do_what_one_does(text: str, o: Any, p: Any, *, checked: bool) -> None:
+    try:
+        parsed = ENVIRONMENT.check(text) if checked else ENVIRONMENT.parse(text)
+        whole = ENVIRONMENT.program(parsed)
+    except CelError:
+        return
+    expected = outcome(whole, {"o": o, "p": p})
+    with ExitStack() as stack:
+        for name, value in SMALL.items():
+            stack.enter_context(mock.patch(name, value))
+        assert outcome(ENVIRONMENT.program(parsed), {"o": o, "p": p}) == expected
 
 
 DEEP = (

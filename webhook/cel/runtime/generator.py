@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from webhook.cel.types.values import Value
 
 _ATTRIBUTES: Final = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
-_MOST_INLINE: Final = 32
+MOST_INLINE: Final = 32
 """How many elements or terms are written in one function at most."""
-_SMALL: Final = 20
+SMALL: Final = 20
 
 
 class Generator(Writer):
@@ -98,13 +98,13 @@ class Generator(Writer):
         total = sum(weights)
         if total < 2 * LARGE or len(nodes) == 1:
             return [([node], False) for node in nodes]
-        most = max(LARGE, total // _MOST_INLINE)
+        most = max(LARGE, total // MOST_INLINE)
         groups: list[tuple[Sequence[Expression], bool]] = []
         group: list[Expression] = []
         size = 0
         for node, weight in zip(nodes, weights, strict=True):
             if group and size + weight > most:
-                groups.append((group, len(group) > 1 or size > _SMALL))
+                groups.append((group, len(group) > 1 or size > SMALL))
                 group, size = [], 0
             group.append(node)
             size += weight
