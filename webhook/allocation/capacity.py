@@ -87,7 +87,7 @@ def _rounded_in_range(wanted: Quantity, bounds: Json) -> Quantity:
     if not step:
         return wanted
     steps = -((least.value() - wanted.value()) // step)
-    return whole_quantity(least.value() + step * steps, BINARY_SI)
+    return whole_quantity(least.value() + step * steps).noted(BINARY_SI)
 
 
 def _violates(taken: Quantity, policy: Json | None) -> bool:

@@ -62,7 +62,7 @@ def quantity_text(nanos: int) -> str:
     if rest:
         return str(parse_quantity(f"{nanos}n"))
     notation = BINARY_SI if whole % _KIBI == 0 else DECIMAL_SI
-    return str(whole_quantity(whole, notation))
+    return str(whole_quantity(whole).noted(notation))
 
 
 def _is_plain(attribute: Json) -> bool:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.limits import MAX_SIMPLE_KEY
 from webhook.documents.scalars import WORDS, spelled
+from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_NOT_PLAIN: Final = re.compile(r"\A[^A-Za-z0-9_/(]|: | #|[ :]\Z")
-_NOT_BLOCK: Final = re.compile(r"\A[ \t\n]|[ \t](?:\n|\Z)")
+_NOT_PLAIN: Final = Pattern(r"\A[^A-Za-z0-9_/(]|: | #|[ :]\Z")
+_NOT_BLOCK: Final = Pattern(r"\A[ \t\n]|[ \t](?:\n|\Z)")
 _BLOCK_LAYOUT: Final = str.maketrans("", "", "\t\n")
-_AMBIGUOUS: Final = re.compile(r"[0-9][0-9a-fA-FoOxX_:.+ tTzZ-]*")
+_AMBIGUOUS: Final = Pattern(r"[0-9][0-9a-fA-FoOxX_:.+ tTzZ-]*")
 """Numbers, times and dates to some YAML reader or other."""
 _CHOMPING: Final = ("|-", "|", "|+")
 

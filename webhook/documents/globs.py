@@ -10,12 +10,14 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.patterns import Pattern
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_PATTERN: Final = 1024
 """Characters of a pattern."""
-_TOKEN: Final = re.compile(r"(^|/)\*\*(?:/|$)|\*+|\?|\[!?\]?[^\]]*\]|[\s\S]")
+_TOKEN: Final = Pattern(r"(^|/)\*\*(?:/|$)|\*+|\?|\[!?\]?[^\]]*\]|[\s\S]")
 
 
 class PatternError(ValueError):

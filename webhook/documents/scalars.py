@@ -8,9 +8,10 @@ without fraction or exponent is an integer. Hence ``1e3`` and ``1.0`` are intege
 from __future__ import annotations
 
 import math
-import re
 from functools import lru_cache
 from typing import Final
+
+from webhook.patterns import Pattern
 
 Scalar = bool | int | float | str | None
 
@@ -48,24 +49,24 @@ _TIMESTAMP: Final = _TAG + "timestamp"
 _FLOAT: Final = _TAG + "float"
 _RESOLVED: Final = {_TAG + "bool", _TAG + "int", _FLOAT, _TAG + "null", _TIMESTAMP}
 
-_INTEGER: Final = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]{0,19}))")
+_INTEGER: Final = Pattern(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]{0,19}))")
 _BASES: Final = (16, 2, 8, 10)
 _MAX_DIGITS: Final = 20
 """Decimal digits that may fit 64 bits, and then some: Python refuses to convert thousands."""
-_DECIMAL: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_FRACTION: Final = re.compile(r"\.[0-9](?:_?[0-9])*(?:[eE][-+]?[0-9](?:_?[0-9])*)?")
+_DECIMAL: Final = Pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_FRACTION: Final = Pattern(r"\.[0-9](?:_?[0-9])*(?:[eE][-+]?[0-9](?:_?[0-9])*)?")
 
 _DATE = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
 _TIME = r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?"
 _ZONE = r"(?:Z|[-+][0-9]{2}:[0-9]{2})"
-_INSTANT: Final = re.compile(rf"{_DATE}(?:[Tt]{_TIME}{_ZONE}| {_TIME})?")
+_INSTANT: Final = Pattern(rf"{_DATE}(?:[Tt]{_TIME}{_ZONE}| {_TIME})?")
 
 _MAX_REMEMBERED: Final = 64
 """Characters of a scalar worth remembering what it means."""
 _PLAIN_BELOW: Final = 1e21
 _PLAIN_EXPONENTS: Final = range(-4, 6)
 _FLOAT32_DIGITS: Final = 9
-_UNDECODABLE: Final = re.compile("[\udc80-\udcff]")
+_UNDECODABLE: Final = Pattern("[\udc80-\udcff]")
 
 
 class ScalarError(ValueError):
@@ -246,7 +247,7 @@ def _binary(text: str) -> str:
     except (UnicodeEncodeError, binascii.Error):
         message = "!!binary value contains invalid base64 data"
         raise ScalarError(message, "leave the tag out: Kubernetes takes base64 as a plain string") from None
-    return _UNDECODABLE.sub("\ufffd", data.decode(errors="surrogateescape"))
+    return str(_UNDECODABLE.sub("\ufffd", data.decode(errors="surrogateescape")))
 
 
 def _is_timestamp(text: str) -> bool:

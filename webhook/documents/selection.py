@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Unreadable
 from webhook.documents.stream import Document, parse
+from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,7 +44,7 @@ KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "K
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _MARK: Final = "apiVersion"
 _MARKS: Final = tuple(_MARK.encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
-_PLACEHOLDER: Final = re.compile(rb"^[ \t]*(?:- +)*(?:[\w./-]+:[ \t]+)?\{\{[^{}\n]*\}\}", re.MULTILINE)
+_PLACEHOLDER: Final = Pattern(rb"^[ \t]*(?:- +)*(?:[\w./-]+:[ \t]+)?\{\{[^{}\n]*\}\}", re.MULTILINE)
 """A line whose value starts with ``{{ … }}``: never valid in a Kubernetes manifest, as no key can be a map."""
 
 Entry = tuple[str, bool]

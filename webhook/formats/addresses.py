@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from webhook.formats.names import FINE, Messages
+from webhook.patterns import Pattern
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ _CANONICAL_SINCE = 33
 
 _IPV4_BITS, _IPV6_BITS = 32, 128
 _OCTET = "0*(0|[1-9][0-9]*)"
-_padded_ipv4 = re.compile(rf"(^|:){_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}\Z")
-_is_prefix_length = re.compile("0*([0-9]{1,3})").fullmatch
+_padded_ipv4 = Pattern(rf"(^|:){_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}\Z")
+_prefix_length_pattern = Pattern("0*([0-9]{1,3})")
 
 
 def cidr(value: str, release: Release) -> Messages:
@@ -44,7 +44,7 @@ def canonical_cidr(value: str, release: Release) -> str:
     from ipaddress import IPv4Address, ip_address  # noqa: PLC0415 - few objects have addresses
 
     text, _, length = value.partition("/")
-    prefix_length = _is_prefix_length(length)
+    prefix_length = _prefix_length_pattern.fullmatch(length)
     if prefix_length is None or "%" in text:
         return ""
     try:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
-
 from webhook.formats.names import FINE, Messages
+from webhook.patterns import Pattern
 from webhook.problem import quoted
 
 _NUMBER = "(0|[1-9][0-9]*)"
 _PRE_RELEASE = "(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
 _BUILD = "[0-9a-zA-Z-]+"
-_is_semver = re.compile(
+_semver_pattern = Pattern(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRE_RELEASE}(\.{_PRE_RELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?"
-).fullmatch
+)
 
 _HEX = "[0-9a-fA-F]"
-_is_hyphenated = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}".encode()).fullmatch
-_is_lower_case_uuid = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
-_is_bare = re.compile(f"{_HEX}{{32}}".encode()).fullmatch
+_hyphenated_pattern = Pattern(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}".encode())
+_lower_case_uuid_pattern = Pattern("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_bare_pattern = Pattern(f"{_HEX}{{32}}".encode())
 _HYPHENATED, _BARE, _BRACED, _URN = 36, 32, 38, 45
 """The lengths of the forms of a UUID, which tell them apart."""
 _URN_PREFIX = b"urn:uuid:"
@@ -32,7 +31,7 @@ def semver(value: str, _release: int) -> Messages:
 
     Source: kubernetes ``pkg/apis/resource/validation/validation.go``, ``semverRe``.
     """
-    return FINE if _is_semver(value) else ("must be a string compatible with semver.org spec 2.0.0",)
+    return FINE if _semver_pattern.fullmatch(value) else ("must be a string compatible with semver.org spec 2.0.0",)
 
 
 def uuid(value: str, _release: int) -> Messages:
@@ -53,7 +52,7 @@ def lower_case_uuid(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/api/validate/strfmt.go``, ``UUID``.
     """
-    return FINE if _is_lower_case_uuid(value) else ("must be a lowercase UUID in 8-4-4-4-12 format",)
+    return FINE if _lower_case_uuid_pattern.fullmatch(value) else ("must be a lowercase UUID in 8-4-4-4-12 format",)
 
 
 def _not_a_uuid(raw: bytes) -> str:
@@ -67,7 +66,7 @@ def _not_a_uuid(raw: bytes) -> str:
     if size == _BRACED and not (raw.startswith(b"{") and raw.endswith(b"}")):
         return "invalid bracketed UUID format"
     digits = {_URN: raw[len(_URN_PREFIX) :], _BRACED: raw[1:-1]}.get(size, raw)
-    return "" if (_is_bare if size == _BARE else _is_hyphenated)(digits) else "invalid UUID format"
+    return "" if (_bare_pattern if size == _BARE else _hyphenated_pattern).fullmatch(digits) else "invalid UUID format"
 
 
 def _quoted(raw: bytes) -> str:

@@ -6,8 +6,9 @@ counts the same limits in "bytes". Lengths are bytes of the UTF-8 text in every 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
     from webhook.release import Release
@@ -31,15 +32,15 @@ _VALUE = f"({_KEY})?"
 _C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _CONDITION_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
-_is_label = re.compile(_LABEL_AT_ONCE).fullmatch
-_is_subdomain = re.compile(_SUBDOMAIN_AT_ONCE).fullmatch
+_label_pattern = Pattern(_LABEL_AT_ONCE)
+_subdomain_pattern = Pattern(_SUBDOMAIN_AT_ONCE)
 # Go's (?i) also folds the long s and the Kelvin sign to ASCII, but not the dotless and dotted i that Python's does.
-_is_caseless_subdomain = re.compile(_SUBDOMAIN_AT_ONCE.replace("a-z", "a-zA-Z\u017f\u212a")).fullmatch
-_is_key = re.compile(f"({_SUBDOMAIN_AT_ONCE}/)?{_KEY}").fullmatch
-_is_key_name = re.compile(_KEY).fullmatch
-_is_value = re.compile(_VALUE).fullmatch
-_is_c_identifier = re.compile(_C_IDENTIFIER).fullmatch
-_is_condition_reason = re.compile(_CONDITION_REASON).fullmatch
+_caseless_subdomain_pattern = Pattern(_SUBDOMAIN_AT_ONCE.replace("a-z", "a-zA-Z\u017f\u212a"))
+_key_pattern = Pattern(f"({_SUBDOMAIN_AT_ONCE}/)?{_KEY}")
+_key_name_pattern = Pattern(_KEY)
+_value_pattern = Pattern(_VALUE)
+_c_identifier_pattern = Pattern(_C_IDENTIFIER)
+_condition_reason_pattern = Pattern(_CONDITION_REASON)
 
 
 def _mismatch(text: str, pattern: str, *examples: str) -> str:
@@ -108,7 +109,7 @@ def dns_label(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1123Label``.
     """
-    return FINE if len(value) <= _LABEL_MAX and _is_label(value) else _label(value, "characters")
+    return FINE if len(value) <= _LABEL_MAX and _label_pattern.fullmatch(value) else _label(value, "characters")
 
 
 def short_name(value: str, _release: int) -> Messages:
@@ -124,7 +125,11 @@ def dns_subdomain(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1123Subdomain``.
     """
-    return FINE if len(value) <= _SUBDOMAIN_MAX and _is_subdomain(value) else _subdomain(value, "characters")
+    return (
+        FINE
+        if len(value) <= _SUBDOMAIN_MAX and _subdomain_pattern.fullmatch(value)
+        else _subdomain(value, "characters")
+    )
 
 
 def long_name(value: str, _release: int) -> Messages:
@@ -140,7 +145,7 @@ def dns_subdomain_caseless(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/api/validate/content/dns.go``, ``IsDNS1123SubdomainCaseless``.
     """
-    wrong_shape = FINE if _is_caseless_subdomain(value) else (_NO_CASELESS_SUBDOMAIN,)
+    wrong_shape = FINE if _caseless_subdomain_pattern.fullmatch(value) else (_NO_CASELESS_SUBDOMAIN,)
     return _too_long(value, _SUBDOMAIN_MAX, "bytes") + wrong_shape
 
 
@@ -177,7 +182,7 @@ def label_key(value: str, release: Release) -> Messages:
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsQualifiedName``; from 1.35
     ``pkg/api/validate/content/kube.go``, ``IsLabelKey``.
     """
-    if len(value) <= _LABEL_MAX and _is_key(value):
+    if len(value) <= _LABEL_MAX and _key_pattern.fullmatch(value):
         return FINE
     prefix, slash, name = value.partition("/")
     if "/" in name:
@@ -204,9 +209,9 @@ def label_value(value: str, release: Release) -> Messages:
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsValidLabelValue``; from 1.35
     ``pkg/api/validate/content/kube.go``, ``IsLabelValue``.
     """
-    if len(value) <= _LABEL_MAX and _is_value(value):
+    if len(value) <= _LABEL_MAX and _value_pattern.fullmatch(value):
         return FINE
-    wrong_shape = FINE if _is_value(value) else (_NO_VALUE,)
+    wrong_shape = FINE if _value_pattern.fullmatch(value) else (_NO_VALUE,)
     return _too_long(value, _LABEL_MAX, _unit(release)) + wrong_shape
 
 
@@ -215,7 +220,7 @@ def c_identifier(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsCIdentifier``.
     """
-    return FINE if _is_c_identifier(value) else (_NO_C_IDENTIFIER,)
+    return FINE if _c_identifier_pattern.fullmatch(value) else (_NO_C_IDENTIFIER,)
 
 
 def condition_reason(value: str, _release: int) -> Messages:
@@ -223,7 +228,7 @@ def condition_reason(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/apis/meta/v1/validation/validation.go``, ``isValidConditionReason``.
     """
-    return FINE if _is_condition_reason(value) else (_NO_CONDITION_REASON,)
+    return FINE if _condition_reason_pattern.fullmatch(value) else (_NO_CONDITION_REASON,)
 
 
 def extended_resource_name(value: str, release: Release) -> Messages:
@@ -253,14 +258,14 @@ def prefixed_resource_name(value: str, release: Release) -> Messages:
 
 
 def _label(value: str, unit: str) -> Messages:
-    if _is_label(value):  # of ASCII
+    if _label_pattern.fullmatch(value):  # of ASCII
         return FINE if len(value) <= _LABEL_MAX else _too_long(value, _LABEL_MAX, unit)
-    wrong_shape = "must not contain dots" if _is_subdomain(value) else _NO_LABEL
+    wrong_shape = "must not contain dots" if _subdomain_pattern.fullmatch(value) else _NO_LABEL
     return (*_too_long(value, _LABEL_MAX, unit), wrong_shape)
 
 
 def _subdomain(value: str, unit: str) -> Messages:
-    if _is_subdomain(value):  # of ASCII
+    if _subdomain_pattern.fullmatch(value):  # of ASCII
         return FINE if len(value) <= _SUBDOMAIN_MAX else _too_long(value, _SUBDOMAIN_MAX, unit)
     return (*_too_long(value, _SUBDOMAIN_MAX, unit), _NO_SUBDOMAIN)
 
@@ -268,7 +273,7 @@ def _subdomain(value: str, unit: str) -> Messages:
 def _key_name(name: str, release: Release) -> Messages:
     if not name:
         return ("name part must be non-empty", f"name part {_NO_KEY}")
-    wrong_shape = FINE if _is_key_name(name) else (_NO_KEY,)
+    wrong_shape = FINE if _key_name_pattern.fullmatch(name) else (_NO_KEY,)
     return tuple(f"name part {message}" for message in _too_long(name, _LABEL_MAX, _unit(release)) + wrong_shape)
 
 

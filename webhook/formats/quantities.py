@@ -6,10 +6,10 @@ held by its digits and a power of ten, so that ``1e1000000000`` costs no more th
 
 from __future__ import annotations
 
-import re
 from functools import total_ordering
 
 from webhook.formats.names import FINE, Messages
+from webhook.patterns import Pattern
 
 DECIMAL_SI = "DecimalSI"
 BINARY_SI = "BinarySI"
@@ -25,9 +25,9 @@ _DECIMAL_SUFFIXES = {power: suffix for suffix, power in _DECIMAL.items()}
 _BINARY_SUFFIXES = {power: suffix for suffix, power in _BINARY.items()}
 
 # Looser than the regular expression of the error text: "+", "." and "Ki" are zero. Possessive, so as to stay linear.
-_parts = re.compile(r"([-+]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)").fullmatch
-_exponent = re.compile(r"[eE]([-+]?)(?=[0-9])0*+([0-9]{0,19})").fullmatch
-_is_plain = re.compile("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?").fullmatch
+_parts = Pattern(r"([-+]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
+_exponent = Pattern(r"[eE]([-+]?)(?=[0-9])0*+([0-9]{0,19})")
+_plain_pattern = Pattern("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?")
 """Tells the common quantities, which need no closer look."""
 
 _INT64 = range(-(2**63), 2**63)
@@ -105,6 +105,10 @@ class Quantity:
         """Change the sign."""
         return Quantity(-self.sign, self.digits, self.power, self.notation, scale=self.scale)
 
+    def noted(self, notation: str) -> Quantity:
+        """Return the same number in another notation."""
+        return Quantity(self.sign, self.digits, self.power, notation, spelled=self.spelled, scale=self.scale)
+
     @property
     def length(self) -> int:
         """The number of digits before the decimal point; negative for zeros after it."""
@@ -180,7 +184,7 @@ def quantity(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/api/resource/quantity.go``, ``UnmarshalJSON``.
     """
-    if _is_plain(value):
+    if _plain_pattern.fullmatch(value):
         return FINE
     try:
         decode_quantity(value)
@@ -189,9 +193,9 @@ def quantity(value: str, _release: int) -> Messages:
     return FINE
 
 
-def whole_quantity(number: int, notation: str = DECIMAL_EXPONENT) -> Quantity:
+def whole_quantity(number: int) -> Quantity:
     """Make a quantity of a whole number of 64 bits (``NewQuantity``)."""
-    return _quantity(-1 if number < 0 else 1, str(abs(number)), 0, notation, scale=0)
+    return _quantity(-1 if number < 0 else 1, str(abs(number)), 0, DECIMAL_EXPONENT, scale=0)
 
 
 def decode_quantity(value: object) -> Quantity:
@@ -225,7 +229,7 @@ def parse_quantity(text: str) -> Quantity:
 
     Source: apimachinery ``pkg/api/resource/quantity.go``, ``ParseQuantity``.
     """
-    match = _parts(text)
+    match = _parts.fullmatch(text)
     if match is None or not text:
         raise ValueError(_FORMAT_WRONG)
     minus, zeros, whole, fraction, suffix = match.groups(default="")
@@ -254,7 +258,7 @@ def _scale(suffix: str) -> tuple[str, int]:
         return DECIMAL_SI, _DECIMAL[suffix]
     if suffix in _BINARY:
         return BINARY_SI, _BINARY[suffix]
-    match = _exponent(suffix)
+    match = _exponent.fullmatch(suffix)
     if match is None or (power := int(f"{match[1]}0{match[2]}")) not in _INT64:
         raise ValueError(_SUFFIX)
     return DECIMAL_EXPONENT, _int32(power)

@@ -5,9 +5,9 @@ Texts follow sigs.k8s.io/json (``internal/golang/encoding/json/decode.go``) and 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from webhook.patterns import Pattern
 from webhook.problem import BAD_REQUEST, ERROR, Key, Path, Problem
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def unparsable(message: str, rule: str) -> tuple[Misfit]:
 
 
 _INTEGERS = {"int32": 2**31, "int64": 2**63}
-_WHOLE = re.compile(r"-?[0-9]{1,19}")
+_WHOLE = Pattern(r"-?[0-9]{1,19}")
 _MEANT = {
     ("bool", "string"): "if a string is meant, put it in quotes: in YAML, y, n, yes, no, on and off are booleans, too",
     ("number", "string"): "if a string is meant, put it in quotes",

@@ -7,10 +7,10 @@ document as a whole: ``# draguard: ignore[unknown-field] the driver reads it``. 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.findings import Finding, Identity, Suppression, found, identity
+from webhook.patterns import Pattern
 from webhook.problem import WARNING, Key, Path, Problem
 from webhook.suppression.names import is_known, meant, names, names_in
 
@@ -32,7 +32,7 @@ UNUSED: Final = "unused-suppression"
 MALFORMED: Final = "malformed-suppression"
 UNEXPLAINED: Final = "unexplained-suppression"
 
-_IGNORE: Final = re.compile(r"ignore\s*\[([^\]]*)\][\s:-]*")
+_IGNORE: Final = Pattern(r"ignore\s*\[([^\]]*)\][\s:-]*")
 _EXAMPLE: Final = "# draguard: ignore[unknown-field] the reason"
 _ANNOTATION_EXAMPLE: Final = f'{ANNOTATION}: "unknown-field: the reason"'
 _MOST_RULES: Final = 100

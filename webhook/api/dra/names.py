@@ -5,10 +5,10 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` (validatePoolName, v
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
+from webhook.patterns import Pattern
 from webhook.problem import Path, invalid, required, too_long, type_invalid
 from webhook.schema import OLDEST, Text
 
@@ -82,7 +82,7 @@ def pool_path(text: str, target: Target) -> Iterator[Problem]:
 
 
 # Tells at once the names that need no closer look: a slice has thousands.
-_is_qualified = re.compile(
+_qualified_pattern = Pattern(
     r"(?:(?=[^/]{1,63}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z_][A-Za-z0-9_]{0,31}"
 ).fullmatch
 
@@ -92,7 +92,7 @@ def qualified_name(text: str, target: Target) -> Iterable[Problem]:
 
     With two slashes or more it is not checked, upstream neither.
     """
-    return () if _is_qualified(text) else _qualified_name(text, target)
+    return () if _qualified_pattern(text) else _qualified_name(text, target)
 
 
 def _qualified_name(text: str, target: Target) -> Iterator[Problem]:

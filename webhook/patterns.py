@@ -1,0 +1,24 @@
+"""Regular expressions compiled when they are first used: to compile all takes longer than to judge a manifest."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+
+class Pattern:
+    """A regular expression with the methods of a compiled one.
+
+    Args:
+        text: The expression.
+        flags: Those of :mod:`re`.
+    """
+
+    def __init__(self, text: str | bytes, flags: int = 0) -> None:
+        self._text, self._flags = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        """Compile the expression, and keep the method that was asked for."""
+        found = getattr(re.compile(self._text, self._flags), name)
+        setattr(self, name, found)
+        return found
