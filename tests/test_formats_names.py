@@ -214,7 +214,8 @@ def test_an_extended_resource_has_a_domain_that_is_not_of_kubernetes() -> None:
 FORMATS = {
     name: function
     for name in formats.__all__
-    if inspect.isfunction(function := getattr(formats, name)) and len(inspect.signature(function).parameters) == 2
+    if inspect.isfunction(function := getattr(formats, name))
+    and "release" in list(inspect.signature(function).parameters)[-1]
 }
 
 

@@ -230,7 +230,7 @@ def test_a_review_beyond_its_budget_is_decided_by_the_failure_policy(kind: str) 
 
 @KINDS
 def test_offline_each_expression_beyond_the_budget_is_a_finding(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.api.judgement.DOCUMENT", 100_000)
+    monkeypatch.setattr("webhook.api.judgement.REVIEW", 100_000)
     found = webhook.validate(claim(["true", DOUBLED, "1 == 1"], kind))
     assert [problem.reason for problem in found if problem.level == "error"] == ["BudgetExceeded", "BudgetExceeded"]
     found = [problem for problem in found if problem.level == "error"]

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from functools import cache
-from pathlib import Path
 from subprocess import run
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from webhook.cli.release import feature_gates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.tools
 
@@ -519,7 +519,4 @@ class TestSwitches:
 
 
 def webhook_version() -> str:
-    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
-    match = re.search(r'^version = "(.+)"$', text, re.MULTILINE)
-    assert match
-    return match[1]
+    return webhook.__version__

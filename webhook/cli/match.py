@@ -75,7 +75,7 @@ def run(arguments: Namespace) -> int:
         message = f"Kubernetes {stated}: {error}"
         raise UsageError(message) from error
     try:
-        with limited(Budget(_WORK, is_offline=True)):
+        with limited(Budget(_WORK)):
             return _match(arguments, [*_expressions(arguments, fleet), *_requests(given, inventory)], fleet)
     except BudgetExceededError:
         message = "the selectors take more work than draguard allows: match fewer of them at a time"
