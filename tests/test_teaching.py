@@ -39,6 +39,16 @@ def selecting(expression: str) -> dict[str, Any]:
     return claim({"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com", "selectors": selectors}})
 
 
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  validations:
+  - expression: EXPRESSION
+"""
 CONTAINER = {"name": "c", "image": "i"}
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just("12"),
@@ -151,6 +161,24 @@ class TestExpressions:
         (found,) = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
         assert (found["rule"], found["line"], found["column"]) == (rule, 11, column)
         assert hint in found["hint"]
+
+    @pytest.mark.parametrize(
+        ("expression", "hint"),
+        [
+            ("object.metadata.name = 'a'", "compare with == in place of ="),
+            ("has(object.spec) and true", "CEL writes `and` as &&"),
+            ("(has(object.spec)", "a parenthesis is not closed"),
+        ],
+    )
+    def test_policies_get_help_too(self, expression: str, hint: str, tmp_path: Path) -> None:
+        file = tmp_path / "policy.yaml"
+        file.write_text(POLICY.replace("EXPRESSION", expression))
+        (found,) = (
+            each
+            for each in json.loads(draguard("policy", "check", "--output", "json", file).out)["findings"]
+            if each["level"] == "error"
+        )
+        assert (found["line"], found["hint"]) == (8, hint)
 
     def test_text_says_the_first_error_in_a_line_and_json_all_of_it(self, tmp_path: Path) -> None:
         file = tmp_path / "claim.yaml"

@@ -175,10 +175,16 @@ def _selector(problem: Problem, obj: Any) -> str:
     if not isinstance(expression, str):
         return ""
     message = problem.message
-    return _syntax(message, expression) or _unknown(message) or _types(message, expression)
+    return syntax(message, expression) or _unknown(message) or _types(message, expression)
 
 
-def _syntax(message: str, expression: str) -> str:
+def syntax(message: str, expression: str) -> str:
+    """Say how CEL writes what an expression writes as another language does; empty if it does not.
+
+    Args:
+        message: What the compiler says.
+        expression: The expression.
+    """
     if not expression.strip():
         return "the expression is empty"
     if _NOT.search(expression):
