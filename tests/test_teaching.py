@@ -141,7 +141,7 @@ class TestExpressions:
     def test_what_people_write_gets_help(self, expression: str, hint: str) -> None:
         obj = selecting(expression)
         (problem,) = validate(obj)
-        assert hint_of(problem, obj) == hint
+        assert hint_of(problem, obj).hint == hint
 
     @pytest.mark.parametrize(
         ("expression", "rule", "column", "hint"),
@@ -221,7 +221,7 @@ class TestTypes:
     def test_the_shape_that_is_wanted_is_named(self, devices: dict[str, Any], hint: str) -> None:
         obj = {**claim(), "spec": {"devices": devices}}
         (problem,) = validate(obj)
-        assert (problem.hint or hint_of(problem, obj)).startswith(hint)
+        assert (problem.hint or hint_of(problem, obj).hint).startswith(hint)
 
 
 class TestImmutable:
@@ -273,7 +273,7 @@ class TestDecoding:
         file.write_text(CLAIM.replace("name: claim", "name: A, label: {}").replace("deviceClassName", "deviceClasName"))
         found = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
         assert [(each["rule"], each["hint"]) for each in found] == [
-            ("object-name", "the API server says this once it can decode the object"),
+            ("object-name", 'did you mean "a"?'),
             ("unknown-field", 'did you mean "labels"?'),
             ("unknown-field", 'did you mean "deviceClassName"?'),
         ]

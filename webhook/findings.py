@@ -118,6 +118,7 @@ class Finding(NamedTuple):
         template: The template that the object was rendered from, as Helm names it; empty if it does not say so.
         releases: The releases that say so, where several were asked.
         key_line: The line of the field's key, of what is further down in a text of several lines; else 0.
+        within: Where the object is in its document, such as ``("items", 0)``; empty if it is the document.
     """
 
     problem: Problem
@@ -135,6 +136,7 @@ class Finding(NamedTuple):
     template: str = ""
     releases: tuple[str, ...] = ()
     key_line: int = 0
+    within: tuple[str | int, ...] = ()
 
     def __str__(self) -> str:
         """Spell the finding in a line, as compilers do."""
@@ -156,10 +158,11 @@ def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding
     about = identity(document.data)
     text = document.line(place.line)
     finding = Finding(problem, document.source, place.line, place.column, text, document.index + 1, about, kubernetes)
+    finding = finding._replace(within=document.within) if document.within else finding
     return finding._replace(rendered=True, template=document.template) if document.rendered else finding
 
 
 def unread(what: Unreadable) -> Finding:
     """Turn what could not be read into a finding; its line is 0 if that is a whole file."""
-    problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, what.hint)
+    problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, what.hint, fix=what.fix)
     return Finding(problem, what.source, what.line, what.column, what.excerpt)

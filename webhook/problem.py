@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from json import JSONEncoder
 
+    from webhook.fixes import Fix
     from webhook.release import Release
 
 ERROR = "error"
@@ -63,6 +64,7 @@ class Problem(NamedTuple):
         message: What the API server says of it.
         hint: How to mend it, where that can be told.
         spelled: The path as the API server spells it, where that is not ``path``.
+        fix: What to change at ``path``, where that is certain.
     """
 
     level: str
@@ -72,6 +74,7 @@ class Problem(NamedTuple):
     message: str
     hint: str = ""
     spelled: Path | None = None
+    fix: Fix | None = None
 
     @property
     def field(self) -> str:
@@ -84,14 +87,16 @@ class Problem(NamedTuple):
 
     def below(self, steps: Sequence[str | int], spelled: Sequence[str | int]) -> Problem:
         """Return the same finding as seen from ``steps`` above, which the API server spells ``spelled``."""
+        path = Path((*steps, *self.path))
         if self.spelled is None and steps == spelled:
-            return Problem(self.level, self.rule, self.reason, Path((*steps, *self.path)), self.message, self.hint)
-        shown = Path((*spelled, *(self.path if self.spelled is None else self.spelled)))
-        return Problem(self.level, self.rule, self.reason, Path((*steps, *self.path)), self.message, self.hint, shown)
+            shown = None
+        else:
+            shown = Path((*spelled, *(self.path if self.spelled is None else self.spelled)))
+        return Problem(self.level, self.rule, self.reason, path, self.message, self.hint, shown, self.fix)
 
     def named(self, rule: str) -> Problem:
         """Return the same finding under a rule's name."""
-        return Problem(self.level, rule, self.reason, self.path, self.message, self.hint, self.spelled)
+        return Problem(self.level, rule, self.reason, self.path, self.message, self.hint, self.spelled, self.fix)
 
     def __str__(self) -> str:
         """Spell the finding as ``field.Error`` does: field, then what is wrong."""

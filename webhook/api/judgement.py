@@ -25,6 +25,7 @@ from webhook.api.versions import (
     target,
 )
 from webhook.budget import REVIEW, Budget, enter, leave
+from webhook.fixes import Fix
 from webhook.problem import BAD_REQUEST, Path, Problem, invalid, quoted, refused
 from webhook.release import releases
 from webhook.schema import (
@@ -220,10 +221,10 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
     unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
     for index in unknown[:SOUGHT]:
         path = problems[index].path
-        hint = suggestion(struct, path)
+        hint, fix = suggestion(struct, path)
         if not hint and (others := list(others_with(path, obj["apiVersion"], obj["kind"]))):
             hint = f"a field of {' and '.join(others)}"
-        problems[index] = problems[index]._replace(hint=hint)
+        problems[index] = problems[index]._replace(hint=hint, fix=fix)
     return problems
 
 
@@ -463,7 +464,8 @@ def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
         return [Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
     nearest = nearest_name(str(kind), KINDS)
     hint = f'did you mean "{nearest}"?' if nearest else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
-    return [Problem("error", "not-served", "NotFound", Path(("kind",)), message, hint)]
+    fix = Fix("replace", nearest, safe=False) if nearest else None
+    return [Problem("error", "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
 
 
 def _not_served(obj: dict[str, Any], kind: Served, release: Release) -> Problem:

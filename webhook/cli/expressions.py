@@ -59,7 +59,8 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     if not problem.hint and _LOCATED.search(problem.message):
         from webhook.references.hints import syntax  # noqa: PLC0415 - only who has got an expression wrong pays for it
 
-        finding = finding._replace(problem=problem._replace(hint=syntax(problem.message, value)))
+        if advice := syntax(problem.message, value):
+            finding = finding._replace(problem=problem._replace(hint=advice.hint))
     place = position(document, problem.path, _before(value, problem.message))
     finding = finding._replace(brief=_brief(problem.message), key_line=finding.line)
     return finding._replace(line=place.line, column=place.column, text=document.line(place.line))

@@ -25,8 +25,20 @@ def write(name: str, lines: Iterable[str]) -> None:
     Raises:
         OSError: The file cannot be written.
     """
+    write_bytes(name, "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(name: str, text: bytes) -> None:
+    """Write a file as :func:`write` does.
+
+    Args:
+        name: The file's name; a symbolic link is followed.
+        text: What is written.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
     path = Path(name)
-    text = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
     if path.exists() and not path.is_file():
         path.write_bytes(text)
         return

@@ -330,7 +330,8 @@ def _hinted(problem: Problem, obj: Any) -> Problem:
     if problem.level == ERROR and problem.hint in {"", ONCE_DECODED}:
         from webhook.references.hints import hint_of  # noqa: PLC0415 - most objects are fine
 
-        return problem._replace(hint=hint_of(problem, obj) or problem.hint)
+        hint, fix = hint_of(problem, obj)
+        return problem._replace(hint=hint or problem.hint, fix=fix)
     asks = problem.level == WARNING and problem.rule in ADMIN_RULES
     return problem._replace(hint=ADMIN_HINT) if asks else problem
 

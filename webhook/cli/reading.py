@@ -11,13 +11,14 @@ from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.progress import counting, with_progress
 from webhook.cli.suppressing import exclusions, own_files
-from webhook.documents import Selection
+from webhook.documents import Selection, parse
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from typing import BinaryIO
 
     from webhook.documents import Document, Unreadable
     from webhook.findings import Finding
@@ -77,12 +78,19 @@ class Manifests:
             excluded=exclusions(arguments),
             own=own_files(arguments),
         )
-        self._rendered = any(map(is_rendered, self._named))
+        self._rendered = bool(self.rendered)
         if not self._rendered and (arguments.helm_values or arguments.helm_set):
             message = "--helm-values and --helm-set: no path is the directory of a Helm chart"
             raise UsageError(message)
         self._read: list[Document | Unreadable] | None = None
         self._texts: dict[str, list[str]] = {}
+        self.stdin: BinaryIO | None = None
+        """What is read in the place of the process's standard input."""
+
+    @property
+    def rendered(self) -> Sequence[str]:
+        """The paths that are rendered rather than read."""
+        return [path for path in self._named if is_rendered(path)]
 
     @property
     def paths(self) -> list[str]:
@@ -123,7 +131,7 @@ class Manifests:
             self._texts,
         )
         try:
-            documents: Iterable[Document | Unreadable] = read(self._named, selection=self._selection, options=options)
+            documents: Iterable[Document | Unreadable] = read(self._named, self.stdin, self._selection, options)
         except SourceError as error:
             raise UsageError(str(error)) from error
         if sys.stderr.isatty() and not arguments.quiet:
@@ -131,6 +139,27 @@ class Manifests:
         if again and not self._rendered:
             documents = self._read = list(documents)
         return documents
+
+    @property
+    def kept(self) -> Sequence[Document | Unreadable]:
+        """What was read, if it was wanted again."""
+        return self._read or ()
+
+    def replace(self, files: Mapping[str, str]) -> None:
+        """Let files hold other texts, in the place of what was read of them.
+
+        Args:
+            files: The texts, by the files' names.
+        """
+        seen: set[str] = set()
+        documents: list[Document | Unreadable] = []
+        for each in self._read or ():
+            if each.source not in files:
+                documents.append(each)
+            elif each.source not in seen:
+                seen.add(each.source)
+                documents += parse(files[each.source], each.source)
+        self._read = documents
 
 
 def _in_template(finding: Finding, rendered: Iterable[str]) -> Finding:

@@ -27,16 +27,24 @@ if TYPE_CHECKING:
 def run(arguments: Namespace) -> int:
     """Print what is found and a summary."""
     check_outputs(arguments)
+    if arguments.fix or arguments.diff or arguments.unsafe_fixes:
+        from webhook.cli import fixing  # noqa: PLC0415 - only who mends files pays for it
+
+        return fixing.run(arguments, judged)
     return show(judged(arguments), arguments)
 
 
-def judged(arguments: Namespace) -> Report:
+def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     """Judge what the arguments name, and return what is found and counts.
+
+    Args:
+        arguments: The command's.
+        manifests: The manifests; if not given, what the arguments name.
 
     Raises:
         UsageError: Options do not go together, or not with what is there.
     """
-    manifests, versions = Manifests(arguments), kubernetes_versions(arguments)
+    manifests, versions = manifests or Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)
     first = Report()
@@ -45,7 +53,7 @@ def judged(arguments: Namespace) -> Report:
     reports: list[Report] = []
     for stated in versions:
         documents: Iterable[Document | Unreadable] = suppressed.noting(
-            manifests.documents(stated, again=len(versions) > 1)
+            manifests.documents(stated, again=len(versions) > 1 or arguments.fix or arguments.diff)
         )
         if arguments.new_only:
             documents = list(documents)

@@ -79,7 +79,7 @@ class Parts:
     def __init__(self, expression: str, release: Release, gates: frozenset[str] = frozenset()) -> None:
         self._environment = selector_environment(release, gates, stored=True)
         checked = self._environment.check(expression)
-        self._text = checked.text
+        self.text = checked.text
         self.root = checked.root
         self.all = tuple(_flat(checked.root, AND))
         self._programs: dict[int, Program] = {}
@@ -94,7 +94,7 @@ class Parts:
         """
         program = self._programs.get(id(part))
         if program is None:
-            checked = Checked(self._text, part, BOOL, is_checked=True)
+            checked = Checked(self.text, part, BOOL, is_checked=True)
             program = self._programs[id(part)] = self._environment.program(checked)
         return program.evaluate(bindings, meter=Meter(MAX_COST))
 

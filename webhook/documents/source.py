@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.documents.limits import MAX_EXCERPT
+
+if TYPE_CHECKING:
+    from webhook.fixes import Fix
 
 
 class Position(NamedTuple):
@@ -31,6 +34,7 @@ class Unreadable(NamedTuple):
         message: What is wrong, in the words of Kubernetes' reader where it has words for it.
         hint: How to mend it, where that can be told.
         excerpt: The text of the line, for display; empty if it is too long for that.
+        fix: What to change there, where that can be told.
     """
 
     source: str
@@ -39,6 +43,7 @@ class Unreadable(NamedTuple):
     message: str
     hint: str = ""
     excerpt: str = ""
+    fix: Fix | None = None
 
 
 class Source:

@@ -18,7 +18,7 @@ from webhook.documents.composed import Composed
 from webhook.documents.fault import Fault
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Position, Source, Unreadable
-from webhook.problem import quoted
+from webhook.problem import Path, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -36,6 +36,8 @@ _ORIGIN: Final = "config.kubernetes.io/origin"
 _ORIGIN_PATH: Final = re.compile(r"^path: (\S+)$", re.MULTILINE)
 _MAX_VALUES_BEFORE_YAML: Final = 1
 """After more JSON values than this, kubectl no longer tries whether a text is YAML after all."""
+_FIRST_KEYS: Final = frozenset({Path(("apiVersion",)), Path(("kind",))})
+"""The fields with which objects begin."""
 _NOTHING: Final = Composed(None)
 _ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
@@ -46,15 +48,16 @@ class Document:
     Args:
         data: The object as JSON value: a map if it is well-formed, but a file may hold anything.
         index: Which document of its source it is, counted from 0; the items of a list share it.
+        within: Where the object is in the document, such as ``("items", 0)``; empty if it is the document.
     """
 
-    __slots__ = ("_origin", "_within", "data", "index")
+    __slots__ = ("_origin", "data", "index", "within")
 
     def __init__(self, data: Any, index: int, origin: _Origin, within: tuple[str | int, ...]) -> None:
         self.data = data
         self.index = index
         self._origin = origin
-        self._within = within
+        self.within = within
 
     @property
     def source(self) -> str:
@@ -83,7 +86,17 @@ class Document:
         Returns:
             Where the field's key or the list's item starts; if it is not there, what is nearest above it.
         """
-        return self._origin.position((*self._within, *path))
+        return self._origin.position((*self.within, *path))
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Where the document begins and ends in its file, in characters."""
+        return self._origin.start, self._origin.end
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the document is read as JSON, not as YAML."""
+        return self._origin.is_json
 
     @property
     def whole_text(self) -> str:
@@ -112,43 +125,49 @@ class _Origin:
 
     def __init__(self, source: Source, start: int, end: int, *, is_json: bool) -> None:
         self.source = source
-        self._start = start
-        self._end = end
-        self._is_json = is_json
+        self.start = start
+        self.end = end
+        self.is_json = is_json
 
     @cached_property
     def _outline(self) -> Outline:
         from webhook.documents import outline  # noqa: PLC0415 - only who asks where something is pays for it
 
-        find = outline.json_outline if self._is_json else outline.yaml_outline
-        return find(self.source.text[self._start : self._end])
+        find = outline.json_outline if self.is_json else outline.yaml_outline
+        return find(self.source.text[self.start : self.end])
 
     def position(self, path: Sequence[str | int]) -> Position:
-        return self.source.position(self._start + self._outline.locate(path))
+        return self.source.position(self.start + self._outline.locate(path))
 
     def template(self) -> str:
-        found = _TEMPLATE.match(self.source.text, self._start, self._end)
+        found = _TEMPLATE.match(self.source.text, self.start, self.end)
         return found[1] if found else ""
 
     def comments(self, mark: str) -> Iterator[Comment]:
-        if self._is_json:
+        if self.is_json:
             return iter(())
         from webhook.documents.comments import comments  # noqa: PLC0415 - few files have such comments
 
-        return comments(self.source, self._start, self._end, mark)
+        return comments(self.source, self.start, self.end, mark)
 
     def repeated(self) -> Iterator[Unreadable]:
         """Report every key that its map has already (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""
-        for again in self._outline.repeated:
-            first = self.source.position(self._start + again.first).line
-            offset = self._start + again.again
-            if self._is_json:
+        for number, again in enumerate(self._outline.repeated):
+            first = self.source.position(self.start + again.first).line
+            offset = self.start + again.again
+            if self.is_json:
                 what = f"duplicate field {quoted(str(again.path))}"
             else:
                 what = f"key {quoted(str(again.path[-1]))} already set in map"
             line = self.source.position(offset).line
             lines = f"twice on line {line}" if line == first else f"on line {first} and again on line {line}"
-            yield self.source.unreadable(offset, f"{what}: {lines}", "keep one of the two")
+            unreadable = self.source.unreadable(offset, f"{what}: {lines}", "keep one of the two")
+            if not number and not self.is_json and again.path in _FIRST_KEYS:
+                from webhook.fixes import Fix  # noqa: PLC0415 - few documents have a key twice
+
+                hint = "keep one of the two; or is a line --- missing above, which begins another document?"
+                unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
+            yield unreadable
 
 
 def too_large(source: str) -> Unreadable:

@@ -193,6 +193,12 @@ def quantity(value: str, _release: int) -> Messages:
     return FINE
 
 
+def without_byte(value: str) -> str:
+    """Leave out the unit byte, which quantities do not have: 10G for 10GB; empty if that is no quantity either."""
+    near = value.rstrip("Bb")
+    return near if near != value and not quantity(near, 0) else ""
+
+
 def whole_quantity(number: int) -> Quantity:
     """Make a quantity of a whole number of 64 bits (``NewQuantity``)."""
     return _quantity(-1 if number < 0 else 1, str(abs(number)), 0, DECIMAL_EXPONENT, scale=0)

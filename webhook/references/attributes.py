@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.deviceselectors.fleet import guarded
 from webhook.deviceselectors.parts import read_of
+from webhook.fixes import Advice, Fix
 from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, instead, listed, nearest, rule
 from webhook.references.selectors import SELECTING, reads_of, selectors_of
@@ -91,8 +92,9 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
                     f'not every device of driver "{known.profile.driver}" has "{read.name}": on one that lacks it '
                 )
                 message += "this is an error, and ends scheduling for all nodes"
-                hint = f"ask first: {guarded(selector.expression, iter([read[:3]]))}"
-                yield finding(selector.path, message, hint, "Fails")
+                asking = guarded(selector.expression, iter([read[:3]]))
+                advice = Advice(f"ask first: {asking}", Fix("replace", asking, safe=False))
+                yield finding(selector.path, message, advice, "Fails")
                 break
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webhook.inventory import name_of
 from webhook.inventory.reading import at, items, mapping, text, texts
 from webhook.references.classes import drivers_of, wrong_drivers
-from webhook.references.rules import finding, instead, nearest, rule
+from webhook.references.rules import finding, in_place, nearest, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
             message = f'DeviceClass "{name}" does not exist, so pods with this claim stay pending'
             if "/" in request.name:
                 message += ", whatever the other alternatives are"
-            yield finding((*request.path, "deviceClassName"), message, instead(name, known, "device classes"))
+            yield finding((*request.path, "deviceClassName"), message, in_place(name, known, "device classes"))
 
 
 @rule("claim-config-for-other-driver", *CLAIMS)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.fixes import Advice, Fix
+from webhook.formats.quantities import without_byte
 from webhook.inventory.reading import items, text
-from webhook.references.rules import instead, listed, nearest
+from webhook.references.rules import in_place, listed, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -14,25 +16,39 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
 
 _SUPPORTED: Final = re.compile(r'Unsupported value: "([^"]*)": supported values: (.*)')
-_SYNTAX: Final = (
+_NO_REPLACEMENT: Final = ("", "")
+_AND: Final = "CEL writes `and` as &&"
+_OR: Final = "CEL writes `or` as ||"
+_SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
     (
         re.compile(r"token recognition error at: '=~"),
         'regular expressions are matched by a method: ….matches("A100.*")',
+        _NO_REPLACEMENT,
     ),
-    (re.compile(r"extraneous input '>' expecting"), "CEL writes <> as !="),
-    (re.compile(r"reserved identifier: if"), "CEL writes `if` as a condition: … ? … : …"),
-    (re.compile(r"token recognition error at: '=[^=]"), "compare with == in place of ="),
-    (re.compile(r"(?:mismatched|extraneous) input 'and'|Syntax error: .*'and'"), "CEL writes `and` as &&"),
-    (re.compile(r"(?:mismatched|extraneous) input 'or'|Syntax error: .*'or'"), "CEL writes `or` as ||"),
-    (re.compile(r"token recognition error at: '&[^&]"), "CEL writes `and` as &&"),
-    (re.compile(r"token recognition error at: '\|[^|]"), "CEL writes `or` as ||"),
-    (re.compile(r"undeclared reference to 'True'"), "CEL writes true in lower case"),
-    (re.compile(r"undeclared reference to 'False'"), "CEL writes false in lower case"),
-    (re.compile(r"token recognition error at: ''?[\"']"), "a string is not closed: a quote is missing at its end"),
-    (re.compile(r"missing '\)' at|expecting '?\)"), "a parenthesis is not closed"),
-    (re.compile(r"extraneous input '\)'|mismatched input '\)' expecting <EOF>"), "there is a ) too many"),
+    (re.compile(r"extraneous input '>' expecting"), "CEL writes <> as !=", ("<>", "!=")),
+    (re.compile(r"reserved identifier: if"), "CEL writes `if` as a condition: … ? … : …", _NO_REPLACEMENT),
+    (re.compile(r"token recognition error at: '=[^=]"), "compare with == in place of =", ("=", "==")),
+    (re.compile(r"(?:mismatched|extraneous) input 'and'|Syntax error: .*'and'"), _AND, ("and", "&&")),
+    (re.compile(r"(?:mismatched|extraneous) input 'or'|Syntax error: .*'or'"), _OR, ("or", "||")),
+    (re.compile(r"token recognition error at: '&[^&]"), _AND, ("&", "&&")),
+    (re.compile(r"token recognition error at: '\|[^|]"), _OR, ("|", "||")),
+    (re.compile(r"undeclared reference to 'True'"), "CEL writes true in lower case", ("True", "true")),
+    (re.compile(r"undeclared reference to 'False'"), "CEL writes false in lower case", ("False", "false")),
+    (
+        re.compile(r"token recognition error at: ''?[\"']"),
+        "a string is not closed: a quote is missing at its end",
+        _NO_REPLACEMENT,
+    ),
+    (re.compile(r"missing '\)' at|expecting '?\)"), "a parenthesis is not closed", _NO_REPLACEMENT),
+    (
+        re.compile(r"extraneous input '\)'|mismatched input '\)' expecting <EOF>"),
+        "there is a ) too many",
+        _NO_REPLACEMENT,
+    ),
 )
-"""What people write of other languages, by the compiler's words for it."""
+"""What people write of other languages, by the compiler's words for it, and what CEL has instead."""
+_LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
+_STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
 _NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s")
 _SAYS_NOT: Final = "CEL writes `not` as !"
 _TYPES: Final = (
@@ -102,25 +118,60 @@ _INSTEAD: Final = {
     "null": "what is absent is not null: has(…) asks whether a field is there",
 }
 """What people write of other languages, where no name is near."""
+_NO_NAME: Final = re.compile("a lowercase RFC 1123 (label|subdomain) must consist of")
+_NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
+_LONGEST: Final = 253
+"""The most characters of a name."""
 _NO_DOMAIN: Final = re.compile(r"applied to '\(map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
 _FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|\[["'])(\w+)\b(?!["']?\]?\.)""")
 _PATH: Final = re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]""")
 
 
-def hint_of(problem: Problem, obj: Any) -> str:
+def hint_of(problem: Problem, obj: Any) -> Advice:
     """Suggest what was probably meant; nothing if that is unclear.
 
     Args:
         problem: What the API server refuses.
         obj: The object that it refuses.
     """
+    if problem.reason == "FieldValueDuplicate":
+        return _repeated(problem, obj)
     if hint := _BY_RULE.get(problem.rule):
         return hint(problem, obj)
     if match := _SUPPORTED.search(problem.message):
-        near = nearest(match[1].lower(), [each.lower() for each in _quoted(match[2])])
-        meant = [each for each in _quoted(match[2]) if each.lower() == near]
-        return f'did you mean "{meant[0]}"?' if meant else ""
-    return ""
+        names = {each.lower(): each for each in _quoted(match[2])}
+        near = nearest(match[1].lower(), names)
+        return _meant(names[near]) if near else Advice()
+    if _NO_NAME.search(problem.message):
+        return _respelt(_at(obj, tuple(problem.path)))
+    return Advice()
+
+
+def _meant(name: str, *, safe: bool = True) -> Advice:
+    return Advice(f'did you mean "{name}"?', Fix("replace", name, safe=safe))
+
+
+def _repeated(problem: Problem, obj: Any) -> Advice:
+    """Say that an item of a list can be left out, as an earlier one is the same."""
+    around, place = _at(obj, tuple(problem.path[:-1])), problem.path[-1]
+    if isinstance(around, list) and isinstance(place, int) and around[place] in around[:place]:
+        is_reference = not isinstance(around[place], dict) or problem.rule == "container-claims"
+        return Advice("leave it out: the list has it already", Fix("remove", safe=is_reference))
+    return Advice()
+
+
+def _respelt(name: object) -> Advice:
+    """Say how a name is written with the characters that names may have."""
+    if not isinstance(name, str) or len(name) > _LONGEST:
+        return Advice()
+    respelt = _NOT_IN_NAMES.sub("-", name.lower()).strip("-.")
+    return Advice(f'did you mean "{respelt}"?', Fix("respell", respelt, safe=False)) if respelt else Advice()
+
+
+def _quantity(problem: Problem, obj: Any) -> Advice:
+    written = _at(obj, tuple(problem.path))
+    near = without_byte(written) if isinstance(written, str) else ""
+    return _meant(near) if near else Advice()
 
 
 def _quoted(listed: str) -> list[str]:
@@ -136,7 +187,7 @@ def _at(obj: Any, path: tuple[str | int, ...]) -> Any:
     return obj
 
 
-def _request(problem: Problem, obj: Any) -> str:
+def _request(problem: Problem, obj: Any) -> Advice:
     steps = tuple(problem.path)
     devices = _at(obj, steps[: steps.index("devices") + 1]) if "devices" in steps else None
     wanted = _at(obj, steps)
@@ -145,18 +196,18 @@ def _request(problem: Problem, obj: Any) -> str:
         name = text(request, "name")
         known += [name, *(f"{name}/{text(each, 'name')}" for each in items(request, "firstAvailable"))]
     if not isinstance(wanted, str):
-        return ""
-    hint = instead(wanted, known, "requests")
-    return f"{hint} requests: {listed(known)}" if hint.startswith("did") and known[1:] else hint
+        return Advice()
+    hint, fix = in_place(wanted, known, "requests")
+    return Advice(f"{hint} requests: {listed(known)}" if fix and known[1:] else hint, fix)
 
 
-def _claim(problem: Problem, obj: Any) -> str:
+def _claim(problem: Problem, obj: Any) -> Advice:
     steps = tuple(problem.path)
     lists = [index for index, step in enumerate(steps) if isinstance(step, str) and step.lower().endswith("containers")]
     spec = _at(obj, steps[: lists[0]]) if lists else None
     wanted = text(_at(obj, steps), "name")
     near = nearest(wanted, [text(each, "name") for each in items(spec, "resourceClaims")]) if wanted else ""
-    return f'did you mean "{near}"?' if near and "Not found" in str(problem.message) else ""
+    return Advice(f'did you mean "{near}"?') if near and "Not found" in str(problem.message) else Advice()
 
 
 def _name(written: str, names: Iterable[str], what: str) -> str:
@@ -170,26 +221,42 @@ def _name(written: str, names: Iterable[str], what: str) -> str:
     )
 
 
-def _selector(problem: Problem, obj: Any) -> str:
+def _selector(problem: Problem, obj: Any) -> Advice:
     expression = _at(obj, tuple(problem.path))
     if not isinstance(expression, str):
-        return ""
+        return Advice()
     message = problem.message
-    return syntax(message, expression) or _unknown(message) or _types(message, expression)
+    return syntax(message, expression) or Advice(_unknown(message) or _types(message, expression))
 
 
-def syntax(message: str, expression: str) -> str:
-    """Say how CEL writes what an expression writes as another language does; empty if it does not.
+def syntax(message: str, expression: str) -> Advice | None:
+    """Say how CEL writes what an expression writes as another language does; None if it does not.
 
     Args:
         message: What the compiler says.
         expression: The expression.
     """
     if not expression.strip():
-        return "the expression is empty"
+        return Advice("the expression is empty")
     if _NOT.search(expression):
-        return _SAYS_NOT
-    return next((hint for pattern, hint in _SYNTAX if pattern.search(message)), "")
+        return Advice(_SAYS_NOT)
+    found = next((each for each in _SYNTAX if each[0].search(message)), None)
+    return Advice(found[1], _rewritten(expression, message, *found[2])) if found else None
+
+
+def _rewritten(expression: str, message: str, written: str, meant: str) -> Fix | None:
+    """Return how an expression is mended at the place, or just before it, that a message is about."""
+    match = _LOCATED.search(message)
+    if not written or match is None:
+        return None
+    lines = expression.split("\n")
+    number, column = int(match[1]), int(match[2])
+    at = sum(len(line) + 1 for line in lines[: number - 1]) + column - 1
+    at -= 0 if expression.startswith(written, at) else len(written) - 1  # <> is found wrong at its end
+    texts = [each.span() for each in _STRING.finditer(expression)]
+    if not expression.startswith(written, at) or any(start <= at < end for start, end in texts):
+        return None
+    return Fix("replace", f"{expression[:at]}{meant}{expression[at + len(written) :]}")
 
 
 def _unknown(message: str) -> str:
@@ -215,19 +282,23 @@ def _types(message: str, expression: str) -> str:
     return ""
 
 
-def _domain(problem: Problem, obj: Any) -> str:
+def _domain(problem: Problem, obj: Any) -> Advice:
     name = _at(obj, tuple(problem.path))
-    return f"name the domain, which is mostly the driver: DRIVER/{name}" if isinstance(name, str) and name else ""
+    is_bare = isinstance(name, str) and name
+    return Advice(f"name the domain, which is mostly the driver: DRIVER/{name}" if is_bare else "")
 
 
-def _source(_problem: Problem, _obj: Any) -> str:
-    return "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
+def _source(_problem: Problem, _obj: Any) -> Advice:
+    return Advice(
+        "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
+    )
 
 
-_BY_RULE: Final[dict[str, Callable[[Problem, Any], str]]] = {
+_BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "requests-that-exist": _request,
     "container-claims": _claim,
     "cel-selector": _selector,
     "attribute-of-a-domain": _domain,
     "one-source": _source,
+    "quantity": _quantity,
 }

@@ -11,11 +11,12 @@ from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.reading import at, items, mapping, number, text
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.references.classes import drivers_of
-from webhook.references.rules import NOTE, finding, instead, listed, nearest, rule
+from webhook.references.rules import NOTE, finding, in_place, listed, nearest, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.fixes import Advice
     from webhook.problem import Problem
     from webhook.references.rules import Context, JSONObject
 
@@ -55,11 +56,11 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
         elsewhere = [space for space, each in inventory.names(kind) if each == name]
         here = [each for space, each in inventory.names(kind) if space == namespace]
         if inventory.find(other, name, namespace):
-            hint = f'"{name}" is a {other}: name it with {_FIELDS[other]}'
+            hint: str | Advice = f'"{name}" is a {other}: name it with {_FIELDS[other]}'
         elif elsewhere:
             hint = f"there is one in namespace {listed(elsewhere)}: a pod can use only those of its own namespace"
         else:
-            hint = instead(name, here, f"{kind}s in namespace {namespace}")
+            hint = in_place(name, here, f"{kind}s in namespace {namespace}")
         yield finding(path, f'{kind} "{name}" does not exist in namespace {namespace}, so the pod stays pending', hint)
 
 
@@ -85,7 +86,7 @@ def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
                 if request not in known:
                     path = ("spec", containers, index, "resources", "claims", place, "request")
                     message = f'claim "{text(use, "name")}" has no request "{request}"'
-                    yield finding(path, message, instead(request, known, "requests"))
+                    yield finding(path, message, in_place(request, known, "requests"))
 
 
 def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.fixes import Advice, Fix
 from webhook.inventory.objects import without_nulls
 from webhook.problem import WARNING, Path, Problem
 
@@ -120,9 +121,10 @@ if TYPE_CHECKING:
     Check = Callable[[JSONObject, Context], Iterator[Problem]]
 
 
-def finding(path: Iterable[str | int], message: str, hint: str = "", reason: str = "NotFound") -> Problem:
+def finding(path: Iterable[str | int], message: str, hint: str | Advice = "", reason: str = "NotFound") -> Problem:
     """Make a finding; its rule and level are filled in by :func:`webhook.references.lookup.look`."""
-    return Problem(WARNING, "", reason, Path(path), message, hint)
+    advice = Advice(hint) if isinstance(hint, str) else hint
+    return Problem(WARNING, "", reason, Path(path), message, advice.hint, fix=advice.fix)
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
@@ -157,3 +159,10 @@ def instead(name: str, names: Iterable[str], what: str) -> str:
     if near := nearest(name, known):
         return f'{MEANT} "{near}"?'
     return f"{what}: {listed(known)}" if known else f"there are no {what}"
+
+
+def in_place(name: str, names: Iterable[str], what: str) -> Advice:
+    """Say which name to write in the place of a value; the arguments are those of :func:`instead`."""
+    known = list(names)
+    near = nearest(name, known)
+    return Advice(instead(name, known, what), Fix("replace", near, safe=False) if near else None)

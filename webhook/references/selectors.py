@@ -12,6 +12,8 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Literal, Select
 from webhook.deviceselectors.parts import Parts, parts_of, read_of
 from webhook.deviceselectors.reads import constants, depends_on_device, reads
+from webhook.fixes import Advice, Fix
+from webhook.formats.quantities import without_byte
 from webhook.inventory.reading import items, mapping, text
 from webhook.references.claims import CLAIMS, devices_path, requests_of
 from webhook.references.classes import drivers_of
@@ -20,6 +22,7 @@ from webhook.references.rules import finding, instead, listed, nearest, rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from webhook.cel.syntax.ast import Call
     from webhook.deviceselectors.fleet import Fleet
     from webhook.deviceselectors.parts import Read
     from webhook.problem import Problem
@@ -86,7 +89,7 @@ class _Found(NamedTuple):
     """What is wrong with an expression, wherever it stands."""
 
     message: str
-    hint: str
+    hint: str | Advice
     reason: str
 
 
@@ -195,13 +198,22 @@ def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Found]:
             continue
         value = literal.value
         if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
-            near = value.rstrip("Bb")
-            hint = f'did you mean quantity("{near}")?' if near != value and not formats.quantity(near, 0) else ""
-            yield _Found(f'quantity("{value}") is an error: {faults[0]}', hint, "Impossible")
+            advice = _rewritten(parts, call, without_byte(value))
+            yield _Found(f'quantity("{value}") is an error: {faults[0]}', advice, "Impossible")
         elif call.function == "semver" and (fault := _not_a_version(value)):
             padded = ".".join([*value.removeprefix("v").split("."), "0", "0"][:3])
-            hint = f'did you mean semver("{padded}")?' if not _not_a_version(padded) else ""
-            yield _Found(f'semver("{value}") is an error: {fault}', hint, "Impossible")
+            advice = _rewritten(parts, call, "" if _not_a_version(padded) else padded)
+            yield _Found(f'semver("{value}") is an error: {fault}', advice, "Impossible")
+
+
+def _rewritten(parts: Parts, call: Call, meant: str) -> Advice:
+    """Say which constant was meant in a call, and how the expression is mended if it has such a call once."""
+    literal = call.arguments[0]
+    if not meant or not isinstance(literal, Literal):
+        return Advice()
+    written = re.compile(rf"""\b({call.function}\(\s*["']){re.escape(str(literal.value))}(["']\s*\))""")
+    fixed, count = written.subn(rf"\g<1>{meant}\g<2>", parts.text)
+    return Advice(f'did you mean {call.function}("{meant}")?', Fix("replace", fixed) if count == 1 else None)
 
 
 def _not_a_version(value: str) -> str:
@@ -329,12 +341,13 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
         count, all_ = fleet.count(failing), fleet.count(fleet.of_class(each.around))
         message = f"on {count} of {all_} devices this is an error, and ends scheduling for all nodes: {reason}"
         unguarded = (read[:3] for read in reads_of(each.parts) if not read.is_guarded)
-        hint = ""
+        advice = Advice()
         if match := _TYPED.search(reason):
-            hint = f"an attribute is read without its type: leave out .{match[1]}"
+            advice = Advice(f"an attribute is read without its type: leave out .{match[1]}")
         elif "no such key" in reason:
-            hint = f"ask first: {guarded(each.expression, unguarded)}"
-        yield finding(each.path, message, hint, "Fails")
+            asking = guarded(each.expression, unguarded)
+            advice = Advice(f"ask first: {asking}", Fix("replace", asking, safe=False))
+        yield finding(each.path, message, advice, "Fails")
 
 
 _TYPED: Final = re.compile(r"no such key: (string|int|bool|version|value)$")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.inventory.reading import at, items, mapping, text
-from webhook.references.rules import finding, instead, rule
+from webhook.references.rules import finding, in_place, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,18 +39,18 @@ def taint_rule_selects_nothing(taint_rule: JSONObject, context: Context) -> Iter
         known = {text(each, "spec", "driver") for each in slices}
         if driver not in known:
             message = f'no ResourceSlice is of driver "{driver}"'
-            yield finding(("spec", "deviceSelector", "driver"), message, instead(driver, sorted(known), "drivers"))
+            yield finding(("spec", "deviceSelector", "driver"), message, in_place(driver, sorted(known), "drivers"))
             return
         slices = [each for each in slices if text(each, "spec", "driver") == driver]
     if pool := text(selector, "pool"):
         pools = {text(each, "spec", "pool", "name") for each in slices}
         if pool not in pools:
             message = f'no ResourceSlice is of pool "{pool}"'
-            yield finding(("spec", "deviceSelector", "pool"), message, instead(pool, sorted(pools), "pools"))
+            yield finding(("spec", "deviceSelector", "pool"), message, in_place(pool, sorted(pools), "pools"))
             return
         slices = [each for each in slices if text(each, "spec", "pool", "name") == pool]
     if device := text(selector, "device"):
         names = {text(one, "name") for each in slices for one in items(each, "spec", "devices")}
         if device not in names:
             message = f'no ResourceSlice has a device "{device}"'
-            yield finding(("spec", "deviceSelector", "device"), message, instead(device, sorted(names), "devices"))
+            yield finding(("spec", "deviceSelector", "device"), message, in_place(device, sorted(names), "devices"))

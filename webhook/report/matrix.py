@@ -31,7 +31,7 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
     for report, column in zip(reports, columns, strict=True):
         for finding in report.findings:
             # What helps may differ: a hint names what the release has.
-            key = finding._replace(kubernetes="", problem=finding.problem._replace(hint=""))
+            key = finding._replace(kubernetes="", problem=finding.problem._replace(hint="", fix=None))
             said.setdefault(key, (finding, []))[1].append(column)
         first.files |= report.files
     order = {file: index for index, file in enumerate(first.files)}

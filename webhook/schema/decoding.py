@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from webhook.fixes import Advice, Fix
 from webhook.patterns import Pattern
 from webhook.problem import BAD_REQUEST, ERROR, Key, Path, Problem
 
@@ -28,7 +29,7 @@ class Misfit(NamedTuple):
     path: Path
     rule: str
     describe: Callable[[Path], str]
-    suggest: Callable[[], str] = str
+    suggest: Callable[[], Advice] = Advice
     gates: tuple[str, ...] = ()
 
     def under(self, step: str | int) -> Misfit:
@@ -41,7 +42,9 @@ class Misfit(NamedTuple):
 
     def problem(self) -> Problem:
         """Return the finding, once the path is whole."""
-        return Problem(ERROR, self.rule, BAD_REQUEST, self.path, self.describe(self.path), self.suggest())
+        advice = self.suggest()
+        message = self.describe(self.path)
+        return Problem(ERROR, self.rule, BAD_REQUEST, self.path, message, advice.hint, fix=advice.fix)
 
     @property
     def refuses(self) -> bool:
@@ -90,8 +93,8 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", hint: str
         place = f"Go struct field {owner}.{fields}" if fields else "Go value"
         return f"json: cannot unmarshal {got or _kind(value)} into {place} of type {go_type}"
 
-    def suggest() -> str:
-        return hint or _meant(value, go_type.removeprefix("*"))
+    def suggest() -> Advice:
+        return Advice(hint) if hint else _meant(value, go_type.removeprefix("*"))
 
     return (Misfit(Path(), WRONG_TYPE, describe, suggest),)
 
@@ -104,9 +107,9 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
         known: The fields that there are.
     """
 
-    def suggest() -> str:
+    def suggest() -> Advice:
         nearest = nearest_name(str(name), known)
-        return f'did you mean "{nearest}"?' if nearest else ""
+        return Advice(f'did you mean "{nearest}"?') if nearest else Advice()
 
     def describe(path: Path) -> str:
         # Go's decoder spells the key of a map like a field.
@@ -126,27 +129,35 @@ def unparsable(message: str, rule: str) -> tuple[Misfit]:
     return (Misfit(Path(), rule, lambda _: message),)
 
 
+_BOOLEANS = {"true": True, "false": False}
 _INTEGERS = {"int32": 2**31, "int64": 2**63}
 _WHOLE = Pattern(r"-?[0-9]{1,19}")
+_QUOTE = Fix("quote")
 _MEANT = {
-    ("bool", "string"): "if a string is meant, put it in quotes: in YAML, y, n, yes, no, on and off are booleans, too",
-    ("number", "string"): "if a string is meant, put it in quotes",
-    ("string", "bool"): "leave out the quotes: true or false",
+    ("bool", "string"): Advice(
+        "if a string is meant, put it in quotes: in YAML, y, n, yes, no, on and off are booleans, too", _QUOTE
+    ),
+    ("number", "string"): Advice("if a string is meant, put it in quotes", _QUOTE),
 }
 """How to mend a value, by the type that it has and the type that it should have."""
 
 
-def _meant(value: object, go_type: str) -> str:
+def _meant(value: object, go_type: str) -> Advice:
     if isinstance(value, str) and go_type in _INTEGERS:
         bound = _INTEGERS[go_type]
-        is_quoted = _WHOLE.fullmatch(value) is not None and -bound <= int(value) < bound
-        return "leave out the quotes: a whole number" if is_quoted else f"a whole number below {bound:,} is wanted"
+        if _WHOLE.fullmatch(value) is not None and -bound <= int(value) < bound:
+            return Advice("leave out the quotes: a whole number", Fix("replace", int(value)))
+        return Advice(f"a whole number below {bound:,} is wanted")
+    if isinstance(value, str) and go_type == "bool":
+        is_quoted = value.lower() in _BOOLEANS
+        fix = Fix("replace", _BOOLEANS[value.lower()]) if is_quoted else None
+        return Advice("leave out the quotes: true or false", fix)
     kind = _kind(value)
     if go_type.startswith("[]") and kind != "array":
-        return "write a list: a `-` before each entry"
+        return Advice("write a list: a `-` before each entry")
     if go_type.startswith("map[") and kind != "object":
-        return "write a map: a line `key: value` for each entry"
-    return _MEANT.get((kind, "string" if "." in go_type else go_type), "")
+        return Advice("write a map: a line `key: value` for each entry")
+    return _MEANT.get((kind, "string" if "." in go_type else go_type), Advice())
 
 
 def _kind(value: object) -> str:
@@ -167,8 +178,20 @@ def nearest_name(name: str, known: Iterable[str], likeness: float = 0.6) -> str 
         known: The names that there are.
         likeness: How much of both must be the same, from 0 to 1.
     """
+    return next(iter(near_names(name, known, likeness)), None)
+
+
+def near_names(name: str, known: Iterable[str], likeness: float) -> list[str]:
+    """Return up to two names that were probably meant, the nearest first; one if but for its spelling it is the same.
+
+    Args:
+        name: What was written.
+        known: The names that there are.
+        likeness: How much of both must be the same, from 0 to 1.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
 
     folded = {candidate.lower(): candidate for candidate in known}
-    matches = get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, n=1, cutoff=likeness)
-    return folded[matches[0]] if matches else None
+    plain = name.replace("_", "").replace("-", "").lower()
+    matches = [plain] if plain in folded else get_close_matches(plain, folded, n=2, cutoff=likeness)
+    return [folded[match] for match in matches]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from webhook.fixes import Advice, Fix
 from webhook.problem import Path
 from webhook.schema.collections import Array, Map
-from webhook.schema.decoding import nearest_name
+from webhook.schema.decoding import near_names, nearest_name
 from webhook.schema.nested import Nested
 from webhook.schema.target import STATUS
 
@@ -19,6 +20,7 @@ MISSPELT = 0.8
 """How much two names must have in common so that one is taken for the other misspelt, wherever else it exists."""
 MAX_LISTS = 1
 """Through how many lists a field is looked for in another place."""
+_EMPTIED = "; what was in it now sits here itself"
 
 
 class _Struct(NamedTuple):
@@ -36,8 +38,8 @@ class _Place(NamedTuple):
     path: str
 
 
-def suggestion(root: StructFields, path: Path) -> str:
-    """Suggest a field in the place of an unknown one; empty if none is near.
+def suggestion(root: StructFields, path: Path) -> Advice:
+    """Suggest a field in the place of an unknown one; nothing if none is near.
 
     Args:
         root: The type of the whole object.
@@ -47,15 +49,23 @@ def suggestion(root: StructFields, path: Path) -> str:
     struct = around[-1].struct
     known = (*struct.wire, *struct.type.opaque)
     if misspelt := nearest_name(name, known, MISSPELT):
-        return _did_you_mean(misspelt)
+        is_alone = len(near_names(name, known, MISSPELT)) == 1
+        return Advice(_did_you_mean(misspelt), Fix("rename", misspelt, safe=is_alone))
     if history := _history(struct, name):
         within = _nearest(around[-1:], name)
-        return f"{history}; {_did_you_mean(within)}" if within else history
+        fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
+        return Advice(f"{history}; {_did_you_mean(within)}" if within else history, fix)
     if place := _nearest(around, name):
-        return _did_you_mean(place)
+        return Advice(_did_you_mean(place), _nested(around[-1], place, name))
     if near := nearest_name(name, known):
-        return _did_you_mean(near)
-    return struct.type.moved and f"in this version, {struct.type.moved}"
+        return Advice(_did_you_mean(near), Fix("rename", near, safe=False))
+    return Advice(struct.type.moved and f"in this version, {struct.type.moved}")
+
+
+def _nested(around: _Struct, place: str, name: str) -> Fix | None:
+    """Return how a field gets to a place in a map beside it; None if it is somewhere else."""
+    steps = place.removeprefix(f"{around.path}.").removesuffix(f".{name}")
+    return Fix("nest", steps) if steps in around.struct.wire and place.endswith(f".{steps}.{name}") else None
 
 
 def misspelt(root: StructFields, path: Path) -> str | None:
@@ -124,7 +134,7 @@ def _history(struct: StructFields, name: str) -> str:
             return f"a field since 1.{field.since}, not yet in 1.{release}"
         if field.until is not None and field.until < release:
             emptied = isinstance(field, Nested) and field.type.fields.keys() <= struct.wire.keys()
-            return f"a field until 1.{field.until}" + ("; what was in it now sits here itself" if emptied else "")
+            return f"a field until 1.{field.until}" + (_EMPTIED if emptied else "")
     return ""
 
 

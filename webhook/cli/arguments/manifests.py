@@ -31,6 +31,7 @@ examples:
   draguard validate --output json manifests/ | jq '.findings[].rule'
   draguard validate --ignore class-not-found --level deprecated=error manifests/
   draguard validate --write-baseline baseline.json    and then --baseline baseline.json
+  draguard validate --diff manifests/               what would --fix change?
   draguard validate --output sarif=draguard.sarif --output html=report.html manifests/
 
 Files named *.yaml, *.yml and *.json are read in directories. Left out there, and counted in the
@@ -108,6 +109,22 @@ examples:
 """
 
 
+def fixes(parser: argparse.ArgumentParser) -> None:
+    """Take how findings are fixed."""
+    group = parser.add_argument_group("fixes")
+    group.add_argument(
+        "--fix",
+        action="store_true",
+        help="fix in place what can be fixed for certain, and report the rest; of standard input, print the result",
+    )
+    group.add_argument(
+        "--unsafe-fixes",
+        action="store_true",
+        help="apply fixes, too, that may not be what you mean; needs --fix or --diff",
+    )
+    group.add_argument("--diff", action="store_true", help="print what --fix would change, and write nothing")
+
+
 def validate(parser: argparse.ArgumentParser) -> None:
     """Take what `draguard validate` takes."""
     reading.paths(
@@ -179,6 +196,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
         help="a profile of what a driver publishes and takes (`draguard driver show`); can be repeated",
     )
     parser.add_argument("--strict", action="store_true", help=STRICT)
+    fixes(parser)
     report(parser)
     reading.charts(parser)
     suppression(parser)

@@ -95,7 +95,7 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Prob
     problems = [misfit.problem() for misfit in misfits]
     unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
     for index in unknown[:SOUGHT]:
-        problems[index] = problems[index]._replace(hint=suggestion(struct, problems[index].path))
+        problems[index] = problems[index]._replace(hint=suggestion(struct, problems[index].path).hint)
     return problems
 
 

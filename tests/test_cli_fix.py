@@ -1,0 +1,312 @@
+"""``draguard validate --fix`` and ``--diff``."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: gpu # the only one
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+        count: 1
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: pod
+spec:
+  containers:
+  - name: c
+    image: i
+    resources:
+      claims:
+      - name: gpu
+  resourceClaims:
+  - name: gpu
+    resourceClaimTemplateName: gpu
+"""
+
+
+def fixed(text: str, *options: str, name: str = "a.yaml", tmp_path: Path) -> str:
+    """Return what a file is after --fix."""
+    file = tmp_path / name
+    file.write_bytes(text.encode())
+    done = draguard("validate", "--fix", *options, file)
+    assert "Traceback" not in done.err
+    return file.read_bytes().decode()
+
+
+UNSAFE = "--unsafe-fixes"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "options"),
+    [
+        ("count: 1", 'count: "1"', ()),
+        ("count: 1", "count: '1' # one", ()),
+        ("count: 1", "cuont: 1", ()),
+        ("count: 1", '"cuont": 1', ()),
+        ("count: 1", "allocationMode: all", ()),
+        ("count: 1", "allocationMode: 'Al'", ()),
+        ("count: 1", "capacity: {requests: {memory: 10GB}}", ()),
+        ("count: 1", 'capacity: {requests: {memory: "10GiB"}}', ()),
+        ("count: 1", "adminAccess: 'false'", ()),
+        ("name: gpu #", "name: Gpu_X #", (UNSAFE,)),
+        ("- name: gpu", "- name: GPU", (UNSAFE,)),
+        ("kind: ResourceClaim", "kind: ResourceClame", (UNSAFE,)),
+    ],
+)
+def test_a_fix_changes_what_is_wrong_and_nothing_else(
+    right: str, wrong: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert CLAIM.count(right) == 1
+    broken = CLAIM.replace(right, wrong)
+    assert draguard("validate", write(tmp_path, broken)).code == 1
+    mended = fixed(broken, *options, tmp_path=tmp_path)
+    assert draguard("validate", write(tmp_path, mended)).code == 0
+    other = [line for line in broken.splitlines() if line in CLAIM.splitlines()]
+    assert [line for line in mended.splitlines() if line in other] == other
+    assert len(mended.splitlines()) in {len(broken.splitlines()), len(CLAIM.splitlines())}
+
+
+def write(folder: Path, text: str, name: str = "b.yaml") -> Path:
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+class TestForms:
+    """One case for each form of text that an edit meets."""
+
+    def test_quotes_stay_as_they_are(self, tmp_path: Path) -> None:
+        for quote in ("'", '"', ""):
+            broken = CLAIM.replace("count: 1", f"allocationMode: {quote}ALL{quote} # every one")
+            assert fixed(broken, tmp_path=tmp_path) == broken.replace("ALL", "All")
+
+    def test_what_is_a_boolean_or_number_and_should_be_a_string_is_quoted_as_written(self, tmp_path: Path) -> None:
+        broken = CLAIM.replace("name: gpu #", "labels: {a: yes, b: 1.10, c: 0x1F}\n  name: gpu #")
+        assert 'labels: {a: "yes", b: "1.10", c: "0x1F"}' in fixed(broken, tmp_path=tmp_path)
+
+    def test_fields_of_earlier_versions_move_with_their_comments(self, tmp_path: Path) -> None:
+        broken = dedent("""\
+            apiVersion: resource.k8s.io/v1
+            kind: ResourceClaim
+            metadata: {name: gpu}
+            spec:
+              devices:
+                requests:
+                - deviceClassName: gpu.example.com # which
+                  # and how many
+                  count: 2
+
+                  name: gpu
+                  # of these
+                  selectors:
+                  - cel:
+                      expression: |-
+                        device.driver == "gpu.example.com" &&
+                          true
+                - name: nic
+                  exactly:
+                    count: 1
+                  # from there
+                  deviceClassName: nic.example.com
+                # the end
+            """)
+        assert fixed(broken, tmp_path=tmp_path) == dedent("""\
+            apiVersion: resource.k8s.io/v1
+            kind: ResourceClaim
+            metadata: {name: gpu}
+            spec:
+              devices:
+                requests:
+                - exactly:
+                    deviceClassName: gpu.example.com # which
+                    # and how many
+                    count: 2
+                    # of these
+                    selectors:
+                    - cel:
+                        expression: |-
+                          device.driver == "gpu.example.com" &&
+                            true
+
+                  name: gpu
+                - name: nic
+                  exactly:
+                    count: 1
+                    # from there
+                    deviceClassName: nic.example.com
+                # the end
+            """)
+
+    def test_fields_move_within_braces(self, tmp_path: Path) -> None:
+        claim = CLAIM[: CLAIM.index("    requests:")]
+        broken = f"{claim}    requests: [{{name: gpu, deviceClassName: a.b, count: 2}}]\n"
+        mended = f"{claim}    requests: [{{name: gpu, exactly: {{deviceClassName: a.b, count: 2}}}}]\n"
+        assert fixed(broken, tmp_path=tmp_path) == mended
+
+    def test_json_keeps_its_layout(self, tmp_path: Path) -> None:
+        request = {"name": "gpu", "deviceClassName": "a.b", "count": "2"}
+        obj = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpu"}}
+        broken = json.dumps({**obj, "spec": {"devices": {"requests": [request]}}}, indent=2)
+        exactly = {"name": "gpu", "exactly": {"deviceClassName": "a.b", "count": 2}}
+        mended = json.dumps({**obj, "spec": {"devices": {"requests": [exactly]}}}, indent=2)
+        assert fixed(broken, name="a.json", tmp_path=tmp_path) == mended
+
+    @pytest.mark.parametrize(
+        ("written", "mended"),
+        [
+            ("source:\n      resourceClaimTemplateName: gpu # mine", "resourceClaimTemplateName: gpu # mine"),
+            ("source: {resourceClaimTemplateName: gpu} # mine", "resourceClaimTemplateName: gpu # mine"),
+        ],
+    )
+    def test_the_source_of_a_claim_is_flattened(self, written: str, mended: str, tmp_path: Path) -> None:
+        broken = POD.replace("resourceClaimTemplateName: gpu", written)
+        assert fixed(broken, tmp_path=tmp_path) == POD.replace("resourceClaimTemplateName: gpu", mended)
+
+    @pytest.mark.parametrize(
+        ("written", "mended"),
+        [
+            ("      - name: gpu\n", "      - name: gpu\n      - name: gpu # again\n"),
+            ("      claims:\n      - name: gpu\n", "      claims: [{name: gpu}, {name: gpu}]\n"),
+        ],
+    )
+    def test_a_repeated_item_is_left_out(self, written: str, mended: str, tmp_path: Path) -> None:
+        broken = POD.replace(written, mended, 1)
+        expected = POD if "again" in mended else POD.replace(written, "      claims: [{name: gpu}]\n")
+        assert fixed(broken, tmp_path=tmp_path) == expected
+
+    @pytest.mark.parametrize(("style", "indent"), [("|-\n", 14), (">-\n", 14), ("", 0), ("|\n", 14)])
+    def test_expressions_are_changed_where_they_are_wrong(self, style: str, indent: int, tmp_path: Path) -> None:
+        right = "device.driver == 'a.b' && device.capacity['a.b'].m.compareTo(quantity('4G')) >= 0"
+        wrong = right.replace("==", "=").replace("&&", "and").replace("4G", "4GB")
+        head = CLAIM.replace("count: 1\n", f"selectors:\n        - cel:\n            expression: {style}{' ' * indent}")
+        assert fixed(f"{head}{wrong}\n", tmp_path=tmp_path) == f"{head}{right}\n"
+
+    def test_marks_and_line_ends_stay(self, tmp_path: Path) -> None:
+        broken = CLAIM.replace("count: 1", 'count: "1"').replace("\n", "\r\n")
+        file = tmp_path / "a.yaml"
+        for bom, encoding in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le")):
+            file.write_bytes(bom + broken.encode(encoding))
+            assert draguard("validate", "--fix", file).code == 0
+            assert file.read_bytes() == bom + CLAIM.replace("\n", "\r\n").encode(encoding)
+
+    def test_what_an_alias_repeats_stays(self, tmp_path: Path) -> None:
+        broken = CLAIM.replace("count: 1", "count: &one '1'")
+        assert fixed(broken, tmp_path=tmp_path) == broken
+
+
+class TestUnsafe:
+    def test_a_name_is_written_as_names_are_with_its_references(self, tmp_path: Path) -> None:
+        template = CLAIM.replace("ResourceClaim", "ResourceClaimTemplate").replace("name: gpu #", "name: My_Gpu #")
+        template = template.replace("spec:\n  devices", "spec:\n spec:\n  devices")
+        pod = POD.replace("TemplateName: gpu", "TemplateName: My_Gpu").replace("name: gpu", "name: Gpu")
+        broken = f"{pod}---\n{template}"
+        expected = broken.replace("My_Gpu", "my-gpu").replace("name: Gpu", "name: gpu")
+        assert fixed(broken, tmp_path=tmp_path) == broken
+        assert fixed(broken, UNSAFE, tmp_path=tmp_path) == expected
+
+    def test_a_separator_is_put_where_an_object_begins(self, tmp_path: Path) -> None:
+        assert fixed(CLAIM + POD, tmp_path=tmp_path) == CLAIM + POD
+        assert fixed(CLAIM + POD, UNSAFE, tmp_path=tmp_path) == f"{CLAIM}---\n{POD}"
+
+    def test_references_become_the_name_that_is_near(self, tmp_path: Path) -> None:
+        template = CLAIM.replace("ResourceClaim", "ResourceClaimTemplate").replace(
+            "spec:\n  dev", "spec:\n spec:\n  dev"
+        )
+        broken = f"{POD.replace('TemplateName: gpu', 'TemplateName: gpus')}---\n{template}"
+        assert fixed(broken, UNSAFE, tmp_path=tmp_path) == f"{POD}---\n{template}"
+
+
+class TestCommand:
+    BROKEN = CLAIM.replace("count: 1", 'count: "1"')
+
+    def test_the_summary_says_what_was_fixed_and_what_is_left(self, tmp_path: Path) -> None:
+        file = write(tmp_path, self.BROKEN.replace("- name: gpu", "- name: GPU").replace("metadata", "x: 1\nmetadata"))
+        done = draguard("validate", "--fix", file)
+        assert done.code == 1
+        assert "fixed 1 finding in 1 file; 1 more with --unsafe-fixes; 2 left\n" in done.out
+        assert "1 document in 1 file: 2 errors\n" in done.out
+
+    def test_diff_shows_and_writes_nothing(self, tmp_path: Path) -> None:
+        file = write(tmp_path, self.BROKEN)
+        done = draguard("validate", "--diff", file)
+        assert (done.code, done.err) == (1, "would fix 1 finding in 1 file\n")
+        assert done.out.splitlines()[:2] == [f"--- {file}", f"+++ {file}"]
+        assert '-        count: "1"\n+        count: 1\n' in done.out
+        assert file.read_text() == self.BROKEN
+
+    def test_standard_input_is_printed(self) -> None:
+        done = draguard("validate", "--fix", "-", stdin=self.BROKEN.encode())
+        assert done[:2] == (0, CLAIM)
+        assert done.err.endswith("fixed 1 finding in 1 file\n1 document in 1 file: no problems\n")
+        assert draguard("validate", "--fix", "-", stdin=CLAIM.encode()).out == CLAIM
+
+    def test_a_link_is_not_followed(self, tmp_path: Path) -> None:
+        file, link = write(tmp_path, self.BROKEN, "real"), tmp_path / "a.yaml"
+        link.symlink_to(file)
+        done = draguard("validate", "--fix", link)
+        assert done.code == 2
+        assert f"not fixed: {link}: a symbolic link: name the file that it leads to" in done.out
+        assert file.read_text() == self.BROKEN
+
+    def test_what_cannot_be_written_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        file = write(tmp_path, self.BROKEN)
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("webhook.cli.fixing.write_bytes", full)
+        done = draguard("validate", "--fix", file)
+        assert done.code == 2
+        assert f"not fixed: {file}: No space left on device" in done.out
+
+    def test_modes_stay(self, tmp_path: Path) -> None:
+        file = write(tmp_path, self.BROKEN)
+        file.chmod(0o640)
+        assert draguard("validate", "--fix", file).code == 0
+        assert file.stat().st_mode & 0o777 == 0o640
+        assert list(tmp_path.iterdir()) == [file]
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--fix", "--diff"], "--fix and --diff: "),
+            ([UNSAFE], "--unsafe-fixes: give --fix"),
+            (["--fix", "--old", "-"], "standard input is read once"),
+            (["--fix", "--write-baseline", "b.json"], "--fix and --write-baseline: "),
+        ],
+    )
+    def test_options_that_do_not_go_together(self, options: list[str], message: str, tmp_path: Path) -> None:
+        done = draguard("validate", *options, write(tmp_path, CLAIM))
+        assert done.code == 2
+        assert message in done.err
+
+    def test_a_chart_is_not_fixed(self, tmp_path: Path) -> None:
+        write(tmp_path, "name: c\nversion: 0.1.0\napiVersion: v2\n", "Chart.yaml")
+        done = draguard("validate", "--fix", tmp_path)
+        assert done.code == 2
+        assert "is rendered, and what it is rendered from is not changed" in done.err
+
+    def test_what_is_suppressed_is_not_fixed(self, tmp_path: Path) -> None:
+        text = self.BROKEN.replace('"1"', '"1" # draguard: ignore[wrong-type] a test')
+        assert fixed(text, tmp_path=tmp_path) == text

@@ -1,0 +1,193 @@
+"""``draguard validate --fix`` and ``--diff``: mends what is found, in place or to look at."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from contextlib import nullcontext, redirect_stdout
+from difflib import unified_diff
+from io import BytesIO
+from typing import TYPE_CHECKING, Final
+
+from webhook.cli.arguments import UsageError
+from webhook.cli.files import write_bytes
+from webhook.cli.output import exit_code, show
+from webhook.cli.reading import STDIN, Manifests
+from webhook.documents.limits import MAX_BYTES
+from webhook.fixing.rounds import Fixing, State
+from webhook.report.summary import counted
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+
+    from webhook.report.model import Report
+
+_ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) -> int:
+    """Judge manifests, mend them, and report what is left, or print what would change.
+
+    Args:
+        arguments: The command's.
+        judged: Judges the manifests.
+
+    Raises:
+        UsageError: The options do not go together, or a file cannot be written.
+    """
+    manifests = Manifests(arguments)
+    _check_together(arguments, manifests)
+    stdin = sys.stdin.buffer.read(MAX_BYTES + 1) if STDIN in manifests.paths else b""
+    if STDIN in manifests.paths:
+        manifests.stdin = BytesIO(stdin)
+    report = judged(arguments, manifests)
+    files = _Files(arguments.stdin_filename or "<stdin>", stdin if manifests.stdin else None)
+    texts = files.read(each.file for each in report.findings if each.problem.fix)
+    before = len(report.findings)
+
+    def judge(changed: dict[str, str]) -> State:
+        nonlocal report
+        manifests.replace(changed)
+        report = judged(arguments, manifests)
+        return State(changed, manifests.kept, report.findings)
+
+    fixing = Fixing(judge, unsafe=arguments.unsafe_fixes)
+    first = State(texts, manifests.kept, report.findings)
+    last = fixing(first)
+    if last.findings is not report.findings:
+        judge(last.texts)
+    changed = {file: text for file, text in last.texts.items() if text != texts[file]}
+    fixed = before - len(last.findings)
+    line = _line(fixed, len(changed), fixing.more(last), len(last.findings), would=arguments.diff)
+    if arguments.diff:
+        sys.stdout.writelines(_diff(texts, changed))
+        print(line, file=sys.stderr)
+        return 1 if changed else exit_code(report, arguments)
+    report.remarks += [line, *files.write(changed)] if fixed or files.refused else [line]
+    is_piped = manifests.stdin is not None
+    if is_piped:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(files.piped(last.texts))
+        sys.stdout.buffer.flush()
+    with redirect_stdout(sys.stderr) if is_piped else nullcontext():
+        code = show(report, arguments)
+    return 2 if files.refused else code
+
+
+def _check_together(arguments: Namespace, manifests: Manifests) -> None:
+    """Refuse what cannot be fixed.
+
+    Raises:
+        UsageError: An option or a path does not go with ``--fix``.
+    """
+    option = "--diff" if arguments.diff else "--fix"
+    message = ""
+    if arguments.fix and arguments.diff:
+        message = "--fix and --diff: give --fix to write files, or --diff to look first"
+    elif not arguments.fix and not arguments.diff:
+        message = "--unsafe-fixes: give --fix, too, to write files, or --diff to look first"
+    elif rendered := manifests.rendered:
+        message = f"{option}: {rendered[0]} is rendered, and what it is rendered from is not changed: name files"
+    elif STDIN in (*arguments.old, *arguments.cluster, *arguments.policies):
+        message = f"{option} judges several times, and standard input is read once: give a file in place of -"
+    elif arguments.write_baseline:
+        message = f"{option} and --write-baseline: fix first, and write the baseline then"
+    if message:
+        raise UsageError(message)
+
+
+def _line(fixed: int, files: int, more: int, left: int, *, would: bool) -> str:
+    """Say what was fixed and what is left."""
+    text = f"{counted(fixed, 'finding')} in {counted(files, 'file')}" if fixed else "nothing"
+    text = f"{'would fix' if would else 'fixed'} {text}"
+    text += f"; {more} more with --unsafe-fixes" if more else ""
+    return f"{text}; {left} left" if left else text
+
+
+def _diff(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    lines: list[str] = []
+    for file, text in after.items():
+        old, new = before[file].splitlines(keepends=True), text.splitlines(keepends=True)
+        for line in unified_diff(old, new, file, file):
+            lines += [line] if line.endswith("\n") else [f"{line}\n", "\\ No newline at end of file\n"]
+    return lines
+
+
+class _Files:
+    """The files that fixes change, with their encodings.
+
+    Args:
+        stdin_name: What standard input is called.
+        stdin: What it holds; None if it is not read.
+    """
+
+    def __init__(self, stdin_name: str, stdin: bytes | None) -> None:
+        self._stdin_name, self._stdin = stdin_name, stdin
+        self._bytes: dict[str, bytes] = {}
+        self.refused: list[str] = []
+        """Why files are not written."""
+
+    def read(self, names: object) -> dict[str, str]:
+        """Return the texts of files, but for those that cannot be written."""
+        texts: dict[str, str] = {}
+        for name in dict.fromkeys(names):  # type: ignore[call-overload]
+            try:
+                data = self._stdin if self._is_stdin(name) and self._stdin is not None else _bytes_of(name)
+                *_, text = _decoded(data)
+            except (OSError, ValueError) as error:
+                self.refused.append(f"not fixed: {name}: {getattr(error, 'strerror', '') or error}")
+                continue
+            self._bytes[name], texts[name] = data, text
+        return texts
+
+    def write(self, texts: dict[str, str]) -> list[str]:
+        """Write files, but for standard input; return why some are not written."""
+        for name, text in texts.items():
+            if self._is_stdin(name):
+                continue
+            try:
+                if _bytes_of(name) != self._bytes[name]:
+                    self.refused.append(f"not fixed: {name}: it has changed since it was read: try again")
+                    continue
+                write_bytes(name, self._encoded(name, text))
+            except OSError as error:
+                self.refused.append(f"not fixed: {name}: {error.strerror or error}")
+        return self.refused
+
+    def piped(self, texts: dict[str, str]) -> bytes:
+        """Return what standard input is with its fixes."""
+        name = self._stdin_name
+        return self._encoded(name, texts[name]) if name in texts else self._stdin or b""
+
+    def _is_stdin(self, name: str) -> bool:
+        return self._stdin is not None and name == self._stdin_name
+
+    def _encoded(self, name: str, text: str) -> bytes:
+        bom, encoding, _ = _decoded(self._bytes[name])
+        return bom + text.encode(encoding, "surrogatepass")
+
+
+def _bytes_of(name: str) -> bytes:
+    """Read a file.
+
+    Raises:
+        OSError: It cannot be read, or is no regular file.
+    """
+    if os.path.islink(name):  # noqa: PTH114 - names are text here
+        raise OSError(0, f"a symbolic link: name the file that it leads to, {os.path.realpath(name)}")
+    if not os.path.isfile(name):  # noqa: PTH113 - as above
+        raise OSError(0, "no regular file")
+    with open(name, "rb") as file:  # noqa: PTH123 - as above
+        return file.read()
+
+
+def _decoded(data: bytes) -> tuple[bytes, str, str]:
+    """Return the byte order mark, the encoding and the text of a file.
+
+    Raises:
+        UnicodeDecodeError: It is no text.
+    """
+    bom, encoding = next(((bom, name) for bom, name in _ENCODINGS if data.startswith(bom)), (b"", "utf-8"))
+    return bom, encoding, data[len(bom) :].decode(encoding)

@@ -1,0 +1,144 @@
+"""Turns findings into edits of files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.documents import Document
+from webhook.documents.edits import Edit, OverlapError, apply
+from webhook.fixing.nodes import find, tree_of
+from webhook.fixing.references import references
+from webhook.fixing.scalars import key, quoted, rewritten
+from webhook.fixing.structure import nested, removed, unwrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from webhook.documents import Unreadable
+    from webhook.findings import Finding
+    from webhook.fixes import Fix
+    from webhook.fixing.nodes import Node
+
+
+class Plan(NamedTuple):
+    """Findings that are mended together, and what changes.
+
+    Args:
+        findings: The findings.
+        edits: The edits of each file, by its name.
+    """
+
+    findings: tuple[Finding, ...]
+    edits: dict[str, list[Edit]]
+
+
+class Planner:
+    """Makes plans for one state of all files.
+
+    Args:
+        texts: Their texts, by name.
+        documents: What they hold.
+    """
+
+    def __init__(self, texts: dict[str, str], documents: Iterable[Document | Unreadable]) -> None:
+        self._texts = texts
+        self._documents = [each for each in documents if isinstance(each, Document)]
+        self._by_place = {(each.source, each.index, each.within): each for each in self._documents}
+        self._trees: dict[tuple[str, int], Node] = {}
+
+    def plans(self, findings: Iterable[Finding]) -> list[Plan]:
+        """Plan fixes, each for as few findings as possible; a finding without edits has none."""
+        together: dict[object, list[Finding]] = defaultdict(list)
+        for each in findings:
+            fix, steps = each.problem.fix, each.problem.path
+            if fix is None:
+                continue
+            own = (each.file, each.document, *each.within, *steps[: -1 if fix.change == "nest" else None])
+            together[(fix.change, fix.value if fix.change == "nest" else "", *own)].append(each)
+        made = (Plan(tuple(group), self._edits(group)) for group in together.values())
+        return [each for each in made if any(each.edits.values())]
+
+    def _edits(self, group: Sequence[Finding]) -> dict[str, list[Edit]]:
+        finding, fix = group[0], group[0].problem.fix
+        if fix and fix.change == "separate":
+            return {finding.file: [_separator(self._texts[finding.file], finding.line)]}
+        document = self._by_place.get((finding.file, finding.document - 1, finding.within))
+        if document is None or fix is None or finding.origin:
+            return {}
+        path = tuple(finding.problem.path)
+        if fix.change == "nest":
+            around = find(self._tree(document), (*document.within, *path[:-1]))
+            names = list(dict.fromkeys(str(each.problem.path[-1]) for each in group))
+            edits = nested(document.whole_text, around.node, names, str(fix.value)) if around else None
+            return {document.source: edits or []}
+        if fix.change == "respell":
+            return self._respelt(document, path, str(fix.value))
+        return {document.source: list(self._changed(document, path, fix) or ())}
+
+    def _changed(self, document: Document, path: tuple[str | int, ...], fix: Fix) -> Sequence[Edit] | None:
+        text = document.whole_text
+        found = find(self._tree(document), (*document.within, *path))
+        if found is None:
+            return None
+        edit: Edit | None = None
+        if fix.change == "replace":
+            in_braces = bool(found.around and found.around.style)
+            edit = rewritten(text, found.node, fix.value, in_braces=in_braces)
+        elif fix.change == "quote":
+            edit = quoted(text, found.node)
+        elif fix.change == "rename":
+            is_free = found.entry and found.around and found.around.entry(fix.value) is None
+            edit = key(found.entry.key, str(fix.value)) if is_free and found.entry else None
+        elif fix.change == "remove":
+            return removed(text, found)
+        elif fix.change == "unwrap":
+            return unwrapped(text, found)
+        return [edit] if edit else None
+
+    def _respelt(self, document: Document, path: tuple[str | int, ...], name: str) -> dict[str, list[Edit]]:
+        edits: dict[str, list[Edit]] = defaultdict(list)
+        for each, where in references(self._documents, document, path):
+            found = find(self._tree(each), (*each.within, *where))
+            in_braces = bool(found and found.around and found.around.style)
+            edit = rewritten(each.whole_text, found.node, name, in_braces=in_braces) if found else None
+            if edit is None:
+                return {}
+            edits[each.source].append(edit)
+        return edits
+
+    def _tree(self, document: Document) -> Node:
+        place = document.source, document.index
+        if place not in self._trees:
+            self._trees[place] = tree_of(document)
+        return self._trees[place]
+
+
+def _separator(text: str, number: int) -> Edit:
+    """Return the edit that begins a document at a line."""
+    lines = text.split("\n")
+    start = sum(len(line) + 1 for line in lines[: number - 1])
+    line_break = "\r\n" if lines[number - 1].endswith("\r") else "\n"
+    return Edit(start, start, f"---{line_break}")
+
+
+def applied(texts: dict[str, str], plans: Iterable[Plan]) -> tuple[dict[str, str], list[Plan]]:
+    """Apply plans to files as far as they do not overlap; return the files that change, and the plans.
+
+    Args:
+        texts: The files, by name.
+        plans: The plans.
+    """
+    edits: dict[str, list[Edit]] = defaultdict(list)
+    changed: dict[str, str] = {}
+    done: list[Plan] = []
+    for plan in plans:
+        try:
+            new = {file: apply(texts[file], [*edits[file], *more]) for file, more in plan.edits.items()}
+        except OverlapError:
+            continue
+        for file, more in plan.edits.items():
+            edits[file] += more
+        changed |= new
+        done.append(plan)
+    return changed, done

@@ -1,0 +1,185 @@
+"""Moves, removes and unwraps parts of maps and lists; their comments and layout go with them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from webhook.documents.edits import Edit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.fixing.nodes import Entry, Found, Node
+
+_STEP: Final = "  "
+"""By how much a new map is indented."""
+_DASH: Final = re.compile(r"-[ \t]+\Z")
+_LINE: Final = re.compile(r"\n(?=[^\r\n])")
+
+
+def removed(text: str, found: Found) -> list[Edit] | None:
+    """Return the edits that leave the item of a list out; None if it is not one, or the only one."""
+    around = found.around
+    if around is None or around.items is None or len(around.items) < 2:  # noqa: PLR2004 - something must stay
+        return None
+    if around.style:
+        return [_without(text, around.items, found.place)]
+    start = _line_start(text, found.node.start)
+    if _DASH.fullmatch(text[start : found.node.start].lstrip()) is None:
+        return None  # it begins on the line of what is around it, or behind a comment
+    return [Edit(start, _next_line(text, found.node.end), "")]
+
+
+def _without(text: str, nodes: Sequence[Node], place: int) -> Edit:
+    """Leave out one of several nodes in braces, and the comma before or behind it."""
+    del text
+    if place:
+        return Edit(nodes[place - 1].end, nodes[place].end, "")
+    return Edit(nodes[0].start, nodes[1].start, "")
+
+
+def nested(text: str, around: Node, names: Sequence[str], within: str) -> list[Edit] | None:
+    """Return the edits that move fields into a map beside them, which is made if it is not there.
+
+    Args:
+        text: The file's text.
+        around: The map that has the fields.
+        names: The fields.
+        within: The field that holds the map.
+    """
+    entries = around.entries or []
+    moved = [each for each in entries if each.name in names]
+    target = around.entry(within)
+    if not moved or len(moved) != len(set(names)) or any(not each.name for each in entries):
+        return None
+    if around.style:
+        return _nested_in_braces(text, entries, moved, target, within)
+    if target is not None:
+        return _joined(text, entries, moved, target)
+    first = _row(entries, moved)
+    column = moved[0].key.start - _line_start(text, moved[0].key.start)
+    indent = " " * column + _STEP
+    edits = [Edit(moved[0].key.start, moved[0].key.start, f"{within}:{_line_break(text)}{indent}")]
+    row_end = _next_line(text, moved[first - 1].value.end)
+    edits += _indented(text, moved[0].key.start, row_end)
+    for each in moved[first:]:
+        start, end = _lines_of(text, entries, each)
+        edits += [Edit(start, end, ""), Edit(row_end, row_end, _shifted(text[start:end], len(_STEP)))]
+    return edits
+
+
+def _row(entries: Sequence[Entry], moved: Sequence[Entry]) -> int:
+    """Return how many of the moved entries follow each other from the first one on."""
+    start = entries.index(moved[0])
+    return next((count for count, each in enumerate(moved) if entries[start + count] is not each), len(moved))
+
+
+def _joined(text: str, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry) -> list[Edit] | None:
+    """Move entries to the end of a map that is there."""
+    inner = target.value
+    if not inner.is_whole or not inner.entries or inner.style:
+        return None
+    column = inner.entries[0].key.start - _line_start(text, inner.entries[0].key.start)
+    here = _next_line(text, inner.end)
+    edits = []
+    for each in moved:
+        start, end = _lines_of(text, entries, each)
+        lines = text[start:end]
+        own = each.key.start - _line_start(text, each.key.start)
+        if text[_line_start(text, each.key.start) : each.key.start].strip():  # the first one, behind a dash
+            if len(entries) == 1 or entries[0] is not each or entries[1] in moved:
+                return None
+            lines = " " * own + text[each.key.start : end]
+            start, end = each.key.start, entries[1].key.start
+        lines = lines if lines.endswith("\n") else lines + _line_break(text)
+        edits += [Edit(start, end, ""), Edit(here, here, _shifted(lines, column - own))]
+    return edits
+
+
+def _lines_of(text: str, entries: Sequence[Entry], entry: Entry) -> tuple[int, int]:
+    """Return where the lines of an entry begin and end, with the comments above it."""
+    place = entries.index(entry)
+    above = max(entries[place - 1].key.end, entries[place - 1].value.end) if place else entry.key.start
+    start = _next_line(text, above) if place else _line_start(text, entry.key.start)
+    return min(start, _line_start(text, entry.key.start)), _next_line(text, max(entry.key.end, entry.value.end))
+
+
+def _nested_in_braces(
+    text: str, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry | None, within: str
+) -> list[Edit] | None:
+    if target is not None or _row(entries, moved) != len(moved):
+        return None
+    quote = moved[0].key.style
+    start, end = moved[0].key.start, moved[-1].value.end
+    head = f"{quote}{within}{quote}: {{"
+    line = text[_line_start(text, start) : start]
+    if "\n" not in text[start:end] or line.strip():
+        return [Edit(start, start, head), Edit(end, end, "}")]
+    line_break = _line_break(text)
+    return [
+        Edit(start, start, f"{head}{line_break}{line}{_STEP}"),
+        *_indented(text, start, end),
+        Edit(end, end, f"{line_break}{line}}}"),
+    ]
+
+
+def unwrapped(text: str, found: Found) -> list[Edit] | None:
+    """Return the edits that put the fields of a map in its place; None if that would lose something."""
+    around, entry, inner = found.around, found.entry, found.node
+    if around is None or entry is None or not inner.entries or not inner.is_whole:
+        return None
+    start, first = entry.key.start, inner.entries[0].key.start
+    lost = text[entry.key.end : inner.end] if inner.style and not around.style else text[entry.key.end : first]
+    if "#" in lost or any(not each.name or around.entry(each.name) for each in inner.entries):
+        return None
+    if inner.style:
+        return [Edit(start, first, ""), *_without_braces(text, start, inner, in_braces=bool(around.style))]
+    by = (first - _line_start(text, first)) - (start - _line_start(text, start))
+    return [Edit(start, first, ""), *_dedented(text, first, inner.end, by)] if by > 0 else None
+
+
+def _without_braces(text: str, start: int, inner: Node, *, in_braces: bool) -> Iterator[Edit]:
+    """Leave out the closing brace of a map; if none is around it, give each field a line."""
+    entries = inner.entries or []
+    ends = [max(each.key.end, each.value.end) for each in entries]
+    if not in_braces:
+        line = _line_break(text) + " " * (start - _line_start(text, start))
+        yield from (Edit(end, each.key.start, line) for end, each in zip(ends, entries[1:], strict=False))
+    yield Edit(ends[-1], inner.end, "")
+
+
+def _indented(text: str, start: int, end: int) -> Iterator[Edit]:
+    """Indent the lines of a part, but for its first one and empty ones."""
+    for each in _LINE.finditer(text, start, end):
+        if each.end() < end:
+            yield Edit(each.end(), each.end(), _STEP)
+
+
+def _dedented(text: str, start: int, end: int, by: int) -> Iterator[Edit]:
+    for each in _LINE.finditer(text, start, end):
+        at = each.end()
+        spaces = len(text[at : at + by]) - len(text[at : at + by].lstrip(" "))
+        if at < end and spaces:
+            yield Edit(at, at + spaces, "")
+
+
+def _shifted(lines: str, by: int) -> str:
+    """Indent lines by more, or by less, but for empty ones."""
+    if by >= 0:
+        return re.sub(r"(?m)^(?=[^\r\n])", " " * by, lines)
+    return re.sub(rf"(?m)^ {{0,{-by}}}", "", lines)
+
+
+def _line_start(text: str, offset: int) -> int:
+    return text.rfind("\n", 0, offset) + 1
+
+
+def _next_line(text: str, offset: int) -> int:
+    """Return where the line after an offset begins; the end of the text if there is none."""
+    end = text.find("\n", offset)
+    return len(text) if end < 0 else end + 1
+
+
+def _line_break(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
