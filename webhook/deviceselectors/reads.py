@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, Literal, Select
 from webhook.deviceselectors.parts import AND, NOT, OR, Read, read_of
+from webhook.fixes import Advice, Fix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,3 +148,19 @@ def depends_on_device(node: Expression) -> bool:
             stack.append(each.range)
         stack.extend(each.children())
     return False
+
+
+def with_constant(expression: str, call: Call, value: str) -> Advice:
+    """Say which text was meant in a call such as ``semver("1.0")``, and how to mend the expression if it has it once.
+
+    Args:
+        expression: The expression.
+        call: The call, of a literal.
+        value: What was meant; empty if that is unclear.
+    """
+    literal = call.arguments[0]
+    if not value or not isinstance(literal, Literal):
+        return Advice()
+    written = re.compile(rf"""\b({call.function}\(\s*["']){re.escape(str(literal.value))}(["']\s*\))""")
+    mended, count = written.subn(rf"\g<1>{value}\g<2>", expression)
+    return Advice(f'did you mean {call.function}("{value}")?', Fix("replace", mended) if count == 1 else None)

@@ -11,7 +11,7 @@ from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Literal, Select
 from webhook.deviceselectors.parts import Parts, parts_of, read_of
-from webhook.deviceselectors.reads import constants, depends_on_device, reads
+from webhook.deviceselectors.reads import constants, depends_on_device, reads, with_constant
 from webhook.fixes import Advice, Fix
 from webhook.formats.quantities import without_byte
 from webhook.inventory.reading import items, mapping, text
@@ -22,7 +22,6 @@ from webhook.references.rules import finding, instead, listed, nearest, rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webhook.cel.syntax.ast import Call
     from webhook.deviceselectors.fleet import Fleet
     from webhook.deviceselectors.parts import Read
     from webhook.problem import Problem
@@ -198,22 +197,12 @@ def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Found]:
             continue
         value = literal.value
         if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
-            advice = _rewritten(parts, call, without_byte(value))
+            advice = with_constant(parts.text, call, without_byte(value))
             yield _Found(f'quantity("{value}") is an error: {faults[0]}', advice, "Impossible")
         elif call.function == "semver" and (fault := _not_a_version(value)):
             padded = ".".join([*value.removeprefix("v").split("."), "0", "0"][:3])
-            advice = _rewritten(parts, call, "" if _not_a_version(padded) else padded)
+            advice = with_constant(parts.text, call, "" if _not_a_version(padded) else padded)
             yield _Found(f'semver("{value}") is an error: {fault}', advice, "Impossible")
-
-
-def _rewritten(parts: Parts, call: Call, meant: str) -> Advice:
-    """Say which constant was meant in a call, and how the expression is mended if it has such a call once."""
-    literal = call.arguments[0]
-    if not meant or not isinstance(literal, Literal):
-        return Advice()
-    written = re.compile(rf"""\b({call.function}\(\s*["']){re.escape(str(literal.value))}(["']\s*\))""")
-    fixed, count = written.subn(rf"\g<1>{meant}\g<2>", parts.text)
-    return Advice(f'did you mean {call.function}("{meant}")?', Fix("replace", fixed) if count == 1 else None)
 
 
 def _not_a_version(value: str) -> str:
