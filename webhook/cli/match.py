@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import release_of
-from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
 from webhook.cli.release import feature_gates, kubernetes
@@ -87,6 +87,8 @@ def _match(arguments: Namespace, asked: Sequence[Asked], fleet: Fleet) -> int:
         message = "there is nothing to match: the manifests have no requests in claims or templates, and no classes"
         raise UsageError(message)
     results = [(each, rows(fleet, each.of_class, each.own)) for each in asked]
+    if current().left < 0:  # offline, the devices then have errors of their own
+        raise BudgetExceededError
     if arguments.output == "json":
         print(json.dumps([_as_json(each, found) for each, found in results], indent=2))
     else:
