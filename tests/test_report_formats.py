@@ -180,6 +180,16 @@ class TestOutputs:
         assert draguard("validate", "-otext", "-ojson=/dev/null", manifest).code == 1
 
 
+def test_lines_of_rendered_text_are_no_lines_of_the_template() -> None:
+    made = report(finding(identity=Identity("v1", "Pod", "ns", "pod"), rendered=True))
+    (result,) = json.loads(shown("sarif", made))["runs"][0]["results"]
+    assert "region" not in result["locations"][0]["physicalLocation"]
+    assert result["message"]["text"] == "spec.name: m\nobject: Pod ns/pod\nhelp: h"
+    assert shown("github", made).startswith("::error file=a.yaml,title=draguard%3A dns-label::")
+    assert json.loads(shown("gitlab", made))[0]["location"]["lines"]["begin"] == 1
+    assert "line=" not in shown("junit", made)
+
+
 @pytest.mark.process
 def test_text_imports_no_other_report() -> None:
     code = "import sys; from webhook.cli import main; main(['validate', 'examples/mended']); print(*sys.modules)"

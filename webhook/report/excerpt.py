@@ -59,6 +59,11 @@ def rendered_as(finding: Finding) -> str:
     return f"{object_of(finding)}{template}" if finding.rendered else ""
 
 
+def line_of(where: Finding | Origin) -> int:
+    """Return the line in the file; 0 if it is not known, or is one of what a program has made of the file."""
+    return 0 if getattr(where, "rendered", False) else where.line
+
+
 def relative(file: str) -> str:
     """Name a file as tools do that look at a whole repository: relative to the current directory if it is below it."""
     here = os.getcwd()  # noqa: PTH109 - names are text here

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.report import Format
-from webhook.report.excerpt import end_column, relative, told
+from webhook.report.excerpt import end_column, line_of, relative, told
 from webhook.report.summary import summary
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class GitHub(Format):
 
 def _command(finding: Finding) -> str:
     place: dict[str, object] = {"file": relative(finding.file)}
-    if finding.line:
-        place |= {"line": finding.line, "col": finding.column, "endColumn": end_column(finding)}
+    if line := line_of(finding):
+        place |= {"line": line, "col": finding.column, "endColumn": end_column(finding)}
     place["title"] = f"draguard: {finding.problem.rule}"
     properties = ",".join(f"{name}={str(value).translate(_PROPERTY)}" for name, value in place.items())
     return f"::{_COMMANDS[finding.problem.level]} {properties}::{told(finding).translate(_DATA)}"

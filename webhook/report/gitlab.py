@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from webhook.report import Format
-from webhook.report.excerpt import relative, told
+from webhook.report.excerpt import line_of, relative, told
 from webhook.report.identifiers import identified
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class GitLab(Format):
                 "description": told(finding),
                 "severity": _SEVERITIES[finding.problem.level],
                 "fingerprint": identifier,
-                "location": {"path": relative(finding.file), "lines": {"begin": finding.line or 1}},
+                "location": {"path": relative(finding.file), "lines": {"begin": line_of(finding) or 1}},
             }
             for identifier, finding in identified(report.findings)
         ]

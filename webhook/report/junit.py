@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.problem import ERROR
 from webhook.report import Format
-from webhook.report.excerpt import place_of, told
+from webhook.report.excerpt import line_of, place_of, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -79,7 +79,7 @@ def _object(file: str, about: Identity, findings: list[Finding]) -> _Case:
         file,
         f"{about.kind} {name}".strip() or "the file",
         file,
-        min((each.line for each in errors or findings), default=0),
+        min(map(line_of, errors or findings), default=0),
         why="\n".join(map(_placed, errors)),
         output="\n".join(f"{each.problem.level} {_placed(each)}" for each in findings if each not in errors),
     )

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from webhook.explain.rules import texts
 from webhook.links import HOME, page
 from webhook.report import Format
-from webhook.report.excerpt import end_column, relative, told
+from webhook.report.excerpt import end_column, line_of, relative, told
 from webhook.report.identifiers import identified
 
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ def _result(identifier: str, finding: Finding, rule: int) -> JSONObject:
 
 def _location(where: Finding | Origin) -> JSONObject:
     place: JSONObject = {"artifactLocation": _artifact(where.file)}
-    if where.line:
+    if line := line_of(where):
         place["region"] = {
-            "startLine": where.line,
+            "startLine": line,
             "startColumn": where.column,
             "endColumn": end_column(where),
             "snippet": {"text": where.text},
