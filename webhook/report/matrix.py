@@ -56,6 +56,7 @@ def table(findings: Sequence[Finding], versions: Sequence[str | None]) -> Iterat
     width = max(len(each.problem.level) for each in findings)
     yield "  ".join(["".ljust(margin), *(column.ljust(width) for column in columns)]).rstrip()
     for head, each in zip(heads, findings, strict=True):
-        cells = (each.problem.level if column in each.releases else _NOT_SAID for column in columns)
+        by = each.releases or columns  # what no release says, such as that a suppression is not used, holds for all
+        cells = (each.problem.level if column in by else _NOT_SAID for column in columns)
         yield "  ".join([head.ljust(margin), *(cell.ljust(width) for cell in cells)]).rstrip()
     yield ""
