@@ -16,7 +16,7 @@ from tests.cel import EVERYTHING, EXTENSIONS
 from tests.cel.test_budget import ATTACKS
 from webhook.budget import INLINE, Budget, BudgetExceededError, limited
 from webhook.cel import CelError, CostLimitExceededError, Environment, EnvironmentOptions, EvaluationError, Meter
-from webhook.cel.runtime import program as program_module
+from webhook.cel.runtime import compiler
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.generator import Generator
 from webhook.cel.types.base import DYN
@@ -24,7 +24,7 @@ from webhook.cel.types.base import DYN
 NAMES = re.compile(r"[ftvk][0-9]+")
 OWN = {"bindings", "cost", "deadline", "error", "evaluate", "left", "limit", "mark", "meter"}
 MEMBERS = {"append", "endswith", "force", "made", "present", "put", "startswith", "value"}
-GIVEN = set(program_module.BUILTINS)
+GIVEN = set(compiler.BUILTINS)
 MOST_LINES = 1500
 """How many lines a function has at most: some milliseconds to compile, between which the clock is looked at."""
 
@@ -129,7 +129,7 @@ def test_no_attribute_of_python_is_reached(expression: str) -> None:
 def test_generated_functions_have_no_other_builtins() -> None:
     evaluate = ENVIRONMENT.compile("o.a == 1").evaluate
     own = evaluate.__globals__["__builtins__"]  # type: ignore[attr-defined]
-    assert own is program_module.BUILTINS
+    assert own is compiler.BUILTINS
     dangerous = {"__import__", "compile", "eval", "exec", "getattr", "globals", "open", "setattr", "vars"}
     assert not dangerous & own.keys()
     assert dangerous <= vars(builtins).keys()
@@ -225,7 +225,7 @@ def test_a_large_expression_is_written_within_the_budget_or_not_at_all(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = ENVIRONMENT.compile(WIDE[name])
-    monkeypatch.setattr(program_module, "Generator", None)
+    monkeypatch.setattr(compiler, "Generator", None)
     with limited(Budget(INLINE)) as budget, pytest.raises(BudgetExceededError):
         program.evaluate(DATA)
     assert budget.left < 0

@@ -19,6 +19,7 @@ from webhook.cel.limits import MAX_BYTES
 SHARE: Final = 100
 """What is spent between two looks at the clock: some tens of microseconds."""
 _WORK_OF_SHARE: Final = 20
+TOO_DEEP: Final = "the values are nested too deeply"
 
 
 class Meter:

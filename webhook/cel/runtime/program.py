@@ -1,27 +1,19 @@
-"""A program: an expression ready to be evaluated, and its cost."""
+"""A program: an expression ready to be evaluated."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from webhook.budget import NONE, BudgetExceededError, current, work
-from webhook.cel.errors import CostLimitExceededError, EvaluationError
-from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, logic
-from webhook.cel.runtime.generator import Generator
-from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes, look
-from webhook.cel.types.values import Optional
+from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime.meter import TOO_DEEP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.cel.runtime.constants import Analysis
+    from webhook.cel.runtime.meter import Meter
     from webhook.cel.types.values import Value
-
-_WORK_OF_NODE: Final = 5
-"""How much work it is at least to write what evaluates a node; what is too much is then not begun."""
-_WORK_OF_LINE: Final = 6
-"""How much work it is to compile a line."""
 
 
 class Evaluate(Protocol):
@@ -69,59 +61,9 @@ class Program:
             BudgetExceededError: It was more work than the budget in force allows.
         """
         try:
-            return self._compile()
-        except (BudgetExceededError, RecursionError) as error:
-            stopped(0, error)
-            raise
+            from webhook.cel.runtime.compiler import compile_expression  # noqa: PLC0415  # most are only checked
 
-    def _compile(self) -> Evaluate:
-        work(self._analysis.size * _WORK_OF_NODE)
-        generator = Generator(self._analysis, specialised=self._specialised)
-        name = generator.write()
-        names = {"__builtins__": BUILTINS, **generator.constants}
-        for source in generator.functions:
-            work(source.count("\n") * _WORK_OF_LINE)
-            exec(compile(source, "<cel>", "exec"), names)  # noqa: S102  # written by `Generator`
-        evaluate: Evaluate = names[name]
+            evaluate: Evaluate = compile_expression(self._analysis, specialised=self._specialised)
+        except RecursionError:
+            raise EvaluationError(TOO_DEEP) from None
         return evaluate
-
-
-def stopped(left: int, error: Exception) -> int:
-    """What is left to be spent once an evaluation was stopped.
-
-    Raises:
-        CostLimitExceededError: It was more work than the budget in force allows, offline.
-        EvaluationError: The values are nested too deeply.
-    """
-    if isinstance(error, CostLimitExceededError):
-        return min(left, error.left)
-    if isinstance(error, RecursionError):
-        msg = "the values are nested too deeply"
-        raise EvaluationError(msg) from None
-    if current().is_offline:
-        raise CostLimitExceededError(str(error)) from None
-    return left
-
-
-BUILTINS: Final[dict[str, object]] = {
-    **{each.__name__: each for each in (bool, dict, enumerate, int, iter, len, list, next, str, type)},
-    **{each.__name__: each for each in (CostLimitExceededError, EvaluationError, KeyError)},
-    **{each.__name__: each for each in (Meter, caught, count_built, count_bytes, look)},
-    **{each.__name__: each for each in (attributes.follow, attributes.goes_on, attributes.lookup)},
-    **{each.__name__: each for each in (attributes.present, attributes.step, attributes.unbound)},
-    **{each.__name__: each for each in (aggregates.MapBuilder, aggregates.append, aggregates.put_optional)},
-    **{each.__name__: each for each in (Optional, calls.afford)},
-    **{each.__name__: each for each in (folds.Lazy, folds.elements, folds.entries, folds.inserted)},
-    **{each.__name__: each for each in (logic.among, logic.member, logic.not_bool, logic.same, logic.same_by_name)},
-    **{each.__name__: each for each in (folds.insert_entry, folds.insert_map, logic.undecided, stopped)},
-    "CONTAINERS": equality.CONTAINERS,
-    "END": folds.END,
-    "KEYS": folds.KEYS,
-    "LOOKUP": attributes.LOOKUP,
-    "NONE": NONE,
-    "PENDING": folds.PENDING,
-    "STOPPED": (CostLimitExceededError, BudgetExceededError, RecursionError),
-    "UNSET": attributes.UNSET,
-    "current": current,
-}
-"""All that generated functions can call or name beside their own constants."""

@@ -1,0 +1,85 @@
+"""Compiles what `Generator` writes, with the few functions that it may call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.budget import NONE, BudgetExceededError, current, work
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, logic
+from webhook.cel.runtime.generator import Generator
+from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
+from webhook.cel.types.values import Optional
+
+if TYPE_CHECKING:
+    from webhook.cel.runtime.constants import Analysis
+
+_WORK_OF_NODE: Final = 5
+"""How much work it is at least to write what evaluates a node; what is too much is then not begun."""
+_WORK_OF_LINE: Final = 6
+"""How much work it is to compile a line."""
+
+
+def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `webhook.cel.runtime.program.Evaluate`
+    """Writes and compiles an expression; gives the function that evaluates it.
+
+    Args:
+        analysis: What is known of the expression.
+        specialised: As for `Generator`.
+
+    Raises:
+        CostLimitExceededError: It is more work than the budget in force allows, offline.
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    try:
+        work(analysis.size * _WORK_OF_NODE)
+        generator = Generator(analysis, specialised=specialised)
+        name = generator.write()
+        names = {"__builtins__": BUILTINS, **generator.constants}
+        for source in generator.functions:
+            work(source.count("\n") * _WORK_OF_LINE)
+            exec(compile(source, "<cel>", "exec"), names)  # noqa: S102  # written by `Generator`
+    except BudgetExceededError as error:
+        stopped(0, error)
+        raise
+    return names[name]
+
+
+def stopped(left: int, error: Exception) -> int:
+    """What is left to be spent once an evaluation was stopped.
+
+    Raises:
+        CostLimitExceededError: It was more work than the budget in force allows, offline.
+        EvaluationError: The values are nested too deeply.
+    """
+    if isinstance(error, CostLimitExceededError):
+        return min(left, error.left)
+    if isinstance(error, RecursionError):
+        raise EvaluationError(TOO_DEEP) from None
+    if current().is_offline:
+        raise CostLimitExceededError(str(error)) from None
+    return left
+
+
+BUILTINS: Final[dict[str, object]] = {
+    **{each.__name__: each for each in (bool, dict, enumerate, int, iter, len, list, next, str, type)},
+    **{each.__name__: each for each in (CostLimitExceededError, EvaluationError, KeyError)},
+    **{each.__name__: each for each in (Meter, caught, count_built, count_bytes, look)},
+    **{each.__name__: each for each in (attributes.follow, attributes.goes_on, attributes.lookup)},
+    **{each.__name__: each for each in (attributes.present, attributes.step, attributes.unbound)},
+    **{each.__name__: each for each in (aggregates.MapBuilder, aggregates.append, aggregates.put_optional)},
+    **{each.__name__: each for each in (Optional, calls.afford)},
+    **{each.__name__: each for each in (folds.Lazy, folds.elements, folds.entries, folds.inserted)},
+    **{each.__name__: each for each in (logic.among, logic.member, logic.not_bool, logic.same, logic.same_by_name)},
+    **{each.__name__: each for each in (folds.insert_entry, folds.insert_map, logic.undecided, stopped)},
+    "CONTAINERS": equality.CONTAINERS,
+    "END": folds.END,
+    "KEYS": folds.KEYS,
+    "LOOKUP": attributes.LOOKUP,
+    "NONE": NONE,
+    "PENDING": folds.PENDING,
+    "STOPPED": (CostLimitExceededError, BudgetExceededError, RecursionError),
+    "UNSET": attributes.UNSET,
+    "current": current,
+}
+"""All that generated functions can call or name beside their own constants."""
