@@ -1,0 +1,153 @@
+"""Edits of maps in flow style, as JSON has them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from webhook.documents.edits import Edit
+from webhook.documents.rewriting.errors import UnableError
+from webhook.documents.rewriting.lines import dedented, shifted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from webhook.documents.rewriting.tree import Entry, Node, Tree
+
+
+def written(tree: Tree, value: Any, instead: Node) -> str:
+    """Write a value in flow style, on several lines if what it replaces is."""
+    if "\n" not in tree.text[instead.start : instead.end]:
+        return json.dumps(value, ensure_ascii=False)
+    return _indented(tree, value, instead.start)
+
+
+def _indented(tree: Tree, value: Any, start: int) -> str:
+    text = json.dumps(value, ensure_ascii=False, indent=tree.step())
+    return text.replace("\n", tree.newline + tree.indentation(start))
+
+
+class FlowMap:
+    """A map in flow style.
+
+    Args:
+        tree: The document.
+        node: The map; it has entries.
+    """
+
+    def __init__(self, tree: Tree, node: Node) -> None:
+        self._tree = tree
+        self._node = node
+        self._entries = node.entries or []
+        first = self._entries[0]
+        quote = tree.text[first.start]
+        self._quote = quote if quote in "\"'" else ""
+        self._is_alone = tree.is_first(first.start)
+        self._colon = tree.text[first.key_end : first.value.start]
+        if self._colon.strip() != ":" or "\n" in self._colon:
+            self._colon = ": "
+        pad = tree.text[node.start + 1 : first.start]
+        self._pad = "" if pad.strip(" ") else pad
+
+    def box(self, name: str, moved: Collection[str]) -> list[Edit]:
+        """Put entries into a map under a new key, which stands where the first of them stood."""
+        tree, entries = self._tree, self._entries
+        chosen = [index for index, entry in enumerate(entries) if entry.name in moved]
+        among = entries[chosen[0] : chosen[-1] + 1]
+        start, end = among[0].start, among[-1].end
+        others = [entry for entry in among if entry.name not in moved]
+        if not others:
+            return [Edit(start, end, self._boxed(name, tree.text[start:end]))]
+        self._refuse_comments(start, end)
+        comma = tree.text[entries[0].end : entries[1].start]
+        body = comma.join(tree.text[each.start : each.end] for each in among if each.name in moved)
+        rest = (tree.text[each.start : each.end] for each in others)
+        return [Edit(start, end, comma.join((self._boxed(name, body), *rest)))]
+
+    def unbox(self, name: str) -> list[Edit]:
+        """Put the entries of a map in its place."""
+        tree, entry = self._tree, self._named(name)
+        if not entry.value.entries:
+            return self.remove(name)
+        first, last = entry.value.entries[0], entry.value.entries[-1]
+        self._refuse_comments(entry.start, first.start)
+        self._refuse_comments(last.end, entry.end)
+        body = tree.text[first.start : last.end]
+        if tree.is_first(first.start):
+            deeper, here = len(tree.indentation(first.start)), len(tree.indentation(entry.start))
+            body = dedented(tree.indentation(first.start) + body, deeper, here).lstrip(" \t")
+        return [Edit(entry.start, entry.end, body)]
+
+    def remove(self, name: str) -> list[Edit]:
+        """Remove an entry."""
+        entry = self._named(name)
+        index = self._entries.index(entry)
+        if len(self._entries) == 1:
+            raise UnableError
+        if index + 1 < len(self._entries):
+            start, end = entry.start, self._entries[index + 1].start
+        else:
+            start, end = self._entries[index - 1].end, entry.end
+        self._refuse_comments(start, end)
+        return [Edit(start, end, "")]
+
+    def add(self, values: Mapping[str, Any]) -> list[Edit]:
+        """Add entries behind the others."""
+        tree, end = self._tree, self._entries[-1].end
+        first = self._entries[0].start
+        if not self._is_alone:
+            texts = (f", {self._key(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
+            return [Edit(end, end, "".join(texts))]
+        lead = f",{tree.newline}{tree.indentation(first)}"
+        texts = (f"{lead}{self._key(name)}: {_indented(tree, value, first)}" for name, value in values.items())
+        return [Edit(end, end, "".join(texts))]
+
+    def wrap(self, name: str, field: str) -> list[Edit]:
+        """Put a single value into a map of its own."""
+        tree, entry = self._tree, self._named(name)
+        text = f"{self._key(field)}{self._colon}{tree.text[entry.value.start : entry.value.end]}"
+        return [Edit(entry.value.start, entry.value.end, self._in_braces(text))]
+
+    def unwrap(self, name: str) -> list[Edit]:
+        """Put the only value of a map in the map's place."""
+        value = self._named(name).value
+        self._refuse_comments(value.start, value.end)
+        inner = value.inner[0]
+        return [Edit(value.start, value.end, self._tree.text[inner.start : inner.end])]
+
+    def replace(self, name: str, value: Any) -> list[Edit]:
+        """Write a value anew."""
+        entry = self._named(name)
+        return replaced(self._tree, entry.value, value)
+
+    def _boxed(self, name: str, body: str) -> str:
+        return f"{self._key(name)}{self._colon}{self._in_braces(body)}"
+
+    def _in_braces(self, body: str) -> str:
+        tree = self._tree
+        if not self._is_alone:
+            return f"{{{self._pad}{body}{self._pad}}}"
+        margin = tree.indentation(self._entries[0].start)
+        return f"{{{tree.newline}{margin}{shifted(body, tree.step())}{tree.newline}{margin}}}"
+
+    def _key(self, name: str) -> str:
+        return f"{self._quote}{name}{self._quote}"
+
+    def _named(self, name: str) -> Entry:
+        return next(entry for entry in self._entries if entry.name == name)
+
+    def _refuse_comments(self, start: int, end: int) -> None:
+        if any(self._tree.comments(start, end)):
+            raise UnableError
+
+
+def replaced(tree: Tree, node: Node, value: Any) -> list[Edit]:
+    """Write a value in flow style anew.
+
+    Raises:
+        UnableError: It has comments, which have no place in flow style.
+    """
+    if any(tree.comments(node.start, node.end)):
+        raise UnableError
+    lead = "" if tree.text[node.start - 1 : node.start].isspace() or node.end > node.start else " "
+    return [Edit(node.start, node.end, lead + written(tree, value, node))]

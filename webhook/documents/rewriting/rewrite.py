@@ -1,0 +1,202 @@
+"""From the value that a text has to the one that it shall have."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.documents import edits as editing
+from webhook.documents.compose import compose
+from webhook.documents.fault import Fault
+from webhook.documents.jsontext import Decoder
+from webhook.documents.rewriting import block, flow
+from webhook.documents.rewriting.block import BlockMap
+from webhook.documents.rewriting.errors import UnableError
+from webhook.documents.rewriting.flow import FlowMap
+from webhook.documents.rewriting.tree import tree_of
+
+if TYPE_CHECKING:
+    from webhook.documents.edits import Edit
+    from webhook.documents.rewriting.tree import Node, Tree
+
+_MOST_ROUNDS: Final = 12
+"""Each round makes the edits that do not touch each other; what has moved is edited in the next."""
+_QUOTES: Final = frozenset("\"'")
+_SPECIAL_IN_FLOW: Final = frozenset(",[]{}?:#")
+
+JSONObject = dict[str, Any]
+
+
+def rewritten(text: str, wanted: Any, *, is_json: bool) -> str:
+    """Return a text that reads as a value, with as little of it changed as can be.
+
+    Args:
+        text: One document that can be read.
+        wanted: The value.
+        is_json: Whether the text is read as JSON.
+    """
+    start = len(text) - len(text.lstrip()) if is_json else 0
+    lead, text = text[:start], text[start:]
+    for careful in (True, False):
+        changed = _edited(text, wanted, is_json=is_json, careful=careful)
+        if changed is not None:
+            return lead + changed
+    tree = tree_of(text, is_json=is_json)
+    if is_json:
+        return lead + flow.written(tree, wanted, tree.root)
+    return lead + "".join(editing.apply(text, block.replaced(tree, tree.root.start, len(text.rstrip()), wanted)))
+
+
+def read_value(text: str, *, is_json: bool) -> Any:
+    """Return the value of a document; None if a map in it has a key twice.
+
+    Args:
+        text: The document.
+        is_json: Whether it is read as JSON.
+
+    Raises:
+        Fault: It cannot be read.
+    """
+    if not is_json:
+        composed = compose(text)
+        return None if composed.repeated else composed.value
+    return Decoder(text).decode(len(text) - len(text.lstrip())).value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two JSON values are equal; to Python, ``1`` and ``true`` are, too."""
+    return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
+
+
+def _edited(text: str, wanted: Any, *, is_json: bool, careful: bool) -> str | None:
+    """Edit a text until it reads as a value; None if that cannot be reached.
+
+    Args:
+        text: The text.
+        wanted: The value.
+        is_json: As for :func:`rewritten`.
+        careful: Whether to move what can move; else it is written anew.
+    """
+    try:
+        for _ in range(_MOST_ROUNDS):
+            value = read_value(text, is_json=is_json)
+            if same(value, wanted):
+                return text
+            tree = tree_of(text, is_json=is_json)
+            edits = _Round(tree, careful=careful).edits(tree.root, value, wanted)
+            if not edits:
+                return None
+            text = editing.apply(text, edits)
+    except (Fault, UnableError, editing.OverlapError):
+        pass
+    return None
+
+
+class _Round:
+    """One round of edits.
+
+    Args:
+        tree: The document.
+        careful: Whether to move what can move.
+    """
+
+    def __init__(self, tree: Tree, *, careful: bool) -> None:
+        self._tree = tree
+        self._careful = careful
+
+    def edits(self, node: Node, old: Any, new: Any) -> list[Edit]:
+        """Return edits that bring a value nearer to another one.
+
+        Raises:
+            UnableError: What holds the value has to be written anew.
+        """
+        if same(old, new):
+            return []
+        if isinstance(old, dict) and isinstance(new, dict) and node.entries and old.keys() == _names(node):
+            return self._map(node, old, new)
+        if isinstance(old, list) and isinstance(new, list) and node.items and len(old) == len(new) == len(node.items):
+            return self._list(node, old, new)
+        if self._careful and self._tree.text[node.start : node.start + 1] == "*":
+            return []  # what the alias stands for is edited, and read again with it
+        if isinstance(old, dict | list) or isinstance(new, dict | list) or node.start == node.end:
+            raise UnableError
+        return [editing.Edit(node.start, node.end, self._scalar(node, new))]
+
+    def _map(self, node: Node, old: JSONObject, new: JSONObject) -> list[Edit]:
+        layout = FlowMap(self._tree, node) if node.in_flow else BlockMap(self._tree, node)
+        if old.keys() != new.keys():
+            if not self._careful:
+                raise UnableError
+            return _rearranged(layout, old, new)
+        found: list[Edit] = []
+        for entry in node.entries or ():
+            value, wanted = old[entry.name], new[entry.name]
+            try:
+                if self._careful and _is_in(wanted, value):
+                    found += layout.wrap(entry.name, *wanted)
+                elif self._careful and _is_in(value, wanted) and len(entry.value.entries or ()) == 1:
+                    found += layout.unwrap(entry.name)
+                else:
+                    found += self.edits(entry.value, value, wanted)
+            except UnableError:
+                found += layout.replace(entry.name, wanted)
+        return found
+
+    def _list(self, node: Node, old: list[Any], new: list[Any]) -> list[Edit]:
+        found: list[Edit] = []
+        for item, value, wanted in zip(node.items or (), old, new, strict=True):
+            try:
+                found += self.edits(item, value, wanted)
+            except UnableError:
+                if node.in_flow:
+                    found += flow.replaced(self._tree, item, wanted)
+                elif item.start == item.end:
+                    raise
+                else:
+                    found += block.replaced(self._tree, item.start, item.end, wanted)
+        return found
+
+    def _scalar(self, node: Node, value: Any) -> str:
+        """Write a single value, in the quotes of the one before."""
+        tree = self._tree
+        before = tree.text[node.start : node.end]
+        if "\n" in before or before[0] in "|>&!*":
+            raise UnableError
+        if isinstance(value, str) and before[0] == "'" and value.isprintable():
+            return "'" + value.replace("'", "''") + "'"
+        if tree.is_json or (isinstance(value, str) and (before[0] == '"' or _SPECIAL_IN_FLOW & set(value))):
+            return json.dumps(value, ensure_ascii=False)
+        text = block.written(tree, value, 0)
+        if "\n" in text:
+            raise UnableError
+        return text
+
+
+def _rearranged(layout: BlockMap | FlowMap, old: JSONObject, new: JSONObject) -> list[Edit]:
+    """Return the edits of one change to what a map has: entries in or out of a box, or else fewer or more of them."""
+    added, removed = new.keys() - old.keys(), old.keys() - new.keys()
+    for name in (name for name in new if name in added):
+        if isinstance(new[name], dict) and (moved := new[name].keys() & removed):
+            return layout.box(name, moved)
+    for name in (name for name in old if name in removed):
+        if isinstance(old[name], dict) and (not old[name] or old[name].keys() & added):
+            if old[name].keys() & (old.keys() - {name}):
+                raise UnableError
+            return layout.unbox(name)
+    if removed:
+        return layout.remove(next(name for name in old if name in removed))
+    return layout.add({name: value for name, value in new.items() if name in added})
+
+
+def _is_in(outer: Any, inner: Any) -> bool:
+    """Tell whether a map has nothing but a single value."""
+    return (
+        isinstance(outer, dict)
+        and len(outer) == 1
+        and not isinstance(inner, dict | list | None)
+        and same(next(iter(outer.values())), inner)
+    )
+
+
+def _names(node: Node) -> set[str]:
+    return {entry.name for entry in node.entries or ()}

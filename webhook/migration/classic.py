@@ -1,0 +1,126 @@
+"""Claims and classes of v1alpha2, which a driver's own controller allocated: they have no counterpart.
+
+They are converted as far as it goes: a class becomes one that takes every device of the driver, a claim becomes a
+request for one device of its class. What they say beyond that stays where it is, and is a finding that says what to
+write instead.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.api.versions import GROUP
+from webhook.problem import ERROR, Path, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    JSONObject = dict[str, Any]
+
+NO_COUNTERPART: Final = "no-counterpart"
+"""The rule that is broken by what newer versions cannot say."""
+
+VERSION: Final = f"{GROUP}/v1alpha2"
+_PAGE: Final = "see docs/migrate.md"
+_ON_DEMAND: Final = "WaitForFirstConsumer"
+REQUEST: Final = "request"
+"""How the only request of a converted claim is named."""
+
+_NOT_WRITTEN: Final = {
+    "PodSchedulingContext": "the scheduler allocates devices by itself: delete the object",
+    "ResourceSlice": "drivers publish their slices themselves: upgrade the driver, and delete the object",
+    "ResourceClaimParameters": "write the selectors of its requests into the claims, spec.devices.requests[].exactly."
+    "selectors, and the driver's parameters into spec.devices.config[].opaque; then delete the object",
+    "ResourceClassParameters": "write its filters into the DeviceClass, spec.selectors, and the driver's parameters "
+    "into spec.config[].opaque; then delete the object",
+}
+
+
+def lost(path: Path, message: str, hint: str) -> Problem:
+    """Report what newer versions cannot say."""
+    return Problem(ERROR, NO_COUNTERPART, "FieldValueNotSupported", path, message, f"{hint}; {_PAGE}")
+
+
+def from_classic(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
+    """Convert an object of v1alpha2.
+
+    Args:
+        obj: The object; it is not changed.
+
+    Returns:
+        The object as v1 has it, or itself if there is nothing like it; and what could not be converted.
+    """
+    kind = obj.get("kind")
+    if kind in _NOT_WRITTEN:
+        return obj, [lost(Path(("kind",)), f"{kind} has no counterpart", _NOT_WRITTEN[kind])]
+    change = _CHANGES.get(str(kind))
+    return change(obj) if change else (obj, [])
+
+
+def _class(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
+    driver = obj.get("driverName")
+    if not isinstance(driver, str):
+        return obj, [
+            lost(Path(("kind",)), "a ResourceClass without a driver", "write a DeviceClass with spec.selectors")
+        ]
+    expression = f"device.driver == {json.dumps(driver, ensure_ascii=False)}"
+    gone = {"driverName", "structuredParameters"}
+    changed = {name: value for name, value in obj.items() if name not in gone}
+    changed |= {"kind": "DeviceClass", "spec": {"selectors": [{"cel": {"expression": expression}}]}}
+    return changed, list(_lost_of_class(obj, driver))
+
+
+def _lost_of_class(obj: JSONObject, driver: str) -> Iterator[Problem]:
+    if obj.get("parametersRef") is not None:
+        opaque = json.dumps({"opaque": {"driver": driver, "parameters": {}}})
+        hint = f"write the parameters themselves: spec.config: [{opaque}]"
+        yield lost(Path(("parametersRef",)), "a DeviceClass refers to no parameters", hint)
+    if obj.get("suitableNodes") is not None:
+        hint = "the slices of the driver say which nodes have its devices: remove the field"
+        yield lost(Path(("suitableNodes",)), "a DeviceClass chooses no nodes", hint)
+
+
+def _claim(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
+    spec, problems = _claim_spec(obj.get("spec"), Path(("spec",)))
+    if obj.get("status"):
+        hint = "remove the field: the status is the server's, and the claim will be allocated anew"
+        problems.append(lost(Path(("status",)), "the status of a claim that a controller has allocated", hint))
+    return (obj if spec is obj.get("spec") else {**obj, "spec": spec}), problems
+
+
+def _template(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
+    outer = obj.get("spec")
+    if not isinstance(outer, dict):
+        return obj, []
+    spec, problems = _claim_spec(outer.get("spec"), Path(("spec", "spec")))
+    return (obj if spec is outer.get("spec") else {**obj, "spec": {**outer, "spec": spec}}), problems
+
+
+def _claim_spec(spec: Any, path: Path) -> tuple[Any, list[Problem]]:
+    name = spec.get("resourceClassName") if isinstance(spec, dict) else None
+    if not isinstance(name, str):
+        return spec, [lost(path, "a claim without a class", "write spec.devices.requests, each with a deviceClassName")]
+    gone = {"resourceClassName"} | (
+        {"allocationMode"} if spec.get("allocationMode", _ON_DEMAND) == _ON_DEMAND else set()
+    )
+    changed = {key: value for key, value in spec.items() if key not in gone}
+    changed["devices"] = {"requests": [{"name": REQUEST, "exactly": {"deviceClassName": name}}]}
+    return changed, list(_lost_of_claim(spec, path))
+
+
+def _lost_of_claim(spec: JSONObject, path: Path) -> Iterator[Problem]:
+    if spec.get("allocationMode", _ON_DEMAND) != _ON_DEMAND:
+        hint = "devices are allocated when a pod needs them: remove the field"
+        yield lost(path / "allocationMode", "no claim is allocated before a pod uses it", hint)
+    if spec.get("parametersRef") is not None:
+        opaque = json.dumps({"requests": [REQUEST], "opaque": {"driver": "DRIVER", "parameters": {}}})
+        hint = "write what chooses devices into the request's selectors, and the driver's parameters themselves: "
+        yield lost(path / "parametersRef", "a claim refers to no parameters", f"{hint}devices.config: [{opaque}]")
+
+
+_CHANGES: Final[dict[str, Callable[[JSONObject], tuple[JSONObject, list[Problem]]]]] = {
+    "ResourceClass": _class,
+    "ResourceClaim": _claim,
+    "ResourceClaimTemplate": _template,
+}

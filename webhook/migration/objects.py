@@ -1,0 +1,114 @@
+"""An object in the version that is wanted, and what that version cannot say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.api.conversion import ConversionError, convert
+from webhook.api.gates import every
+from webhook.api.versions import GROUP, VERSIONS, find, target
+from webhook.migration.classic import VERSION as CLASSIC
+from webhook.migration.classic import from_classic, lost
+from webhook.migration.pods import with_flat_claims
+from webhook.problem import ERROR, Path, Problem
+from webhook.schema import CREATE, compile_struct
+from webhook.schema.decoding import UNKNOWN_FIELD, apart
+
+if TYPE_CHECKING:
+    from webhook.migration.wanted import Wanted
+
+    JSONObject = dict[str, Any]
+
+OLDER: Final = "older-version"
+"""The rule that is broken by what can be converted."""
+
+_INSTEAD: Final = {
+    "controller": "remove the field: no controller allocates claims any more, the scheduler does",
+    "suitableNodes": "remove the field: the slices of the driver say which nodes have its devices",
+    "deallocationRequested": "remove the field: no controller allocates claims any more",
+}
+
+
+class Converted(NamedTuple):
+    """What becomes of an object.
+
+    Args:
+        object: The object as it shall be; the same one if nothing changes.
+        older: What was converted, each at its place in the object as it was.
+        lost: What cannot be converted.
+    """
+
+    object: Any
+    older: list[Problem]
+    lost: list[Problem]
+
+
+def converted(obj: Any, wanted: Wanted) -> Converted:
+    """Convert an object.
+
+    Args:
+        obj: Any JSON value; what is no object of ``resource.k8s.io`` and makes no pods stays as it is.
+        wanted: What it shall become.
+    """
+    if not isinstance(obj, dict):
+        return Converted(obj, [], [])
+    own, kind = obj.get("apiVersion"), obj.get("kind")
+    if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):
+        changed, entries = with_flat_claims(obj) if wanted.has_flat_claims else (obj, [])
+        return Converted(changed, [_nested(Path((*steps, "source"))) for steps in entries], [])
+    if own != CLASSIC:
+        return _converted(obj, obj, wanted)
+    newer, problems = from_classic(obj)
+    if newer is obj:
+        return Converted(obj, [], problems)
+    result = _converted(obj, {**newer, "apiVersion": f"{GROUP}/v1"}, wanted)
+    return result._replace(lost=problems) if result.older else result
+
+
+def _converted(obj: JSONObject, newer: JSONObject, wanted: Wanted) -> Converted:
+    """Convert an object, which v1 may have in another form than v1alpha2."""
+    own, kind = obj["apiVersion"], obj["kind"]
+    version = wanted.api_version(newer["kind"])
+    if version == own:
+        return Converted(obj, [], [])
+    try:
+        changed = convert(newer, version)
+    except ConversionError:
+        message = f"{kind} of {own} has no counterpart in the releases that are asked for"
+        return Converted(
+            obj, [], [lost(Path(("kind",)), message, "delete the object, or state the releases that have it")]
+        )
+    is_of = version if changed["kind"] == kind else f"{changed['kind']} of {version}"
+    problem = _older(Path(("apiVersion",)), f"{kind} is of {own}, not {is_of}")
+    return Converted(changed, [problem], _unknown(obj, changed, wanted) if newer is obj else [])
+
+
+def _older(path: Path, message: str) -> Problem:
+    return Problem(ERROR, OLDER, "Deprecated", path, message, "draguard convert --write converts it")
+
+
+def _nested(path: Path) -> Problem:
+    return _older(path, "pods of Kubernetes 1.31 and later name claims and templates without source")
+
+
+def _unknown(before: JSONObject, after: JSONObject, wanted: Wanted) -> list[Problem]:
+    """Find the fields that the one version knows and the other does not."""
+    known = {path[-1:] for path in _unknown_of(before, None)}
+    return [
+        lost(path, f"{after['apiVersion']} has no {path[-1]}", _INSTEAD.get(str(path[-1]), "remove the field"))
+        for path in _unknown_of(after, wanted)
+        if path[-1:] not in known
+    ]
+
+
+def _unknown_of(obj: JSONObject, wanted: Wanted | None) -> list[Path]:
+    """List the fields that no release knows that serves an object's version, or the newest one that is wanted."""
+    version = obj["apiVersion"]
+    kind = VERSIONS[version].kinds[obj["kind"]]
+    releases = (kind.since, kind.until) if wanted is None else (max(min(wanted.newest, kind.until), kind.since),)
+    found: list[list[Path]] = []
+    for release in releases:
+        compiled = compile_struct(kind.type, target(version, release, CREATE, every(release)))
+        misfits = apart(compiled.decoding.walk(obj))[0]
+        found.append([misfit.path for misfit in misfits if misfit.rule == UNKNOWN_FIELD])
+    return [path for path in found[0] if all(path in each for each in found)]

@@ -1,0 +1,70 @@
+"""Claims of pods: Kubernetes 1.31 took ``source`` away from around the names of claims and templates."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from webhook.api.core.templates import TEMPLATES
+from webhook.workloads import pods_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    JSONObject = dict[str, Any]
+    Steps = tuple["str | int", ...]
+
+_CLAIMS = ("spec", "resourceClaims")
+
+
+def with_flat_claims(obj: JSONObject) -> tuple[JSONObject, list[Steps]]:
+    """Return an object whose pods name their claims without ``source``.
+
+    Args:
+        obj: A pod, or whatever makes pods; it is not changed.
+
+    Returns:
+        The object, and the entries that had a ``source``.
+    """
+    found = [(steps, entry) for steps, entry in _entries(obj) if _is_nested(entry)]
+    if not found:
+        return obj, []
+    changed = deepcopy(obj)
+    for steps, entry in found:
+        at(changed, steps[:-1])[steps[-1]] = {
+            name: value
+            for key, each in entry.items()
+            for name, value in (each.items() if key == "source" else ((key, each),))
+        }
+    return changed, [steps for steps, _ in found]
+
+
+def at(value: Any, steps: Steps) -> Any:
+    """Return what is in a value; None if it is not there."""
+    try:
+        for step in steps:
+            value = value[step]
+    except (LookupError, TypeError):
+        return None
+    return value
+
+
+def _entries(obj: JSONObject) -> Iterator[tuple[Steps, Any]]:
+    """Go through the entries of ``resourceClaims`` of all pods in an object."""
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return
+    template = TEMPLATES.get(version, {}).get(kind)
+    if template is not None:
+        places: list[Steps] = [(*template, *_CLAIMS)]
+    else:
+        places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj) if pods.is_known]
+    for place in dict.fromkeys(places):
+        claims = at(obj, place)
+        if isinstance(claims, list):
+            yield from (((*place, index), entry) for index, entry in enumerate(claims))
+
+
+def _is_nested(entry: Any) -> bool:
+    source = entry.get("source") if isinstance(entry, dict) else None
+    return isinstance(source, dict) and bool(source) and source.keys().isdisjoint(entry)

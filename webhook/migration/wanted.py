@@ -1,0 +1,54 @@
+"""Which version of its API an object shall have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from webhook.api.versions import GROUP, NEWEST, VERSIONS, served
+from webhook.release import Release
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TARGETS: Final = tuple(
+    name.rpartition("/")[2]
+    for name, version in VERSIONS.items()
+    if name.startswith(GROUP) and "DeviceClass" in version.kinds
+)
+"""The versions that objects can be converted to, the newest first."""
+
+FLAT_CLAIMS_SINCE: Final = Release(31)
+"""The first release whose pods name their claims without ``source``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What objects are converted to.
+
+    Args:
+        version: A version of ``resource.k8s.io``, such as ``v1``; empty for the newest that all releases serve.
+        releases: The releases that shall take the objects; the newest if there are none.
+    """
+
+    version: str = ""
+    releases: Sequence[Release] = ()
+
+    def api_version(self, kind: str) -> str:
+        """Return the version of a kind, with its group; empty if no release serves the kind."""
+        wanted = f"{GROUP}/{self.version}"
+        if self.version and kind in VERSIONS[wanted].kinds:
+            return wanted
+        every = [set(served(kind, release)) for release in self.releases or (NEWEST,)]
+        among = [name for name in served(kind, max(self.releases or (NEWEST,))) if all(name in each for each in every)]
+        return next((name for name in among if name.startswith(GROUP)), "")
+
+    @property
+    def has_flat_claims(self) -> bool:
+        """Whether pods name their claims without ``source``."""
+        return all(release >= FLAT_CLAIMS_SINCE for release in self.releases)
+
+    @property
+    def newest(self) -> Release:
+        """The newest release that shall take the objects."""
+        return max(self.releases, default=NEWEST)
