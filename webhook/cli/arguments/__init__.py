@@ -66,6 +66,7 @@ _COMMANDS = {
     "simulate": _Command("say on which nodes pods get their devices, or why they stay pending", "scheduling"),
     "match": _Command("say which devices selectors take, and what keeps others out", "scheduling"),
     "snapshot": _Command("print the command that collects what is in a cluster, or run it", "scheduling"),
+    "convert": _Command("convert manifests to another version of resource.k8s.io; comments stay", "migration"),
     "mutate": _Command("rewrite pods that bypass the scheduler, in manifests", "manifests"),
     "explain": _Command("describe a kind, a field, a rule or a feature gate", "manifests"),
     "driver": _Command("show what drivers publish and take, or write a profile of one", "drivers"),

@@ -1,0 +1,108 @@
+"""``draguard convert`` shows, writes or checks what is converted."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import ROOT, draguard
+from tests.test_migration import CLASSIC, EXACT, FLAT, converted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def manifests(tmp_path: Path) -> Path:
+    (tmp_path / "old.yaml").write_text(FLAT, encoding="utf-8")
+    (tmp_path / "new.yaml").write_text(EXACT, encoding="utf-8")
+    return tmp_path
+
+
+def test_texts_are_printed_converted() -> None:
+    done = draguard("convert", "-", stdin=FLAT.encode())
+    assert done == (0, EXACT, "1 place in 1 file converted\n")
+
+
+def test_files_are_printed_as_documents(manifests: Path) -> None:
+    assert draguard("convert", "-q", manifests) == (0, f"{EXACT}---\n{EXACT}", "")
+
+
+def test_a_file_is_written_in_place_and_others_are_not_touched(manifests: Path) -> None:
+    before = (manifests / "new.yaml").stat()
+    assert draguard("convert", "--write", manifests) == (0, "", "1 place in 1 file converted\n")
+    assert (manifests / "old.yaml").read_text(encoding="utf-8") == EXACT
+    assert (manifests / "new.yaml").stat().st_mtime_ns == before.st_mtime_ns
+    assert draguard("convert", "--write", manifests).err == "nothing to convert in 2 files\n"
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"), [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (b"", "utf-8")]
+)
+def test_a_file_keeps_its_encoding(tmp_path: Path, mark: bytes, encoding: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(mark + FLAT.replace("\n", "\r\n").encode(encoding))
+    assert draguard("convert", "--write", file).code == 0
+    assert file.read_bytes() == mark + EXACT.replace("\n", "\r\n").encode(encoding)
+
+
+def test_a_diff_is_printed_and_nothing_is_written(manifests: Path) -> None:
+    done = draguard("convert", "--diff", manifests)
+    name = str(manifests / "old.yaml").lstrip("/")
+    assert done.out.startswith(f"--- a/{name}\n+++ b/{name}\n@@ -1,5 +1,5 @@\n # Above all.\n-apiVersion:")
+    assert (done.code, done.err) == (0, "1 place in 1 file would be converted\n")
+    assert (manifests / "old.yaml").read_text(encoding="utf-8") == FLAT
+    assert draguard("convert", "--diff", "--check", manifests).code == 1
+    ended = draguard("convert", "--diff", "-", stdin=FLAT.removesuffix("\n").encode()).out
+    assert ended.count("\\ No newline at end of file\n") == 2
+
+
+def test_a_check_lists_what_is_older(manifests: Path) -> None:
+    done = draguard("convert", "--check", manifests)
+    assert done.code == 1
+    place = f"{manifests / 'old.yaml'}:2:1: error older-version: "
+    assert done.out.startswith(
+        f"{place}apiVersion: ResourceClaim is of resource.k8s.io/v1beta1, not resource.k8s.io/v1\n"
+    )
+    assert draguard("convert", "--check", "--kubernetes-version", "1.32", manifests / "old.yaml").code == 0
+
+
+def test_what_cannot_be_converted_is_said_and_makes_the_exit_code_1() -> None:
+    done = draguard("convert", "-", stdin=CLASSIC.encode())
+    assert (done.code, done.out) == (1, converted(CLASSIC))
+    assert done.err.count("error no-counterpart:") == 5
+    assert "see docs/migrate.md" in done.err
+
+
+def test_what_cannot_be_read_stays_as_it_is() -> None:
+    done = draguard("convert", "-", stdin=f"a: [\n---\n{FLAT}---\n".encode())
+    assert (done.code, done.out) == (1, f"a: [\n---\n{EXACT}---\n")
+    assert "error unreadable:" in done.err
+    assert draguard("convert", "nothing.yaml").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--write", "--diff", "a"], "--write changes files, --diff does not"),
+        (["--write", "-"], "--write: standard input (-) cannot be changed in place"),
+        (["--to", "v2", "a"], "argument --to: invalid choice: 'v2'"),
+        (["--kubernetes-version", "1.2", "a"], "--kubernetes-version: Kubernetes 1.2 is not known here"),
+    ],
+)
+def test_wrong_use_is_explained(arguments: list[str], message: str) -> None:
+    done = draguard("convert", *arguments)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_the_examples_of_the_page_are_what_comes_out() -> None:
+    page = (ROOT / "docs" / "migrate.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    pairs = list(zip(examples[::2], examples[1::2], strict=True))
+    assert len(pairs) == 5
+    for before, after in pairs:
+        assert draguard("convert", "-q", "-", stdin=before.encode()) == (0, after, "")

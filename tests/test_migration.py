@@ -1,0 +1,450 @@
+"""Converted texts say what the API server makes of their objects, and keep what does not move."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.test_conversion import BASES, CLAIM, Base, named, pairs, plain
+from webhook.api.conversion import convert
+from webhook.api.versions import GROUP, VERSIONS
+from webhook.cli.arguments.migration import TARGETS
+from webhook.documents import Document, dump, parse
+from webhook.migration import Migrated, Wanted, migrate
+from webhook.migration.wanted import TARGETS as SERVED
+from webhook.release import Release
+
+if TYPE_CHECKING:
+    from random import Random
+
+OLDER: dict[str, Any] = {
+    "apiVersion": f"{GROUP}/v1beta1",
+    "spec": {"devices": {"requests": [{"name": "a", "deviceClassName": "gpu", "count": 2}]}},
+}
+FLAT = """\
+# Above all.
+apiVersion: "resource.k8s.io/v1beta1"  # the version
+kind: ResourceClaim
+metadata: {name: "a"}   # the name
+
+spec:
+    devices:
+        requests:
+        # Of the first.
+        - name: gpu # its name
+          # Of the class.
+          deviceClassName: 'gpu.example.com'
+
+          selectors:
+          - cel:
+              expression: |
+                # no comment
+                device.driver == "gpu.example.com"
+
+          # commented: out
+          count: 2
+          # Of the first, too.
+        # Of the second.
+        - {name: small, deviceClassName: gpu.example.com} # in braces
+"""
+EXACT = """\
+# Above all.
+apiVersion: "resource.k8s.io/v1"  # the version
+kind: ResourceClaim
+metadata: {name: "a"}   # the name
+
+spec:
+    devices:
+        requests:
+        # Of the first.
+        - name: gpu # its name
+          exactly:
+              # Of the class.
+              deviceClassName: 'gpu.example.com'
+
+              selectors:
+              - cel:
+                  expression: |
+                    # no comment
+                    device.driver == "gpu.example.com"
+
+              # commented: out
+              count: 2
+              # Of the first, too.
+        # Of the second.
+        - {name: small, exactly: {deviceClassName: gpu.example.com}} # in braces
+"""
+
+
+def migrated(text: str, version: str = "", *releases: int) -> Migrated:
+    """Convert a text whose objects can all be read."""
+    documents = [each for each in parse(text, "x.yaml") if isinstance(each, Document)]
+    (file,) = migrate(documents, Wanted(version, [Release(each) for each in releases]))
+    return file
+
+
+def converted(text: str, version: str = "", *releases: int) -> str:
+    return migrated(text, version, *releases).after
+
+
+def objects(text: str) -> list[Any]:
+    return [each.data for each in parse(text) if isinstance(each, Document)]
+
+
+def test_requests_are_wrapped_and_unwrapped_with_their_comments() -> None:
+    assert converted(FLAT) == EXACT
+    assert converted(EXACT, "v1beta1") == FLAT
+
+
+def test_what_is_as_it_shall_be_stays_byte_for_byte() -> None:
+    text = EXACT.replace("\n", "\r\n") + "---\nkind: ConfigMap\napiVersion: v1\ndata: {a:   b}\n---\n# nothing\n"
+    assert converted(text) == text
+    assert converted(FLAT, "v1beta1") == FLAT
+
+
+def test_line_breaks_stay_as_they_are() -> None:
+    assert converted(FLAT.replace("\n", "\r\n")) == EXACT.replace("\n", "\r\n")
+    assert converted(FLAT.removesuffix(" # in braces\n")) == EXACT.removesuffix(" # in braces\n")
+
+
+def test_only_the_documents_that_are_older_change() -> None:
+    other = "---\n{a: 1}\n---   # separate\nx:   [1 , 2]\n---\n"
+    assert converted(other + FLAT + other) == other + EXACT + other
+
+
+def test_devices_lose_basic_and_capacities_get_a_value() -> None:
+    text = """\
+apiVersion: resource.k8s.io/v1alpha3
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  nodeName: ""  # no node
+  driver: d
+  devices:
+  - name: a
+    basic: # what it has
+      # Attributes.
+      attributes:
+        x: {int: 1}
+      capacity:
+        memory: 1Gi  # much
+        # Cores.
+        cores: "3"
+  - basic:
+      # Nothing else.
+      attributes: {}
+    name: b
+  - name: c
+    basic: {attributes: {"x":{"int":1}}, capacity: {memory: 3Gi}} # in braces
+  - {name: d, basic: {capacity: {memory: 3Gi}}}
+  - name: e
+    basic: {}
+"""
+    wanted = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  # no node
+  driver: d
+  devices:
+  - name: a
+    # what it has
+    # Attributes.
+    attributes:
+      x: {int: 1}
+    capacity:
+      memory:
+        value: 1Gi  # much
+      # Cores.
+      cores:
+        value: "3"
+  - # Nothing else.
+    attributes: {}
+    name: b
+  - name: c
+    # in braces
+    attributes: {"x":{"int":1}}
+    capacity: {memory: {value: 3Gi}}
+  - {name: d, capacity: {memory: {value: 3Gi}}}
+  - name: e
+"""
+    assert converted(text) == wanted
+    assert objects(converted(wanted, "v1alpha3")) == [convert(objects(wanted)[0], f"{GROUP}/v1alpha3")]
+
+
+@pytest.mark.parametrize("indent", [None, 2, 4, "\t"])
+def test_json_stays_json_in_its_layout(indent: int | str | None) -> None:
+    claim = CLAIM | {"metadata": {"name": "é\U0001f600"}, "b": [], "c": {}}
+    older = claim | OLDER
+    assert converted(json.dumps(older, indent=indent)) == json.dumps(claim, indent=indent)
+    assert converted(json.dumps(claim, indent=indent), "v1beta1") == json.dumps(older, indent=indent)
+
+
+def test_compact_json_stays_compact() -> None:
+    older = CLAIM | OLDER
+    text, wanted = (json.dumps(each, separators=(",", ":")) for each in (older, CLAIM))
+    assert converted(f"\n {text}\n{text}") == f"\n {wanted}\n{wanted}"
+
+
+def test_entries_that_stand_apart_come_together() -> None:
+    text = FLAT[: FLAT.index("        # Of the first.")]
+    apart = (
+        "        - deviceClassName: a # class\n          # Of the name.\n          name: b # name\n\n          count: 2"
+    )
+    assert converted(text + apart).endswith(
+        "        - exactly:\n              deviceClassName: a # class\n\n              count: 2\n"
+        "          # Of the name.\n          name: b # name"
+    )
+    in_flow = "        - {deviceClassName: a, name: b, count: 2}"
+    assert converted(text + in_flow).endswith("- {exactly: {deviceClassName: a, count: 2}, name: b}")
+
+
+def test_pods_lose_the_source_of_claims_also_inside_workloads() -> None:
+    text = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  spec:
+    resourceClaims:
+    - name: a
+      source: # of a template
+        resourceClaimTemplateName: t # this one
+    - {name: b, source: {resourceClaimName: c}}
+- apiVersion: jobset.x-k8s.io/v1alpha2
+  kind: JobSet
+  spec:
+    replicatedJobs:
+    - name: j
+      template:
+        spec:
+          template:
+            spec:
+              containers: []
+              resourceClaims:
+              - name: a
+                source:
+                  resourceClaimName: c
+"""
+    wanted = """\
+    - name: a
+      # of a template
+      resourceClaimTemplateName: t # this one
+    - {name: b, resourceClaimName: c}
+"""
+    changed = migrated(text)
+    assert wanted in changed.after
+    assert changed.after.endswith("              - name: a\n                resourceClaimName: c\n")
+    assert [finding.line for finding in changed.older] == [9, 11, 24]
+    assert converted(text, "", 30, 31) == text
+
+
+def test_the_version_is_the_newest_that_all_releases_serve() -> None:
+    def version(*releases: int) -> object:
+        return objects(converted(FLAT, "", *releases))[0]["apiVersion"].rpartition("/")[2]
+
+    assert [version(), version(36), version(33, 36), version(32, 34), version(31)] == [
+        "v1",
+        "v1",
+        "v1beta2",
+        "v1beta1",
+        "v1alpha3",
+    ]
+
+
+def test_a_kind_that_no_release_serves_in_common_is_a_finding() -> None:
+    found = migrated(FLAT, "", 31, 34)
+    assert found.after == FLAT
+    assert [finding.problem.rule for finding in found.lost] == ["no-counterpart"]
+
+
+def test_a_kind_that_the_version_lacks_gets_the_newest_that_is_served() -> None:
+    rule = "apiVersion: resource.k8s.io/v1alpha3\nkind: DeviceTaintRule\nmetadata: {name: a}\nspec: {taint: {}}\n"
+    assert converted(rule) == rule.replace("v1alpha3", "v1")
+    assert converted(rule, "v1beta1", 36) == rule.replace("v1alpha3", "v1beta2")
+    assert converted(rule, "v1", 34).startswith("apiVersion: resource.k8s.io/v1\n")
+
+
+def test_targets_are_those_of_the_api() -> None:
+    assert TARGETS == SERVED
+
+
+def test_lists_get_the_version_of_their_items() -> None:
+    text = FLAT.replace("\n", "\n  ").removesuffix("  ")
+    both = "  metadata:" + text.partition("metadata:")[2]
+    whole = "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaimList\nitems:\n-" + both[1:]
+    changed = converted(whole)
+    assert changed.startswith("apiVersion: resource.k8s.io/v1\nkind: ResourceClaimList\nitems:\n- metadata:")
+    assert "exactly:" in changed
+    assert objects(changed) == [convert(each, f"{GROUP}/v1") for each in objects(whole)]
+
+
+def test_anchors_and_aliases_are_followed_or_written_out() -> None:
+    text = """\
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceClaim
+metadata: {name: a}
+spec:
+  devices:
+    requests:
+    - &first
+      name: a
+      deviceClassName: c # class
+    - *first
+    - <<: *first  # merged
+      count: 2
+"""
+    changed = converted(text)
+    assert objects(changed) == [convert(objects(text)[0], f"{GROUP}/v1")]
+    assert "# class" in changed
+    assert "# merged" in changed
+
+
+CLASSIC = """\
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClass
+metadata: {name: gpu}
+# The driver.
+driverName: gpu.example.com # of the vendor
+---
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClaimTemplate
+metadata: {name: t}
+spec:
+  metadata: {labels: {a: b}}
+  spec:
+    resourceClassName: gpu # class
+    allocationMode: WaitForFirstConsumer
+---
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClaim
+metadata: {name: c}
+spec:
+  resourceClassName: gpu
+  allocationMode: Immediate
+  parametersRef: {kind: P, name: p}  # parameters
+---
+apiVersion: resource.k8s.io/v1alpha2
+kind: PodSchedulingContext
+metadata: {name: p}
+---
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClass
+metadata: {name: q}
+driverName: d
+parametersRef: {kind: P, name: p}
+suitableNodes: {nodeSelectorTerms: []}
+"""
+
+
+def test_what_is_classic_is_converted_as_far_as_it_goes() -> None:
+    changed = migrated(CLASSIC)
+    device_class, template, claim, context, _ = objects(changed.after)
+    assert device_class == {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "gpu"},
+        "spec": {"selectors": [{"cel": {"expression": 'device.driver == "gpu.example.com"'}}]},
+    }
+    request = {"name": "request", "exactly": {"deviceClassName": "gpu"}}
+    assert template["spec"] == {"metadata": {"labels": {"a": "b"}}, "spec": {"devices": {"requests": [request]}}}
+    assert claim["spec"].keys() == {"allocationMode", "parametersRef", "devices"}
+    assert context["apiVersion"] == f"{GROUP}/v1alpha2"
+    assert [str(finding.problem.path) for finding in changed.lost] == [
+        "spec.allocationMode",
+        "spec.parametersRef",
+        "kind",
+        "parametersRef",
+        "suitableNodes",
+    ]
+    assert all("docs/migrate.md" in finding.problem.hint for finding in changed.lost)
+    assert comments(CLASSIC) <= comments(changed.after)
+    assert objects(converted(CLASSIC, "v1beta1"))[2]["spec"]["devices"]["requests"][0]["deviceClassName"] == "gpu"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: ResourceClass\nmetadata: {}",
+        "kind: ResourceClaim\nspec: 1",
+        "kind: ResourceClaimTemplate\nspec: {spec: {}}",
+        "kind: ResourceClaimTemplate",
+        "kind: ResourceSlice\nnodeName: a",
+        "kind: Unheard",
+    ],
+)
+def test_what_is_malformed_stays_as_it_is(text: str) -> None:
+    whole = f"apiVersion: resource.k8s.io/v1alpha2\n{text}\n"
+    assert converted(whole) == whole
+
+
+def test_a_status_that_a_controller_wrote_is_a_finding() -> None:
+    text = "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClaim\nspec: {resourceClassName: a}\nstatus: {a: 1}\n"
+    assert [str(finding.problem.path) for finding in migrated(text).lost] == ["status"]
+
+
+def test_what_1_31_had_of_controllers_is_a_finding() -> None:
+    text = "apiVersion: resource.k8s.io/v1alpha3\nkind: ResourceClaim\nspec: {controller: c, typo: 1, devices: {}}\n"
+    (finding,) = migrated(text).lost
+    assert (str(finding.problem.path), finding.line) == ("spec.controller", 3)
+
+
+def comments(text: str) -> set[str]:
+    return {line.strip() for line in re.findall(r"(?<!\S)#.*", text)}
+
+
+@pytest.mark.parametrize(("one", "other"), pairs(), ids=named)
+def test_a_converted_text_reads_as_what_the_server_stores(one: Base, other: Base) -> None:
+    for ours, theirs in zip(one.stored, other.stored, strict=True):
+        wanted = convert(ours, f"{GROUP}/{other.version}")
+        assert plain(wanted) == plain(theirs) or one.name == "ResourceSlice/slice-sel", (
+            "the server had the same content"
+        )
+        for text in (dump([ours]), json.dumps(ours), json.dumps(ours, indent=2)):
+            assert objects(converted(text, other.version)) == [wanted]
+
+
+KINDS = [
+    base
+    for base in BASES
+    if base.stored and base.version != "v1alpha2" and base.submitted["kind"] in VERSIONS[f"{GROUP}/v1beta1"].kinds
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(KINDS), st.sampled_from(["v1", "v1beta2", "v1beta1"]), st.randoms(use_true_random=False))
+def test_every_comment_is_kept_and_nothing_else_changes(base: Base, version: str, random: Random) -> None:
+    noted: list[str] = []
+    for number, line in enumerate(dump([base.stored[0]]).splitlines()):
+        if random.random() < 1 / 3:
+            column = random.choice([0, 2, 4, len(line) - len(line.lstrip())])
+            noted.append(f"{' ' * column}# above {number}")
+        noted.append(f"{line}  # beside {number}" if random.random() < 1 / 3 else line)
+        if random.random() < 1 / 6:
+            noted.append("")
+    text = "\n".join(noted) + random.choice(["", "\n", "\n\n"])
+    if objects(text) != [base.stored[0]]:  # a comment in a text of several lines is none
+        return
+    changed = converted(text, version)
+    wanted = convert(base.stored[0], f"{GROUP}/{version}")
+    assert objects(changed) == [wanted]
+    assert comments(text) == comments(changed)
+    assert converted(changed, version) == changed
+    assert lines_but_for_moves(text) - lines_but_for_moves(changed) <= GONE
+
+
+GONE = {'""', "false", "{}", "basic:", "exactly:"}
+"""What one version says and another does not need to say."""
+
+
+def lines_but_for_moves(text: str) -> set[str]:
+    """Return what the lines say last, without their comments."""
+    lines = (re.sub(r"\s*(?<!\S)#.*", "", line).rpartition(": ")[2].lstrip(" -") for line in text.splitlines())
+    return {line for line in lines if not line.startswith(GROUP)}

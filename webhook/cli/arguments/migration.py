@@ -1,0 +1,67 @@
+"""Arguments of the command that converts manifests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cli.arguments import reading
+from webhook.cli.arguments.configured import configured, excluded
+
+if TYPE_CHECKING:
+    import argparse
+
+TARGETS = ("v1", "v1beta2", "v1beta1", "v1alpha3")
+_GROUP = "resource.k8s.io/"
+
+CONVERT = """\
+examples:
+  draguard convert --diff manifests/                what would change?
+  draguard convert --write manifests/               convert the files in place
+  draguard convert --check manifests/               for CI: exit code 1 if something is older
+  draguard convert claim.yaml | kubectl apply -f -
+  kustomize build . | draguard convert -
+  draguard convert --kubernetes-version 1.33 --kubernetes-version 1.35 --write manifests/
+  draguard convert --to v1beta1 claim.yaml          back again
+
+Objects of resource.k8s.io of every version that has a counterpart are converted as the API server
+converts them. Pods, also those inside workloads, lose the source: around the names of their claims,
+which Kubernetes 1.31 no longer knows. Everything else stays as it is, byte for byte: comments,
+order, quotes, indentation, blank lines. What moves takes its comments along. JSON stays JSON.
+
+Without --to, objects get the newest version that all releases given by --kubernetes-version or in
+.draguard.yaml serve, or else the newest of all. A kind that the version lacks, such as a
+DeviceTaintRule in v1beta1, gets the newest version that the releases serve.
+
+Claims and classes of v1alpha2 (Kubernetes 1.26 to 1.30) are converted as far as it goes. What newer
+versions cannot say stays where it is, and is an error that says what to write instead.
+docs/migrate.md has the whole way from 1.30 to 1.34.
+
+Templates of Helm charts are no YAML: convert what they render, or edit them by hand.
+"""
+
+
+def convert(parser: argparse.ArgumentParser) -> None:
+    """Take what `draguard convert` takes."""
+    reading.paths(parser)
+    excluded(parser)
+    parser.add_argument(
+        "--to",
+        choices=TARGETS,
+        type=lambda text: text.removeprefix(_GROUP),
+        default="",
+        help="the version (default: the newest that the stated releases serve)",
+    )
+    parser.add_argument(
+        "--kubernetes-version",
+        action="append",
+        default=[],
+        metavar="VERSION",
+        help="a release that shall take the objects, such as 1.34 (default: the newest); can be repeated",
+    )
+    parser.add_argument("-w", "--write", action="store_true", help="change the files in place")
+    parser.add_argument("--diff", action="store_true", help="print what would change as a unified diff")
+    parser.add_argument(
+        "--check", action="store_true", help="list what is older instead of converting it; exit code 1 if something is"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="show findings only: no summary")
+    configured(parser)

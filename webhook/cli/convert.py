@@ -1,0 +1,130 @@
+"""``draguard convert``: moves manifests to another version of resource.k8s.io."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from webhook.api.versions import release_of
+from webhook.cli.arguments import UsageError
+from webhook.cli.reading import STDIN, some_paths
+from webhook.cli.release import kubernetes_versions
+from webhook.cli.suppressing import exclusions
+from webhook.documents import Document, Selection, read
+from webhook.documents.stream import encoding_of
+from webhook.findings import unread
+from webhook.migration import Wanted, migrate
+from webhook.report.text import as_text
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from webhook.findings import Finding
+    from webhook.migration import Migrated
+
+_SEPARATOR = "---"
+
+
+def run(arguments: Namespace) -> int:
+    """Convert what the arguments name, and print or write it; return the exit code."""
+    paths = some_paths(arguments)
+    _check_together(arguments, paths)
+    stated = [release_of(each) for each in kubernetes_versions(arguments) if each]
+    wanted = Wanted(arguments.to, stated)
+    faults: list[Finding] = []
+    files: list[Migrated] = []
+    for each in migrate(_documents(arguments, paths, faults), wanted):
+        faults += each.lost
+        if arguments.write and each.after != each.before:
+            _write(each)
+        if arguments.diff or not (arguments.write or arguments.check):
+            sys.stdout.write(_diff(each) if arguments.diff else _joined(each.after, files[-1].after if files else ""))
+        files.append(each)
+    older = [finding for each in files for finding in each.older]
+    if arguments.check and not arguments.diff:
+        _print(older, sys.stdout)
+    _print(faults, sys.stdout if arguments.check else sys.stderr)
+    if not arguments.quiet:
+        print(_summary(files, arguments), file=sys.stderr)
+    if any(fault.line == 0 for fault in faults):
+        return 2
+    return 1 if faults or (arguments.check and older) else 0
+
+
+def _check_together(arguments: Namespace, paths: Sequence[str]) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        UsageError: Two do not.
+    """
+    message = ""
+    if arguments.write and (arguments.diff or arguments.check):
+        message = f"--write changes files, {'--diff' if arguments.diff else '--check'} does not: give one of them"
+    elif arguments.write and STDIN in paths:
+        message = "--write: standard input (-) cannot be changed in place: leave out --write, or name files"
+    if message:
+        raise UsageError(message)
+
+
+def _documents(arguments: Namespace, paths: Sequence[str], faults: list[Finding]) -> Iterator[Document]:
+    """Read the objects; what cannot be read is a fault."""
+    for document in read(paths, selection=Selection(excluded=exclusions(arguments), allow_empty=True)):
+        if isinstance(document, Document):
+            yield document
+        else:
+            faults.append(unread(document))
+
+
+def _write(file: Migrated) -> None:
+    """Write a file in its own encoding, unless it has been changed meanwhile.
+
+    Raises:
+        OSError: It has, or cannot be written.
+    """
+    from webhook.cli.files import write_bytes  # noqa: PLC0415 - only who writes pays for it
+
+    with open(file.name, "rb") as opened:  # noqa: PTH123 - importing pathlib takes longer than converting a file
+        data = opened.read()
+    mark, encoding = encoding_of(data)
+    if data[len(mark) :].decode(encoding, "replace") != file.before:
+        message = f"{file.name} has been changed by another program meanwhile: nothing was written to it"
+        raise OSError(message)
+    write_bytes(file.name, mark + file.after.encode(encoding))
+
+
+def _diff(file: Migrated) -> str:
+    from difflib import unified_diff  # noqa: PLC0415 - only who wants a diff pays for it
+
+    name = file.name.lstrip("/")
+    before, after = (text.splitlines(keepends=True) for text in (file.before, file.after))
+    lines = unified_diff(before, after, f"a/{name}", f"b/{name}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _joined(text: str, before: str) -> str:
+    """Return what is printed of a file after another one; nothing goes before the first."""
+    if not before:
+        return text
+    ended = "" if before.endswith("\n") else "\n"
+    return ended + text if text.startswith(_SEPARATOR) else f"{ended}{_SEPARATOR}\n{text}"
+
+
+def _print(findings: Sequence[Finding], stream: TextIO) -> None:
+    for line in as_text(findings):
+        print(line, file=stream)
+
+
+def _summary(files: Sequence[Migrated], arguments: Namespace) -> str:
+    count = sum(len(each.older) for each in files)
+    changed = sum(each.before != each.after for each in files)
+    if not count:
+        return f"nothing to convert in {_counted(len(files), 'file')}"
+    what = f"{_counted(count, 'place')} in {_counted(changed, 'file')}"
+    if arguments.check:
+        return f"{what} {'is' if count == 1 else 'are'} older: convert with draguard convert --write"
+    return f"{what} {'would be converted' if arguments.diff else 'converted'}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
