@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
+from webhook.cli.diff import unified
 from webhook.cli.reading import STDIN, some_paths
 from webhook.cli.release import kubernetes_versions
 from webhook.cli.suppressing import exclusions
@@ -14,6 +15,7 @@ from webhook.documents import Document, Selection, read
 from webhook.documents.stream import encoding_of
 from webhook.findings import unread
 from webhook.migration import Wanted, migrate
+from webhook.report.summary import counted
 from webhook.report.text import as_text
 
 if TYPE_CHECKING:
@@ -38,8 +40,10 @@ def run(arguments: Namespace) -> int:
         faults += each.lost
         if arguments.write and each.after != each.before:
             _write(each)
-        if arguments.diff or not (arguments.write or arguments.check):
-            sys.stdout.write(_diff(each) if arguments.diff else _joined(each.after, files[-1].after if files else ""))
+        if arguments.diff:
+            sys.stdout.writelines(unified(each.name, each.before, each.after))
+        elif not (arguments.write or arguments.check):
+            sys.stdout.write(_joined(each.after, files[-1].after if files else ""))
         files.append(each)
     older = [finding for each in files for finding in each.older]
     if arguments.check and not arguments.diff:
@@ -93,15 +97,6 @@ def _write(file: Migrated) -> None:
     write_bytes(file.name, mark + file.after.encode(encoding))
 
 
-def _diff(file: Migrated) -> str:
-    from difflib import unified_diff  # noqa: PLC0415 - only who wants a diff pays for it
-
-    name = file.name.lstrip("/")
-    before, after = (text.splitlines(keepends=True) for text in (file.before, file.after))
-    lines = unified_diff(before, after, f"a/{name}", f"b/{name}")
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
 def _joined(text: str, before: str) -> str:
     """Return what is printed of a file after another one; nothing goes before the first."""
     if not before:
@@ -119,12 +114,8 @@ def _summary(files: Sequence[Migrated], arguments: Namespace) -> str:
     count = sum(len(each.older) for each in files)
     changed = sum(each.before != each.after for each in files)
     if not count:
-        return f"nothing to convert in {_counted(len(files), 'file')}"
-    what = f"{_counted(count, 'place')} in {_counted(changed, 'file')}"
+        return f"nothing to convert in {counted(len(files), 'file')}"
+    what = f"{counted(count, 'place')} in {counted(changed, 'file')}"
     if arguments.check:
         return f"{what} {'is' if count == 1 else 'are'} older: convert with draguard convert --write"
     return f"{what} {'would be converted' if arguments.diff else 'converted'}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import sys
 from contextlib import nullcontext, redirect_stdout
-from difflib import unified_diff
 from io import BytesIO
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
+from webhook.cli.diff import unified
 from webhook.cli.files import write_bytes
 from webhook.cli.output import exit_code, show
 from webhook.cli.reading import STDIN, Manifests
 from webhook.documents.limits import MAX_BYTES
+from webhook.documents.stream import encoding_of
 from webhook.fixing.rounds import Fixing, State
 from webhook.report.summary import counted
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webhook.report.model import Report
-
-_ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) -> int:
@@ -62,7 +60,7 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     fixed = before - len(last.findings)
     line = _line(fixed, len(changed), fixing.more(last), len(last.findings), would=arguments.diff)
     if arguments.diff:
-        sys.stdout.writelines(_diff(texts, changed))
+        sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
         print(line, file=sys.stderr)
         return 1 if changed else exit_code(report, arguments)
     report.remarks += [line, *files.write(changed)] if fixed or files.refused else [line]
@@ -104,15 +102,6 @@ def _line(fixed: int, files: int, more: int, left: int, *, would: bool) -> str:
     text = f"{'would fix' if would else 'fixed'} {text}"
     text += f"; {more} more with --unsafe-fixes" if more else ""
     return f"{text}; {left} left" if left else text
-
-
-def _diff(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    lines: list[str] = []
-    for file, text in after.items():
-        old, new = before[file].splitlines(keepends=True), text.splitlines(keepends=True)
-        for line in unified_diff(old, new, file, file):
-            lines += [line] if line.endswith("\n") else [f"{line}\n", "\\ No newline at end of file\n"]
-    return lines
 
 
 class _Files:
@@ -189,5 +178,5 @@ def _decoded(data: bytes) -> tuple[bytes, str, str]:
     Raises:
         UnicodeDecodeError: It is no text.
     """
-    bom, encoding = next(((bom, name) for bom, name in _ENCODINGS if data.startswith(bom)), (b"", "utf-8"))
+    bom, encoding = encoding_of(data)
     return bom, encoding, data[len(bom) :].decode(encoding)

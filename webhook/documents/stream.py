@@ -176,6 +176,11 @@ def too_large(source: str) -> Unreadable:
     return Unreadable(source, 0, 0, f"larger than {limit}", f"the limit is {limit} per file: split it")
 
 
+def encoding_of(data: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark of a file, empty if it has none, and its encoding."""
+    return next(((bom, name) for bom, name in _ENCODINGS if data.startswith(bom)), (b"", "utf-8"))
+
+
 def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) -> Iterator[Document | Unreadable]:
     """Read every document of a text, YAML or JSON, as kubectl and the API server do.
 
@@ -193,7 +198,7 @@ def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) 
     if len(data) > MAX_BYTES:
         yield too_large(source)
         return
-    bom, encoding = next(((bom, name) for bom, name in _ENCODINGS if data.startswith(bom)), (b"", "utf-8"))
+    bom, encoding = encoding_of(data)
     data = data[len(bom) :]
     try:
         whole = Source(source, data.decode(encoding), rendered=rendered)
