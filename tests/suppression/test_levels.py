@@ -9,6 +9,7 @@ import pytest
 
 from tests.command import Done, draguard, process
 from webhook.documents import Document, comments, parse
+from webhook.explain import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -438,6 +439,24 @@ class TestBounds:
         assert isinstance(document, Document)
         assert {each.about for each in document.comments("draguard:")} == {52}
         assert len(calls) == 2
+
+    def test_a_line_does_not_hold_any_number_of_comments(self, tmp_path: Path) -> None:
+        (tmp_path / "a.yaml").write_text(claim() + "# draguard: ignore[required] why " * 50, encoding="utf-8")
+        assert rules(validate(tmp_path)) == [("warning", "unused-suppression")] * 10
+
+    def test_what_a_run_can_find_is_looked_up_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[str] = []
+        real = names.needs
+
+        def needs(rule: str) -> str:
+            asked.append(rule)
+            return real(rule)
+
+        monkeypatch.setattr(names, "needs", needs)
+        lines = "".join(f"  a{number}: 1 # draguard: ignore[required] why\n" for number in range(20))
+        (tmp_path / "a.yaml").write_text(claim() + lines, encoding="utf-8")
+        assert ("warning", "unused-suppression") in rules(validate(tmp_path))
+        assert asked == ["required"]
 
     def test_a_long_name_is_not_looked_up(self, tmp_path: Path) -> None:
         (tmp_path / "a.yaml").write_text(f"# draguard: ignore[{'*a' * 10_000}] why\n{claim()}", encoding="utf-8")

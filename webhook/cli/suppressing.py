@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
@@ -150,6 +151,7 @@ def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool
         "": action != "test",
     }
 
+    @cache
     def matters(rule: str) -> bool:
         from webhook.explain.names import needs, rule_names  # noqa: PLC0415 - only a suppression that is not used asks
 
@@ -188,6 +190,6 @@ def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> 
     write(file, baseline.lines(counts))
     known = baseline.Known(baseline.BASELINE, file, counts, directory)
     reported, report.findings = report.findings, []
-    report.suppressed += (finding._replace(suppression=known.suppresses(finding)) for finding in reported)
+    report.suppressed += (finding._replace(suppression=known.suppresses(known.see(finding))) for finding in reported)
     count = sum(counts.values())
     report.remarks.append(f"{file} is written, with {count} {'finding' if count == 1 else 'findings'}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from yaml.events import ScalarEvent
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _SEPARATOR: Final = "---"
 _MORE: Final = re.compile(r"\s#")
+_MOST_ON_A_LINE: Final = 10
 _QUOTES: Final = re.compile(r"[\"'|>]")
 """What texts begin with that may hold a ``#`` behind white space."""
 
@@ -54,16 +56,22 @@ def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Commen
     first = _content(text, start, end)
     begin = _with_head(text, start)
     following = first
+    quoted = _QUOTES.search(text, start, end)
+    quote = quoted.start() if quoted else end
+    seen = Counter[int]()
     for found in re.compile(rf"(?:(?<=\s)|(?<![\s\S]))#[ \t]*{re.escape(mark)}[ \t]*").finditer(text, begin, end):
         at = found.start()
-        if at > first and _QUOTES.search(text, start, at):
+        place = source.position(at)
+        seen[place.line] += 1
+        if seen[place.line] > _MOST_ON_A_LINE:
+            continue
+        if at > max(first, quote):
             texts = _texts(text[start:end]) if texts is None else texts
             if _within(texts, at - start):
                 continue
         stop = text.find("\n", at)
         line_end = end if stop < 0 else min(stop, end)
         more = _MORE.search(text, found.end(), line_end)
-        place = source.position(at)
         own_line = not text[at - place.column + 1 : at].strip().removeprefix(_SEPARATOR)
         if own_line and following < line_end:  # else what follows an earlier comment follows this one, too
             following = _content(text, line_end, end)

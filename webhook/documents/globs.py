@@ -42,7 +42,7 @@ class Globs:
 
     def has(self, path: str) -> bool:
         """Tell whether a pattern matches a path, given as users spell it: relative to the working directory."""
-        return self._matches is not None and self._matches(self.relative(path)) is not None
+        return self._matches is not None and bool(self._matches(self.relative(path)))
 
     def relative(self, path: str) -> str:
         """Spell a path as seen from the directory; one outside stays absolute, and only matches by its name."""
@@ -53,18 +53,28 @@ class Globs:
 
 
 def _compiled(patterns: Sequence[str]) -> Any:
-    """Compile patterns with RE2, which needs no more than linear time whatever the pattern."""
+    """Compile patterns with RE2, which needs no more than linear time whatever the pattern.
+
+    Raises:
+        PatternError: One of them is malformed.
+    """
     import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # few have patterns
 
     options = re2.Options()
     options.log_errors = False
-    try:
-        return re2.compile("|".join(map(_expression, patterns)), options=options).fullmatch
-    except re2.error as error:
-        why = error.args[0]
-        why = why.decode(errors="replace") if isinstance(why, bytes) else why
-        message = f"{', '.join(patterns)[:MAX_PATTERN]}: {why}"
-        raise PatternError(message) from error
+    every = re2.Set.FullMatchSet(options)  # a third of the time of one expression, which makes spans of its matches
+    for pattern in patterns:
+        expression = _expression(pattern)
+        try:
+            re2.compile(expression, options=options)
+        except re2.error as error:
+            why = error.args[0]
+            why = why.decode(errors="replace") if isinstance(why, bytes) else why
+            message = f"{pattern}: {why}"
+            raise PatternError(message) from error
+        every.Add(expression)
+    every.Compile()
+    return every.Match
 
 
 def _expression(pattern: str) -> str:

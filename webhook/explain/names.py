@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
@@ -21,9 +22,10 @@ def has_match(pattern: str) -> bool:
     return any(fnmatchcase(each, pattern) for names in _groups() for each in names)
 
 
-def rule_names() -> list[str]:
+@cache
+def rule_names() -> tuple[str, ...]:
     """List the names of all rules."""
-    return sorted({name for names in _groups() for name in names})
+    return tuple(sorted({name for names in _groups() for name in names}))
 
 
 def needs(name: str) -> str:
@@ -42,7 +44,12 @@ def needs(name: str) -> str:
         return "old"
     from webhook.references import every_rule  # noqa: PLC0415 - as above
 
-    return "others" if name in every_rule() else ""
+    if name in every_rule():
+        return "others"
+    from webhook.explain.places import rules_of_policies  # noqa: PLC0415 - as above
+
+    is_of_objects = name in EVERY_OBJECT or name in EVERY_FIELD or name in names_of_types()
+    return "check" if not is_of_objects and name in rules_of_policies() else ""
 
 
 _NEEDS: Final[Mapping[str, frozenset[str]]] = {

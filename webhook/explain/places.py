@@ -171,6 +171,7 @@ def names_of_types(*sorts: str) -> frozenset[str]:
     return frozenset(stated.name for stated in _stated_in(roots, *sorts))
 
 
+@cache
 def rules_of_policies() -> dict[str, str]:
     """Say what the rules about policies and bindings are about."""
     from webhook.policy.manifest.versions import KINDS  # noqa: PLC0415 - only who explains rules pays for the engine

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document
-from webhook.findings import Finding, Suppression, identity
+from webhook.findings import Finding, Suppression
 from webhook.suppression import baseline
 from webhook.suppression.levels import OFF, Decision, Levels
 from webhook.suppression.paths import PathIgnores
@@ -60,7 +61,9 @@ class Suppressions:
         """Take a document into account: what it says itself, and that its object was read."""
         self._statements.note(document)
         if self.known:
-            self._objects.add(identity(document.data)[1:])
+            with suppress(AttributeError, LookupError, TypeError):  # other objects are in no baseline
+                metadata = document.data["metadata"]
+                self._objects.add((document.data["kind"], metadata.get("namespace", ""), metadata["name"]))
 
     def noting(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
         """Go through what is read, and take it into account."""
@@ -71,52 +74,39 @@ class Suppressions:
 
     def apply(self, report: Report) -> None:
         """Take out of a report what is suppressed, and add what is wrong with suppressions."""
-        kept, added = [], self._statements.findings
-        for finding in report.findings:
-            suppression = self._stated(finding)
-            if suppression:
-                report.suppressed.append(finding._replace(suppression=suppression))
-            else:
-                kept.append(finding)
-            for known in self.known:
-                known.see(finding)
-        added = [*added, *(each for said in self._statements.all for each in said.unused(self.matters))]
+        kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
+        added = [
+            *self._statements.findings,
+            *(each for said in self._statements.all for each in said.unused(self.matters)),
+        ]
         if self.is_whole:
             added += (each for ignore in self.paths.all for each in ignore.unused())
-        if added:
-            for finding in added:
-                for known in self.known:
-                    known.see(finding)
-            kept = in_order(report, [*kept, *added])
-        report.findings = [each for finding in kept if (each := self._judged(finding, report)) is not None]
+        kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
+        report.findings = in_order(report, kept) if added else kept
         for known in self.known:
             self._tell_gone(known, report)
 
-    def _stated(self, finding: Finding) -> Suppression | None:
-        """Suppress what comments, annotations and paths are about; not that an input cannot be read at all."""
-        if not finding.line:
-            return None
-        stated: Iterable[Statement | PathIgnore] = (*self._statements.about(finding), *self.paths.about(finding))
-        return next(filter(None, (each.suppresses(finding) for each in stated)), None)
-
-    def _judged(self, finding: Finding, report: Report) -> Finding | None:
+    def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
-        if not finding.line:
+        seen = [(known, known.see(finding)) for known in self.known]
+        if not finding.line:  # that an input cannot be read at all is always reported
             return finding
-        decision = self._decision(finding) if self.levels else None
-        suppression = None
+        suppression = self._stated(finding)
+        decision = self._decision(finding) if self.levels and not suppression else None
         if decision and decision.level == OFF:
             suppression = Suppression(OPTION, decision.source)
-        else:
-            if decision and decision.level != finding.problem.level:
-                finding = finding._replace(problem=finding.problem._replace(level=decision.level))
-            for known in self.known:
-                if suppression := known.suppresses(finding):
-                    break
+        elif decision and decision.level != finding.problem.level:
+            finding = finding._replace(problem=finding.problem._replace(level=decision.level))
+        suppression = suppression or next(filter(None, (known.suppresses(each) for known, each in seen)), None)
         if suppression is None:
             return finding
         report.suppressed.append(finding._replace(suppression=suppression))
         return None
+
+    def _stated(self, finding: Finding) -> Suppression | None:
+        """Suppress what comments, annotations and paths are about."""
+        stated: Iterable[Statement | PathIgnore] = (*self._statements.about(finding), *self.paths.about(finding))
+        return next(filter(None, (each.suppresses(finding) for each in stated)), None)
 
     def _decision(self, finding: Finding) -> Decision | None:
         """Decide once for all findings of a rule."""

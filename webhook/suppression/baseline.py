@@ -49,13 +49,14 @@ class Known:
         self._left = Counter(counts)
         self._seen = Counter[Fingerprint]()
 
-    def see(self, finding: Finding) -> None:
-        """Take into account that a finding is still there, whether it is reported or not."""
-        self._seen[self._fingerprint(finding)] += 1
+    def see(self, finding: Finding) -> Fingerprint:
+        """Take into account that a finding is still there, whether it is reported or not; return its fingerprint."""
+        fingerprint = relative(finding.fingerprint, self.directory)
+        self._seen[fingerprint] += 1
+        return fingerprint
 
-    def suppresses(self, finding: Finding) -> Suppression | None:
+    def suppresses(self, fingerprint: Fingerprint) -> Suppression | None:
         """Suppress a finding, as often as it is known."""
-        fingerprint = self._fingerprint(finding)
         if self._left[fingerprint] <= 0:
             return None
         self._left[fingerprint] -= 1
@@ -64,9 +65,6 @@ class Known:
     def gone(self) -> dict[Fingerprint, int]:
         """Return what was not seen again, and how often it is missing."""
         return {each: count - self._seen[each] for each, count in self._counts.items() if count > self._seen[each]}
-
-    def _fingerprint(self, finding: Finding) -> Fingerprint:
-        return relative(finding.fingerprint, self.directory)
 
 
 def relative(fingerprint: Fingerprint, directory: str | None) -> Fingerprint:

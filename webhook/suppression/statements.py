@@ -103,6 +103,7 @@ class Statements:
         self.all: list[Statement] = []
         self.findings: list[Finding] = []
         """What is wrong with them."""
+        self._files: set[str] = set()
         self._places: dict[Place, list[Statement]] = {}
         self._text: str | None = None
         self._mentions = False
@@ -176,13 +177,14 @@ class Statements:
             return
         self.all.append(statement)
         beside.append(statement)
+        self._files.add(statement.place.file)
 
     def _malformed(self, where: Finding, message: str, hint: str) -> None:
         self.findings.append(said(where, MALFORMED, f"{message}, so it suppresses nothing", hint))
 
     def about(self, finding: Finding) -> Iterator[Statement]:
         """Find the statements that may suppress a finding, the nearest first."""
-        if not self._places:
+        if finding.file not in self._files:
             return
         file, document = finding.file, finding.document
         for place in dict.fromkeys(
