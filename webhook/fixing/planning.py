@@ -13,7 +13,7 @@ from webhook.fixing.scalars import key, quoted, rewritten
 from webhook.fixing.structure import nested, removed, unwrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from webhook.documents import Unreadable
     from webhook.findings import Finding
@@ -129,16 +129,30 @@ def applied(texts: dict[str, str], plans: Iterable[Plan]) -> tuple[dict[str, str
         texts: The files, by name.
         plans: The plans.
     """
-    edits: dict[str, list[Edit]] = defaultdict(list)
-    changed: dict[str, str] = {}
-    done: list[Plan] = []
-    for plan in plans:
+    done = list(plans)
+    try:
+        return _together(texts, done), done
+    except OverlapError:
+        pass
+    kept: list[Plan] = []
+    for plan in done:
         try:
-            new = {file: apply(texts[file], [*edits[file], *more]) for file, more in plan.edits.items()}
+            _together(texts, [*kept, plan], plan.edits)
         except OverlapError:
             continue
+        kept.append(plan)
+    return _together(texts, kept), kept
+
+
+def _together(texts: dict[str, str], plans: Iterable[Plan], files: Container[str] | None = None) -> dict[str, str]:
+    """Apply all plans, to some files or to all.
+
+    Raises:
+        OverlapError: Two of them change the same part.
+    """
+    edits: dict[str, list[Edit]] = defaultdict(list)
+    for plan in plans:
         for file, more in plan.edits.items():
-            edits[file] += more
-        changed |= new
-        done.append(plan)
-    return changed, done
+            if files is None or file in files:
+                edits[file] += more
+    return {file: apply(texts[file], each) for file, each in edits.items()}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.fixing.planning import Plan, Planner, applied
 from webhook.problem import ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from webhook.documents import Document, Unreadable
     from webhook.findings import Finding
@@ -62,55 +63,80 @@ class Fixing:
 
     def _plans(self, state: State, findings: Iterable[Finding]) -> list[Plan]:
         wanted = [each for each in findings if (fix := each.problem.fix) and (fix.safe or self._unsafe)]
-        return [each for each in _planned(state, wanted) if self._key(each) not in self._refused]
+        return [each for each in _planned(state, wanted) if _key(each) not in self._refused]
 
-    @staticmethod
-    def _key(plan: Plan) -> object:
-        return tuple((each.file, each.document, each.within, each.problem) for each in plan.findings)
+    def _mended(self, base: State, plans: Iterable[Plan]) -> State:
+        """Apply the plans that do what they should: all at once, then without the files in which something went wrong.
 
-    def _mended(self, state: State, plans: Sequence[Plan]) -> State:
-        """Apply plans, all at once if that works, else those that work."""
-        changed, done = applied(state.texts, plans)
-        after = self._settled(state, changed, done)
-        if after is not None:
-            return after
-        if len(done) == 1 or self._judgements >= _JUDGEMENTS:
-            self._refused |= {self._key(each) for each in done}
-            return state
-        half = len(done) // 2
-        first = self._mended(state, done[:half])
-        # What is left refers to the text as it was; the next round plans it anew.
-        return self._mended(state, done[half:]) if first is state else first
+        There, plans are halved until it is clear which one is to blame; of each file, one part is tried at a time.
+        """
+        good: list[Plan] = []
+        waiting = _by_files(plans)
+        while waiting and self._judgements < _JUDGEMENTS:
+            tried = [parts.pop() for parts in waiting]
+            state, wrong = self._settled(base, [*good, *chain.from_iterable(tried)])
+            elsewhere = wrong - {file for part in tried for plan in part for file in plan.edits}
+            for parts, part in zip(waiting, tried, strict=True):
+                if not elsewhere and wrong.isdisjoint(file for plan in part for file in plan.edits):
+                    good += part
+                elif part[1:]:
+                    parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+                else:
+                    self._refused.add(_key(part[0]))
+            waiting = [parts for parts in waiting if parts]
+            if not wrong and not waiting:
+                return state
+        self._refused |= {_key(plan) for parts in waiting for part in parts for plan in part}
+        state, wrong = self._settled(base, good) if good else (base, set())
+        return base if wrong else state
 
-    def _settled(self, before: State, changed: dict[str, str], done: Sequence[Plan]) -> State | None:
-        """Judge changed files; what comes to light may have fixes of its own. None if something new is left."""
-        gone = Counter(_kind(finding) for plan in done for finding in plan.findings)
-        allowed = Counter(map(_kind, before.findings)) - gone
-        hidden = {(each.file, each.document) for each in before.findings if each.problem.level == ERROR}
-        state = before
+    def _settled(self, before: State, plans: Sequence[Plan]) -> tuple[State, set[str]]:
+        """Apply plans, and judge; what comes to light may have fixes of its own.
+
+        Returns:
+            The files as they are then, and those of them with something new, or with something that should be gone.
+        """
+        changed, done = applied(before.texts, plans)
+        mended = [finding for plan in done for finding in plan.findings]
+        allowed = Counter(map(_kind, before.findings)) - Counter(map(_kind, mended))
+        had_errors = {(each.file, each.document) for each in before.findings if each.problem.level == ERROR}
+        # Another name may leave references behind; other fixes only bring to light what is wrong elsewhere.
+        is_local = not any(each.problem.fix and each.problem.fix.change == "respell" for each in mended)
+        edited = {(each.file, each.document) for each in mended}
+
+        def was_hidden(finding: Finding) -> bool:
+            """Tell whether a warning was there before: references are looked up in and to objects without errors."""
+            place, whole = (finding.file, finding.document), (finding.file, 0)
+            is_possible = place in had_errors or whole in had_errors or (is_local and place not in edited)
+            return is_possible and finding.problem.level != ERROR
+
+        state, surplus = before, Counter[tuple[str, str, str]]()
         for _ in range(_ROUNDS):
             self._judgements += 1
             state = self._judge(state.texts | changed)
-            looked_at = [each for each in state.findings if not _was_hidden(each, hidden)]
+            looked_at = [each for each in state.findings if not was_hidden(each)]
             surplus = Counter(map(_kind, looked_at)) - allowed
-            if not surplus:
-                return state
-            plans = self._plans(state, [each for each in looked_at if _kind(each) in surplus])
-            changed, more = applied(state.texts, plans)
-            if not more or self._judgements >= _JUDGEMENTS:
+            more = self._plans(state, [each for each in looked_at if _kind(each) in surplus])
+            changed, done = applied(state.texts, more)
+            if not done or self._judgements >= _JUDGEMENTS:
                 break
-        return None
+        return state, {file for file, _, _ in surplus}
 
 
-def _was_hidden(finding: Finding, hidden: Container[tuple[str, int]]) -> bool:
-    """Tell whether a warning was there before: what an object refers to is looked up once it has no errors.
+def _by_files(plans: Iterable[Plan]) -> list[list[list[Plan]]]:
+    """Put plans together that change the same files, as parts that are tried one after the other: one at first."""
+    groups: dict[str, tuple[set[str], list[Plan]]] = {}
+    for plan in plans:
+        files, together = set(plan.edits), [plan]
+        for group in {id(groups[each]): groups[each] for each in plan.edits if each in groups}.values():
+            files |= group[0]
+            together[:0] = group[1]
+        groups |= dict.fromkeys(files, (files, together))
+    return [[together] for _, together in {id(each): each for each in groups.values()}.values()]
 
-    Args:
-        finding: What is found now.
-        hidden: The documents, by file and number, that had errors; 0 for a file that could not be read.
-    """
-    is_of_one = (finding.file, finding.document) in hidden or (finding.file, 0) in hidden
-    return is_of_one and finding.problem.level != ERROR
+
+def _key(plan: Plan) -> object:
+    return tuple((each.file, each.document, each.within, each.problem) for each in plan.findings)
 
 
 def _planned(state: State, findings: Iterable[Finding]) -> list[Plan]:

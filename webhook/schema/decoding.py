@@ -181,17 +181,22 @@ def nearest_name(name: str, known: Iterable[str], likeness: float = 0.6) -> str 
     return next(iter(near_names(name, known, likeness)), None)
 
 
+_AS_NEAR = 0.1
+"""By how much less a name may be like what was written to have been meant just as well."""
+
+
 def near_names(name: str, known: Iterable[str], likeness: float) -> list[str]:
-    """Return up to two names that were probably meant, the nearest first; one if but for its spelling it is the same.
+    """Return the name that was probably meant, and another one that is as near; none if none is near.
 
     Args:
         name: What was written.
         known: The names that there are.
         likeness: How much of both must be the same, from 0 to 1.
     """
-    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
+    from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
 
     folded = {candidate.lower(): candidate for candidate in known}
     plain = name.replace("_", "").replace("-", "").lower()
-    matches = [plain] if plain in folded else get_close_matches(plain, folded, n=2, cutoff=likeness)
-    return [folded[match] for match in matches]
+    matches = get_close_matches(plain, folded, n=2, cutoff=likeness)
+    ratios = [SequenceMatcher(None, match, plain).ratio() for match in matches]
+    return [folded[match] for match, ratio in zip(matches, ratios, strict=True) if ratio > ratios[0] - _AS_NEAR]

@@ -5,15 +5,16 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidateNodeSelector).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook import formats
 from webhook.api.core.values import V1Struct
+from webhook.fixes import Fix
 from webhook.problem import forbidden, invalid, required
 from webhook.schema import Array, Nested, Text, check, reads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from webhook.problem import Problem
     from webhook.schema import View
@@ -77,6 +78,16 @@ class NodeSelector(Selector):
     )
 
 
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+
+
+def _no_operator(requirement: View, known: Sequence[str]) -> Problem:
+    operator = requirement.operator
+    problem = invalid(requirement / "operator", operator, "not a valid selector operator")
+    meant = next((each for each in known if each.lower() == str(operator).lower()), None)
+    return problem._replace(hint=f'did you mean "{meant}"?', fix=Fix("replace", meant)) if meant else problem
+
+
 @check(NodeSelectorRequirement)
 @reads("operator", "values")
 def values_for_operator(requirement: View) -> Iterator[Problem]:
@@ -92,7 +103,7 @@ def values_for_operator(requirement: View) -> Iterator[Problem]:
         if len(requirement.values) != 1:
             yield required(path, "must be specified single value when `operator` is 'Lt' or 'Gt'")
     else:
-        yield invalid(requirement / "operator", operator, "not a valid selector operator")
+        yield _no_operator(requirement, _OPERATORS)
 
 
 @check(NodeSelectorRequirement, since=32, given=["values"])
@@ -109,7 +120,7 @@ def one_node_name(requirement: View) -> Iterator[Problem]:
     """Only metadata.name can be matched, with In or NotIn and one value."""
     path = requirement / "values"
     if requirement.operator not in {"In", "NotIn"}:
-        yield invalid(requirement / "operator", requirement.operator, "not a valid selector operator")
+        yield _no_operator(requirement, _OPERATORS[:2])
     elif len(requirement.values) != 1:
         yield required(path, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector")
     if requirement.key != "metadata.name":

@@ -1,0 +1,162 @@
+"""Real manifests are broken in ways that fixes mend: each fix brings back what was there, and touches nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import ROOT, draguard
+from webhook.documents import Document, parse
+from webhook.documents.edits import Edit, apply
+from webhook.fixing.nodes import Entry, Found, Node, tree_of
+from webhook.fixing.structure import unwrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Broken = tuple[list[Edit], str]
+"""What is changed in a text, and what kind of mistake that is."""
+
+
+def places(node: Node, around: Node | None = None, entry: Entry | None = None) -> Iterator[Found]:
+    """Go through all that is written in a document."""
+    yield Found(node, around, entry)
+    for each in node.entries or ():
+        yield from places(each.value, node, each)
+    for item in node.items or ():
+        yield from places(item, node)
+
+
+def misspelt(text: str, found: Found) -> list[Edit] | None:
+    """Swap two letters of a long field."""
+    key = found.entry.key if found.entry else None
+    if key is None or key.style or not re.fullmatch("(?!api)[a-z]+[A-Z][A-Za-z]{6,}", key.value):
+        return None
+    middle = key.start + len(key.value) // 2
+    swapped = text[middle + 1] + text[middle]
+    return [Edit(middle, middle + 2, swapped)] if swapped != text[middle : middle + 2] else None
+
+
+def another_case(_: str, found: Found) -> list[Edit] | None:
+    """Write a value of an enumeration as other languages do."""
+    node = found.node
+    if not found.entry or found.entry.name not in {"allocationMode", "operator", "effect", "restartPolicy"}:
+        return None
+    return [Edit(node.end - len(node.value), node.end, node.value.lower())] if not node.style else None
+
+
+def in_quotes(text: str, found: Found) -> list[Edit] | None:
+    """Put a number or boolean in quotes."""
+    node = found.node
+    is_written = found.entry and not node.style and re.fullmatch("[0-9]+|true|false", text[node.start : node.end])
+    return [Edit(node.start, node.start, '"'), Edit(node.end, node.end, '"')] if is_written else None
+
+
+def without_exactly(text: str, found: Found) -> list[Edit] | None:
+    """Write a request as v1beta1 does."""
+    return unwrapped(text, found) if found.entry and found.entry.name == "exactly" else None
+
+
+def with_bytes(text: str, found: Found) -> list[Edit] | None:
+    """Give a quantity the unit that Kubernetes leaves out."""
+    node = found.node
+    is_size = re.fullmatch("[0-9]+[KMGT]i", node.value) and not node.style
+    return [Edit(node.end, node.end, "B")] if is_size and text[node.end : node.end + 1] in "\n,}" else None
+
+
+def single_equals(text: str, found: Found) -> list[Edit] | None:
+    """Write a comparison as SQL does."""
+    node = found.node
+    at = text.find(" == ", node.start, node.end)
+    return [Edit(at + 1, at + 3, "=")] if found.entry and found.entry.name == "expression" and at >= 0 else None
+
+
+MISTAKES: list[Callable[[str, Found], list[Edit] | None]] = [
+    misspelt,
+    another_case,
+    in_quotes,
+    without_exactly,
+    with_bytes,
+    single_equals,
+]
+
+
+@cache
+def manifests() -> list[str]:
+    """Return the documents of the examples, of the cases, and of what the pages of rules show to pass."""
+    files = [*(ROOT / "examples").rglob("*.yaml"), *(ROOT / "tests" / "cases").rglob("*.yaml")]
+    texts = [file.read_text(encoding="utf-8") for file in sorted(files)]
+    pages = sorted((ROOT / "webhook" / "explain" / "examples").glob("*.yaml"))
+    texts += [page.read_text(encoding="utf-8").partition("# passes\n")[2] for page in pages]
+    documents = [each for text in texts for each in parse(text) if isinstance(each, Document) and not each.within]
+    return [each.whole_text[slice(*each.extent)] for each in documents]
+
+
+def broken(text: str, dice: Random) -> Iterator[tuple[str, str]]:
+    """Break a document in each way once, where it has a place for that."""
+    (document,) = (each for each in parse(text) if isinstance(each, Document))
+    found = list(places(tree_of(document)))
+    for mistake in MISTAKES:
+        edits = [each for place in found if (each := mistake(text, place))]
+        if edits:
+            yield mistake.__name__, apply(text, dice.choice(edits))
+
+
+def findings(folder: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
+    """Validate a directory; return what is found in each file."""
+    done = draguard("validate", "--output", "json", *options, folder)
+    by_file: dict[str, list[dict[str, Any]]] = {}
+    for each in json.loads(done.out)["findings"]:
+        by_file.setdefault(Path(each["file"]).name, []).append(each)
+    return by_file
+
+
+def rules(found: list[dict[str, Any]]) -> list[str]:
+    return sorted(each["rule"] for each in found if each["level"] == "error")
+
+
+@pytest.mark.slow
+def test_fixes_bring_back_what_was_there(tmp_path: Path) -> None:
+    dice = Random(7)  # noqa: S311 - nothing secret
+    originals, files = tmp_path / "valid", tmp_path / "broken"
+    originals.mkdir()
+    files.mkdir()
+    for number, text in enumerate(manifests()):
+        (originals / f"{number}.yaml").write_text(text, encoding="utf-8")
+    wrong = {name for name, found in findings(originals).items() if rules(found)}
+    texts: dict[str, tuple[str, str]] = {}
+    for file in sorted(originals.iterdir()):
+        if file.name not in wrong:
+            text = file.read_text(encoding="utf-8")
+            for mistake, mutant in broken(text, dice):
+                name = f"{mistake}-{file.name}"
+                texts[name] = text, mutant
+                (files / name).write_text(mutant, encoding="utf-8")
+    before = findings(files)
+    after = findings(files, "--fix")
+    restored: dict[str, list[bool]] = {}
+    for name, (text, mutant) in texts.items():
+        result, mistake = (files / name).read_text(encoding="utf-8"), name.split("-")[0]
+        if not rules(before.get(name, [])):  # what was changed is not judged
+            assert result == mutant
+            continue
+        now, then = rules(after.get(name, [])), rules(before[name])
+        assert all(now.count(rule) <= then.count(rule) for rule in now), name
+        if result != mutant:
+            assert len(now) < len(then), name
+            assert [*parsed(result)] == [*parsed(text)], name
+            assert result == text or mistake == "without_exactly", name  # which may have stood in braces
+        restored.setdefault(mistake, []).append(result != mutant)
+    assert len(restored) == len(MISTAKES)
+    shares = {mistake: sum(done) / len(done) for mistake, done in restored.items()}
+    assert {mistake for mistake, share in shares.items() if share < 0.9} == set(), shares
+
+
+def parsed(text: str) -> Iterator[Any]:
+    return (each.data for each in parse(text) if isinstance(each, Document))
