@@ -77,6 +77,12 @@ def test_what_cannot_be_converted_is_said_and_makes_the_exit_code_1() -> None:
     assert "see docs/migrate.md" in done.err
 
 
+def test_what_is_not_read_is_counted(manifests: Path) -> None:
+    (manifests / "template.yaml").write_text("apiVersion: {{ .Version }}\n", encoding="utf-8")
+    done = draguard("convert", "--write", "--exclude", "new.yaml", manifests)
+    assert done.err == "1 place in 1 file converted\nnot read: 1 path that is excluded, 1 template that is not YAML yet\n"
+
+
 def test_what_cannot_be_read_stays_as_it_is() -> None:
     done = draguard("convert", "-", stdin=f"a: [\n---\n{FLAT}---\n".encode())
     assert (done.code, done.out) == (1, f"a: [\n---\n{EXACT}---\n")

@@ -307,6 +307,38 @@ spec:
     assert "# merged" in changed
 
 
+def test_comments_in_braces_go_before_what_moves() -> None:
+    text = """\
+{apiVersion: resource.k8s.io/v1beta1, kind: ResourceClaim, metadata: {name: a}, spec: {devices: {requests: [
+  {deviceClassName: a, # class
+   name: b, # name
+   count: 2}]}}}
+"""
+    assert converted(text).endswith("""\
+  {
+   # class
+   # name
+   exactly: {deviceClassName: a, count: 2}, name: b}]}}}
+""")
+
+
+def test_what_cannot_be_edited_is_written_anew_below_its_comments() -> None:
+    text = """\
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceClaim
+spec:
+  devices:
+    requests:
+    - &first # as odd as it gets
+      name: a
+      deviceClassName: b
+  unknown: *first
+"""
+    changed = converted(text)
+    assert changed.startswith("# as odd as it gets\napiVersion: resource.k8s.io/v1\n")
+    assert objects(changed) == [convert(objects(text)[0], f"{GROUP}/v1")]
+
+
 CLASSIC = """\
 apiVersion: resource.k8s.io/v1alpha2
 kind: ResourceClass

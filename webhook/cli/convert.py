@@ -15,13 +15,14 @@ from webhook.documents import Document, Selection, read
 from webhook.documents.stream import encoding_of
 from webhook.findings import unread
 from webhook.migration import Wanted, migrate
-from webhook.report.summary import counted
+from webhook.report.summary import counted, not_read
 from webhook.report.text import as_text
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from webhook.documents import Unreadable
     from webhook.findings import Finding
     from webhook.migration import Migrated
 
@@ -36,7 +37,8 @@ def run(arguments: Namespace) -> int:
     wanted = Wanted(arguments.to, stated)
     faults: list[Finding] = []
     files: list[Migrated] = []
-    for each in migrate(_documents(arguments, paths, faults), wanted):
+    selection = Selection(excluded=exclusions(arguments), allow_empty=True)
+    for each in migrate(_documents(read(paths, selection=selection), faults), wanted):
         faults += each.lost
         if arguments.write and each.after != each.before:
             _write(each)
@@ -51,6 +53,8 @@ def run(arguments: Namespace) -> int:
     _print(faults, sys.stdout if arguments.check else sys.stderr)
     if not arguments.quiet:
         print(_summary(files, arguments), file=sys.stderr)
+        if selection.left_out:
+            print(not_read(selection.left_out), file=sys.stderr)
     if any(fault.line == 0 for fault in faults):
         return 2
     return 1 if faults or (arguments.check and older) else 0
@@ -71,9 +75,9 @@ def _check_together(arguments: Namespace, paths: Sequence[str]) -> None:
         raise UsageError(message)
 
 
-def _documents(arguments: Namespace, paths: Sequence[str], faults: list[Finding]) -> Iterator[Document]:
-    """Read the objects; what cannot be read is a fault."""
-    for document in read(paths, selection=Selection(excluded=exclusions(arguments), allow_empty=True)):
+def _documents(documents: Iterable[Document | Unreadable], faults: list[Finding]) -> Iterator[Document]:
+    """Return the objects; what cannot be read is a fault."""
+    for document in documents:
         if isinstance(document, Document):
             yield document
         else:

@@ -9,6 +9,8 @@ from webhook.documents.selection import BROKEN_LINK, EXCLUDED, HELM, IGNORED, NO
 from webhook.report.excerpt import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from webhook.report.model import Report, Tested
 
 MAX_KINDS = 8
@@ -40,9 +42,14 @@ def summary(report: Report) -> str:
     if report.without_claims:
         text += f"; {report.without_claims} not judged (pods and workloads without claims; --all-pods judges them)"
     if report.left_out:
-        reasons = (_LEFT_OUT[reason][count > 1].format(count) for reason, count in report.left_out.items())
-        text += f"\nnot read: {', '.join(reasons)}"
+        text += f"\n{not_read(report.left_out)}"
     return text
+
+
+def not_read(left_out: Mapping[str, int]) -> str:
+    """Say how many files of directories were not read, and why."""
+    reasons = (_LEFT_OUT[reason][count > 1].format(count) for reason, count in left_out.items())
+    return f"not read: {', '.join(reasons)}"
 
 
 def _suppressed(report: Report) -> str:

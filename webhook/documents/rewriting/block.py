@@ -61,7 +61,7 @@ class BlockMap:
             (inside if index in chosen else outside).append(self._whole(lines))
             at = self._ends[index]
         lead = self._indentation if tree.is_first(entries[first].start) else ""
-        text = f"{lead}{name}:{tree.newline}{shifted(''.join(inside), tree.step())}{''.join(outside)}"
+        text = f"{lead}{name}:{tree.newline}{shifted(''.join(inside), tree.step)}{''.join(outside)}"
         return [Edit(begin, at, self._as_ended(text, at))]
 
     def unbox(self, name: str) -> list[Edit]:
@@ -116,7 +116,7 @@ class BlockMap:
         before, text = self._colon(entry), self._tree.text[entry.value.start : entry.value.end]
         if not text or "\n" in text or text[0] in "|>":
             raise UnableError
-        lead = f"{self._tree.newline}{self._indentation}{self._tree.step()}{field}: "
+        lead = f"{self._tree.newline}{self._indentation}{self._tree.step}{field}: "
         return [Edit(before, entry.value.start, lead)]
 
     def unwrap(self, name: str) -> list[Edit]:

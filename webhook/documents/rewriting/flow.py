@@ -10,7 +10,7 @@ from webhook.documents.rewriting.errors import UnableError
 from webhook.documents.rewriting.lines import dedented, shifted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from webhook.documents.rewriting.tree import Entry, Node, Tree
 
@@ -23,7 +23,7 @@ def written(tree: Tree, value: Any, instead: Node) -> str:
 
 
 def _indented(tree: Tree, value: Any, start: int) -> str:
-    text = json.dumps(value, ensure_ascii=False, indent=tree.step())
+    text = json.dumps(value, ensure_ascii=False, indent=tree.step)
     return text.replace("\n", tree.newline + tree.indentation(start))
 
 
@@ -58,11 +58,13 @@ class FlowMap:
         others = [entry for entry in among if entry.name not in moved]
         if not others:
             return [Edit(start, end, self._boxed(name, tree.text[start:end]))]
-        self._refuse_comments(start, end)
         comma = tree.text[entries[0].end : entries[1].start]
+        if any(tree.comments(entries[0].end, entries[1].start)):
+            comma = ", "
         body = comma.join(tree.text[each.start : each.end] for each in among if each.name in moved)
         rest = (tree.text[each.start : each.end] for each in others)
-        return [Edit(start, end, comma.join((self._boxed(name, body), *rest)))]
+        remarks = _remarks(tree, start, end, [(each.start, each.end) for each in among])
+        return [Edit(start, end, remarks + comma.join((self._boxed(name, body), *rest)))]
 
     def unbox(self, name: str) -> list[Edit]:
         """Put the entries of a map in its place."""
@@ -70,13 +72,12 @@ class FlowMap:
         if not entry.value.entries:
             return self.remove(name)
         first, last = entry.value.entries[0], entry.value.entries[-1]
-        self._refuse_comments(entry.start, first.start)
-        self._refuse_comments(last.end, entry.end)
+        remarks = _remarks(tree, entry.start, entry.end, [(first.start, last.end)])
         body = tree.text[first.start : last.end]
         if tree.is_first(first.start):
             deeper, here = len(tree.indentation(first.start)), len(tree.indentation(entry.start))
             body = dedented(tree.indentation(first.start) + body, deeper, here).lstrip(" \t")
-        return [Edit(entry.start, entry.end, body)]
+        return [Edit(entry.start, entry.end, remarks + body)]
 
     def remove(self, name: str) -> list[Edit]:
         """Remove an entry."""
@@ -88,8 +89,7 @@ class FlowMap:
             start, end = entry.start, self._entries[index + 1].start
         else:
             start, end = self._entries[index - 1].end, entry.end
-        self._refuse_comments(start, end)
-        return [Edit(start, end, "")]
+        return [Edit(start, end, _remarks(self._tree, start, end))]
 
     def add(self, values: Mapping[str, Any]) -> list[Edit]:
         """Add entries behind the others."""
@@ -111,9 +111,9 @@ class FlowMap:
     def unwrap(self, name: str) -> list[Edit]:
         """Put the only value of a map in the map's place."""
         value = self._named(name).value
-        self._refuse_comments(value.start, value.end)
         inner = value.inner[0]
-        return [Edit(value.start, value.end, self._tree.text[inner.start : inner.end])]
+        remarks = _remarks(self._tree, value.start, value.end)
+        return [Edit(value.start, value.end, remarks + self._tree.text[inner.start : inner.end])]
 
     def replace(self, name: str, value: Any) -> list[Edit]:
         """Write a value anew."""
@@ -128,7 +128,7 @@ class FlowMap:
         if not self._is_alone:
             return f"{{{self._pad}{body}{self._pad}}}"
         margin = tree.indentation(self._entries[0].start)
-        return f"{{{tree.newline}{margin}{shifted(body, tree.step())}{tree.newline}{margin}}}"
+        return f"{{{tree.newline}{margin}{shifted(body, tree.step)}{tree.newline}{margin}}}"
 
     def _key(self, name: str) -> str:
         return f"{self._quote}{name}{self._quote}"
@@ -136,18 +136,19 @@ class FlowMap:
     def _named(self, name: str) -> Entry:
         return next(entry for entry in self._entries if entry.name == name)
 
-    def _refuse_comments(self, start: int, end: int) -> None:
-        if any(self._tree.comments(start, end)):
-            raise UnableError
+
+def _remarks(tree: Tree, start: int, end: int, kept: Iterable[tuple[int, int]] = ()) -> str:
+    """Return the comments in a part of the text, but for those of what is kept of it, each on a line of its own."""
+    found: list[str] = []
+    for begin, stop in [*sorted(kept), (end, end)]:
+        found += tree.comments(start, begin)
+        start = stop
+    margin = tree.newline + tree.indentation(end)
+    return "".join(margin + remark for remark in found) + (margin if found else "")
 
 
 def replaced(tree: Tree, node: Node, value: Any) -> list[Edit]:
-    """Write a value in flow style anew.
-
-    Raises:
-        UnableError: It has comments, which have no place in flow style.
-    """
-    if any(tree.comments(node.start, node.end)):
-        raise UnableError
+    """Write a value in flow style anew; the comments in it go before it."""
     lead = "" if tree.text[node.start - 1 : node.start].isspace() or node.end > node.start else " "
-    return [Edit(node.start, node.end, lead + written(tree, value, node))]
+    remarks = _remarks(tree, node.start, node.end)
+    return [Edit(node.start, node.end, lead + remarks + written(tree, value, node))]

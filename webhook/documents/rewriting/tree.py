@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
+from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from yaml.events import (
@@ -76,7 +79,7 @@ class Entry:
         return max(self.value.end, self.key_end + 1)
 
 
-@dataclass(slots=True)
+@dataclass
 class Tree:
     """A document.
 
@@ -92,16 +95,17 @@ class Tree:
     texts: list[tuple[int, int]] = field(default_factory=list)
     """Where scalars are, in which ``#`` begins no comment."""
 
-    @property
+    @cached_property
     def newline(self) -> str:
         """The line break."""
         return "\r\n" if "\r\n" in self.text else "\n"
 
+    @cached_property
     def step(self) -> str:
-        """Return by what the first map within a map is indented."""
-        pending = [self.root]
+        """By what the first map within a map is indented."""
+        pending = deque([self.root])
         while pending:
-            node = pending.pop(0)
+            node = pending.popleft()
             for entry in node.entries or ():
                 inner = entry.value.entries
                 if inner and self.is_first(inner[0].start):
@@ -135,10 +139,17 @@ class Tree:
         if self.is_json:
             return
         at = start
-        for begin, stop in [*((a, b) for a, b in self.texts if a < end and b > start), (end, end)]:
-            for found in _COMMENT.finditer(self.text, at, max(begin, at)):
-                yield found[0]
+        for index in range(max(bisect_right(self.texts, (start,)) - 1, 0), len(self.texts)):
+            begin, stop = self.texts[index]
+            if begin >= end:
+                break
+            yield from self._between(at, begin)
             at = max(at, stop)
+        yield from self._between(at, end)
+
+    def _between(self, start: int, end: int) -> Iterator[str]:
+        if start < end:
+            yield from (found[0] for found in _COMMENT.finditer(self.text, start, end))
 
 
 def tree_of(text: str, *, is_json: bool) -> Tree:
