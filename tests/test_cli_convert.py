@@ -77,10 +77,20 @@ def test_what_cannot_be_converted_is_said_and_makes_the_exit_code_1() -> None:
     assert "see docs/migrate.md" in done.err
 
 
+def test_pods_are_converted_where_they_are_said_to_be() -> None:
+    claims = "resourceClaims: [{name: a, source: {resourceClaimName: b}}]"
+    text = f"apiVersion: example.com/v1\nkind: Trainer\nspec: {{pods: {{spec: {{containers: [], {claims}}}}}}}\n"
+    wanted = text.replace("source: {resourceClaimName: b}", "resourceClaimName: b")
+    arguments = ("convert", "-q", "--pod-template", "example.com/Trainer=spec.pods", "-")
+    assert draguard(*arguments, stdin=text.encode()) == (0, wanted, "")
+    assert draguard("convert", "-q", "-", stdin=text.encode()) == (0, text, "")
+
+
 def test_what_is_not_read_is_counted(manifests: Path) -> None:
     (manifests / "template.yaml").write_text("apiVersion: {{ .Version }}\n", encoding="utf-8")
     done = draguard("convert", "--write", "--exclude", "new.yaml", manifests)
-    assert done.err == "1 place in 1 file converted\nnot read: 1 path that is excluded, 1 template that is not YAML yet\n"
+    left_out = "not read: 1 path that is excluded, 1 template that is not YAML yet"
+    assert done.err == f"1 place in 1 file converted\n{left_out}\n"
 
 
 def test_what_cannot_be_read_stays_as_it_is() -> None:

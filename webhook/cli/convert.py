@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.diff import unified
+from webhook.cli.locations import pod_locations
 from webhook.cli.reading import STDIN, some_paths
 from webhook.cli.release import kubernetes_versions
 from webhook.cli.suppressing import exclusions
@@ -34,7 +35,7 @@ def run(arguments: Namespace) -> int:
     paths = some_paths(arguments)
     _check_together(arguments, paths)
     stated = [release_of(each) for each in kubernetes_versions(arguments) if each]
-    wanted = Wanted(arguments.to, stated)
+    wanted = Wanted(arguments.to, stated, pod_locations(arguments))
     faults: list[Finding] = []
     files: list[Migrated] = []
     selection = Selection(excluded=exclusions(arguments), allow_empty=True)

@@ -54,7 +54,7 @@ def converted(obj: Any, wanted: Wanted) -> Converted:
         return Converted(obj, [], [])
     own, kind = obj.get("apiVersion"), obj.get("kind")
     if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):
-        changed, entries = with_flat_claims(obj) if wanted.has_flat_claims else (obj, [])
+        changed, entries = with_flat_claims(obj, wanted.locations) if wanted.has_flat_claims else (obj, [])
         return Converted(changed, [_nested(Path((*steps, "source"))) for steps in entries], [])
     if own != CLASSIC:
         return _converted(obj, obj, wanted)

@@ -11,22 +11,25 @@ from webhook.workloads import pods_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.workloads import Locations
+
     JSONObject = dict[str, Any]
     Steps = tuple["str | int", ...]
 
 _CLAIMS = ("spec", "resourceClaims")
 
 
-def with_flat_claims(obj: JSONObject) -> tuple[JSONObject, list[Steps]]:
+def with_flat_claims(obj: JSONObject, locations: Locations | None = None) -> tuple[JSONObject, list[Steps]]:
     """Return an object whose pods name their claims without ``source``.
 
     Args:
         obj: A pod, or whatever makes pods; it is not changed.
+        locations: Where workloads keep their pods, besides those that are known.
 
     Returns:
         The object, and the entries that had a ``source``.
     """
-    found = [(steps, entry) for steps, entry in _entries(obj) if _is_nested(entry)]
+    found = [(steps, entry) for steps, entry in _entries(obj, locations) if _is_nested(entry)]
     if not found:
         return obj, []
     changed = deepcopy(obj)
@@ -49,7 +52,7 @@ def at(value: Any, steps: Steps) -> Any:
     return value
 
 
-def _entries(obj: JSONObject) -> Iterator[tuple[Steps, Any]]:
+def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[Steps, Any]]:
     """Go through the entries of ``resourceClaims`` of all pods in an object."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
@@ -58,7 +61,7 @@ def _entries(obj: JSONObject) -> Iterator[tuple[Steps, Any]]:
     if template is not None:
         places: list[Steps] = [(*template, *_CLAIMS)]
     else:
-        places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj) if pods.is_known]
+        places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj, locations) if pods.is_known]
     for place in dict.fromkeys(places):
         claims = at(obj, place)
         if isinstance(claims, list):

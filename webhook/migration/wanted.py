@@ -11,6 +11,8 @@ from webhook.release import Release
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webhook.workloads import Locations
+
 TARGETS: Final = tuple(
     name.rpartition("/")[2]
     for name, version in VERSIONS.items()
@@ -29,10 +31,12 @@ class Wanted:
     Args:
         version: A version of ``resource.k8s.io``, such as ``v1``; empty for the newest that all releases serve.
         releases: The releases that shall take the objects; the newest if there are none.
+        locations: Where workloads keep their pods, besides those that are known.
     """
 
     version: str = ""
     releases: Sequence[Release] = ()
+    locations: Locations | None = None
 
     def api_version(self, kind: str) -> str:
         """Return the version of a kind, with its group; empty if no release serves the kind."""

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.configured import configured, excluded
-from webhook.cli.arguments.shared import RELEASE, STRICT, cluster, gates, policies, prescheduled, report, requester
+from webhook.cli.arguments.shared import (
+    RELEASE,
+    STRICT,
+    cluster,
+    gates,
+    pod_templates,
+    policies,
+    prescheduled,
+    report,
+    requester,
+)
 from webhook.cli.arguments.suppression import suppression
 
 if TYPE_CHECKING:
@@ -180,14 +190,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="judge pods and workloads without resource claims, too",
     )
-    parser.add_argument(
-        "--pod-template",
-        action="append",
-        default=[],
-        metavar="GROUP/KIND=PATH",
-        help="where workloads of another project keep their pods, such as example.com/Trainer=spec.workers[].template; "
-        "can be repeated",
-    )
+    pod_templates(parser)
     parser.add_argument(
         "--driver-profile",
         action="append",

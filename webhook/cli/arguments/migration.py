@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.configured import configured, excluded
+from webhook.cli.arguments.shared import pod_templates
 
 if TYPE_CHECKING:
     import argparse
@@ -58,6 +59,7 @@ def convert(parser: argparse.ArgumentParser) -> None:
         metavar="VERSION",
         help="a release that shall take the objects, such as 1.34 (default: the newest); can be repeated",
     )
+    pod_templates(parser)
     parser.add_argument("-w", "--write", action="store_true", help="change the files in place")
     parser.add_argument("--diff", action="store_true", help="print what would change as a unified diff")
     parser.add_argument(

@@ -49,6 +49,18 @@ def gates(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
+def pod_templates(parser: argparse.ArgumentParser) -> None:
+    """Take where workloads of other projects keep their pods."""
+    parser.add_argument(
+        "--pod-template",
+        action="append",
+        default=[],
+        metavar="GROUP/KIND=PATH",
+        help="where workloads of another project keep their pods, such as example.com/Trainer=spec.workers[].template; "
+        "can be repeated",
+    )
+
+
 RELEASE = "judge policies as this release does, such as 1.34 (default: the newest)"
 
 
