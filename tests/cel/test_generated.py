@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import io
 import keyword
 import re
 import tokenize
+import weakref
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,7 +27,7 @@ from webhook.cel.types.base import DYN
 
 NAMES = re.compile(r"[ftvk][0-9]+")
 OWN = {"bindings", "cost", "deadline", "error", "evaluate", "left", "limit", "mark", "meter"}
-MEMBERS = {"append", "endswith", "force", "made", "present", "put", "startswith", "value"}
+MEMBERS = {"append", "args", "endswith", "force", "made", "present", "put", "startswith", "value"}
 GIVEN = set(compiler.BUILTINS)
 MOST_LINES = 1500
 """How many lines a function has at most: some milliseconds to compile, between which the clock is looked at."""
@@ -255,3 +259,26 @@ def test_a_program_uses_the_variables_that_decide() -> None:
     assert set(ENVIRONMENT.compile("o.a in [] || l == [o] || 'o' == 'l'").variables) == {"l", "o"}
     assert ENVIRONMENT.compile("o.a in []").variables == ()
     assert ENVIRONMENT.compile("[1].all(o, o == 1) && m == 1").variables == ("m",)
+
+
+class Watched(dict[str, Any]):
+    """An object that can be watched."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["o.b == 1", "o.b", "[1].map(x, o.b)", "l.all(x, o.b)", "o.b || l", "[o.b]", "o.a / 0 == 1", "o.b in l && o.a"],
+)
+def test_an_error_holds_no_data(text: str) -> None:
+    program = ENVIRONMENT.compile(text)
+    watched = Watched(a=1)
+    gone = weakref.ref(watched)
+    gc.disable()
+    try:
+        with suppress(EvaluationError):
+            program.evaluate({"o": watched, "l": [1]})
+            pytest.fail("it has a value")
+        del watched
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import MISSING, find_present, has, index
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand
 from webhook.cel.types.values import NONE, Optional, Value
@@ -174,8 +175,8 @@ def follow(left: int, value: Value, steps: Steps) -> tuple[int, Value]:
             else:
                 unpaid -= 1
                 value = index(value, key)
-    except EvaluationError as error:
-        return left + unpaid, error
+    except EvaluationError:
+        return left + unpaid, caught()
     return left, Optional(value) if optional else value
 
 
@@ -205,5 +206,5 @@ def present(left: int, value: Value, field: str, strict: bool, negated: bool) ->
         return left + 1, value
     try:
         return left, has(value, field, strict=strict) is not negated
-    except EvaluationError as error:
-        return left, error
+    except EvaluationError:
+        return left, caught()

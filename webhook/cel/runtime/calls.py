@@ -15,7 +15,7 @@ from webhook.cel.cost.calls import of_argument, of_both, of_search, of_smaller
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.logic import shorter_cost
-from webhook.cel.runtime.meter import SHARE, Meter, count_bytes
+from webhook.cel.runtime.meter import SHARE, Meter, caught, count_bytes
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import INT_MAX, INT_MIN, PLAIN_CLASSES, Value, python_type, type_of
@@ -137,24 +137,24 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
         cls = type(value)
         try:
             result = (known.get(cls) or find(cls, value))(value)
-        except EvaluationError as error:
-            return error.with_traceback(None)
+        except EvaluationError:
+            return caught()
         return count(meter, result) if builds else result
 
     def binary(meter: Meter, first: Value, second: Value) -> Value:
         classes = type(first), type(second)
         try:
             result = (known.get(classes) or find(classes, first, second))(first, second)
-        except EvaluationError as error:
-            return error.with_traceback(None)
+        except EvaluationError:
+            return caught()
         return count(meter, result) if builds else result
 
     def other(meter: Meter, *arguments: Value) -> Value:
         classes = tuple(map(type, arguments))
         try:
             result = (known.get(classes) or find(classes, *arguments))(*arguments)
-        except EvaluationError as error:
-            return error.with_traceback(None)
+        except EvaluationError:
+            return caught()
         return count(meter, result) if builds else result
 
     if arity == 1:

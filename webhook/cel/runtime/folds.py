@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel.cost.calls import LIST_COST
 from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import Value, from_key, to_key, type_of
@@ -281,8 +282,8 @@ def _no_range(value: Value, text: str, names: Mapping[str, str]) -> EvaluationEr
         return value
     try:
         name = type_of(value).name
-    except EvaluationError as error:
-        return error
+    except EvaluationError:
+        return caught()
     return EvaluationError(text.format(names.get(name, name)))
 
 
@@ -317,6 +318,6 @@ def inserted(insert: Callable[..., None], *arguments: Value) -> EvaluationError 
         return arguments[-1]
     try:
         insert(*arguments)
-    except EvaluationError as error:
-        return error
+    except EvaluationError:
+        return caught()
     return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.cost.calls import STRING_FACTOR, of_argument, traversal
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.equality import Comparison
+from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import contains, equal, no_such_overload
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import Value, size_of
@@ -235,8 +236,8 @@ def member(
         comparison = Comparison(meter, left, mark)
         try:
             result = comparison.contains(item, container)
-        except EvaluationError as error:
-            result = error
+        except EvaluationError:
+            result = caught()
         mark = comparison.mark
     return left - (cost((item, container), result) if cost else 0), mark, result
 

@@ -96,7 +96,11 @@ def count_built(meter: Meter, value: Any) -> Any:  # any CEL value
 
 
 def caught() -> EvaluationError:
-    """The error that is being handled, to be kept as a value; without the frames that it came through."""
+    """The error that is being handled, to be kept as a value.
+
+    It forgets the frames that it came through: they would hold it, and with that the data, in a circle.
+    """
     error = sys.exception()
     assert isinstance(error, EvaluationError)  # noqa: S101  # asked for where such errors are handled
-    return error.with_traceback(None)
+    error.__traceback__ = error.__context__ = None
+    return error

@@ -33,9 +33,10 @@ def evaluate(bindings, *, meter=None):
 	left = limit = meter.limit
 	try:
 		mark = 0 if meter.deadline is None and current() is NONE else look(meter, left)"""
+# An error in a local variable that was raised itself would hold its frame, and with that the data, in a circle.
 _AFTER: Final = """\
 		if left < 0: raise CostLimitExceededError(left=left)
-		if type({0}) is EvaluationError: raise {0}
+		if type({0}) is EvaluationError: raise EvaluationError(*{0}.args)
 		return {0}
 	except STOPPED as error:
 		left = stopped(left, error)
