@@ -20,7 +20,7 @@ from webhook.api import gates
 from webhook.api.judgement import judge, judge_admitted
 from webhook.api.versions import find, target
 from webhook.release import releases
-from webhook.schema import CREATE, UPDATE_STATUS, CompiledStruct, compile_struct
+from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, CompiledStruct, compile_struct
 from webhook.schema.often import PLANNED_AFTER
 from webhook.schema.plan import planned
 
@@ -40,14 +40,14 @@ OFTEN = PLANNED_AFTER + 1
 
 @cache
 def plans(api_version: str, kind: str) -> list[tuple[CompiledStruct, Callable[[object], bool]]]:
-    """Plan a kind for every release that serves it, gates on and off, new or its status updated."""
+    """Plan a kind for every release that serves it, gates on and off, new or updated, or only decoded."""
     known = find(api_version, kind)
     assert known
     targets = [
         target(
             api_version,
             release,
-            CREATE if create else UPDATE_STATUS,
+            operation,
             gates.every(release) if every else gates.enabled(release),
             admin_namespace=True,
             declarative=every,
@@ -55,9 +55,10 @@ def plans(api_version: str, kind: str) -> list[tuple[CompiledStruct, Callable[[o
         )
         for release in releases(known.since, known.until)
         for every in (True, False)
-        for create in (True, False)
+        for operation in (CREATE, UPDATE, UPDATE_STATUS)
     ]
     structs = [compile_struct(known.type, each) for each in targets]
+    structs += [struct.decoding for struct in structs if struct.target.operation == UPDATE]
     return [(struct, planned(struct)) for struct in structs]
 
 

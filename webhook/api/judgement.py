@@ -6,7 +6,7 @@ validated, and what the strategy drops or keeps is not looked at.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
@@ -96,10 +96,10 @@ def judge(
     stated = frozenset(feature_gates.items()) if feature_gates else None
     admin = _admin_namespace(namespace_labels, release)
     version, name = obj["apiVersion"], obj["kind"]
-    struct, often, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
+    struct, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
     token = enter(Budget(REVIEW, is_offline=True))
     try:
-        if old is None and often.is_fine(obj):
+        if old is None and _often(struct).is_fine(obj):
             found = _homeless(struct, obj)
         else:
             misfits, problems = _walked(struct, obj, old)
@@ -124,8 +124,8 @@ def _plan_submitted(
     feature_gates: Gates | None,
     *,
     admin_namespace: bool | None,
-) -> tuple[CompiledStruct, Often, tuple[Problem, ...]]:
-    """Return what submitted objects of a kind are judged by, slowly and at once, and what is found in all of them."""
+) -> tuple[CompiledStruct, tuple[Problem, ...]]:
+    """Return what submitted objects of a kind are judged by, and what is found in all of them."""
     served_kind, named = VERSIONS[api_version].kinds[kind], dict(feature_gates or ())
     known = target(
         api_version,
@@ -138,7 +138,7 @@ def _plan_submitted(
     )
     found = warnings.of_kind({"apiVersion": api_version, "kind": kind}, served_kind, known)
     struct = compile_struct(served_kind.type, known)
-    return struct, Often(struct), tuple(found)
+    return struct, tuple(found)
 
 
 def judge_admitted(
@@ -168,8 +168,8 @@ def judge_admitted(
         return []
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, often, older = _plan(obj["apiVersion"], obj["kind"], operation, kubernetes, stated)
-    if old is None and often.is_fine(obj):
+    struct, older = _plan(obj["apiVersion"], obj["kind"], operation, kubernetes, stated)
+    if old is None and _often(struct).is_fine(obj):
         return _homeless(struct, obj)
     misfits, problems = _walked(struct, obj, old)
     if misfits:
@@ -181,7 +181,7 @@ def judge_admitted(
 @lru_cache(maxsize=512)
 def _plan(
     api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None
-) -> tuple[CompiledStruct, Often, Iterable[Release]]:
+) -> tuple[CompiledStruct, Iterable[Release]]:
     """Return what admitted objects of a kind are judged by, and older releases that may know other fields of theirs."""
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
@@ -192,7 +192,7 @@ def _plan(
     declared = _is_declared(served_kind.type, release, named)
     known = target(api_version, release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared)
     struct = compile_struct(served_kind.type, known)
-    return struct, Often(struct), () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
+    return struct, () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
 
 
 _NO_OBJECT = refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")
@@ -201,7 +201,15 @@ _TOO_DEEP = refused(BAD_REQUEST, Path(), "the object is nested too deeply").name
 
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Decode an object, and validate it if it is new; an update is validated once it is prepared."""
-    return apart((struct if old is None else struct.decoding).walk(obj))
+    return _apart(struct if old is None else struct.decoding, obj)
+
+
+_often = cache(Often)
+
+
+def _apart(struct: CompiledStruct, value: dict[str, Any]) -> tuple[Sequence[Misfit], Sequence[Problem]]:
+    """Return what is found in a value; most values take no walk."""
+    return ((), ()) if _often(struct).is_fine(value) else apart(struct.walk(value))
 
 
 def _judged(
@@ -253,7 +261,7 @@ def _new(
 def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:
     """Judge an update that could be decoded."""
     # The stored object may have fields of a later release; what cannot be decoded cannot have been stored.
-    stored = apart(struct.decoding.walk(old))[0] if isinstance(old, dict) else ()
+    stored = _apart(struct.decoding, old)[0] if isinstance(old, dict) else ()
     if not isinstance(old, dict) or refuses(stored):
         return [refused(BAD_REQUEST, Path(), "the old object is not a stored object of this kind").named("old-object")]
     in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
@@ -366,7 +374,7 @@ def _kind(struct: CompiledStruct) -> type[Object]:
 
 
 def _validated(struct: CompiledStruct, obj: dict[str, Any]) -> Sequence[Problem]:
-    return apart(struct.walk(obj))[1]
+    return _apart(struct, obj)[1]
 
 
 def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
