@@ -43,12 +43,12 @@ def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, tuple[str | int, ...]]]:
-    from webhook.drivers import check_parameters  # noqa: PLC0415 - most objects have no parameters
-
     where: tuple[str, ...] = ("spec",) if obj.get("kind") == "DeviceClass" else devices_path(obj)
     for index, each in enumerate(items(obj, *where, "config")):
         profile = context.profile(text(each, "opaque", "driver"))
         if profile:
+            from webhook.drivers import check_parameters  # noqa: PLC0415 - most objects have no parameters
+
             path: tuple[str | int, ...] = (*where, "config", index, "opaque", "parameters")
             for fault in check_parameters(profile, at(each, "opaque", "parameters")):
                 yield fault, (*path, *fault.path)

@@ -1,0 +1,68 @@
+"""What starts quickly imports little: a pre-commit hook's user feels 50 ms."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.manifests import CLAIM
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.process
+
+REPORTING = (
+    "import sys; from webhook.cli import main; status = main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+)
+CLAIM_V1 = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: claim
+  namespace: default
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+"""
+HEAVY = {
+    "dataclasses",
+    "inspect",
+    "json",
+    "yaml",
+    "msgspec",
+    "pathlib",
+    "difflib",
+    "decimal",
+    "webhook.cel",
+    "webhook.policy",
+}
+
+
+def imported(*arguments: str) -> set[str]:
+    """Return the modules that a command has imported."""
+    done = subprocess.run([sys.executable, "-c", REPORTING, *arguments], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("claim", [CLAIM.format(number=1), CLAIM_V1])
+def test_one_valid_claim_needs_no_heavy_module(claim: str, tmp_path: Path) -> None:
+    file = tmp_path / "claim.yaml"
+    file.write_text(claim, encoding="utf-8")
+    assert not HEAVY & imported("validate", str(file))
+
+
+def test_a_classic_claim_needs_no_other_types(tmp_path: Path) -> None:
+    file = tmp_path / "claim.yaml"
+    file.write_text(CLAIM.format(number=1), encoding="utf-8")
+    assert not {"webhook.api.core.pod", "webhook.api.dra.resourceslice"} & imported("validate", str(file))
+
+
+def test_the_version_needs_no_metadata() -> None:
+    assert not {"importlib.metadata", "webhook.api"} & imported("version")
