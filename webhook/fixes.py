@@ -21,11 +21,13 @@ class Fix(NamedTuple):
             ``unwrap`` puts the fields of a map in its place. ``separate`` puts ``---`` above the line.
         value: The other value, the other name, or the map's field.
         safe: Whether it is certain that this is what was meant.
+        below: The field that changes, of the map at the place of the finding; empty for the place itself.
     """
 
     change: Change
     value: str | int | bool = ""
     safe: bool = True
+    below: str = ""
 
 
 class Advice(NamedTuple):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook import formats
 from webhook.cel.errors import CelError
 from webhook.cel.regex.re2 import matches
+from webhook.fixes import Advice, Fix
 from webhook.problem import shown
 from webhook.schema.decoding import nearest_name
 
@@ -34,12 +35,14 @@ class Fault(NamedTuple):
         message: What.
         hint: How to mend it.
         gate: Whether a feature gate of the driver would make it right.
+        fix: What to change there, where that is clear.
     """
 
     path: tuple[str | int, ...]
     message: str
     hint: str = ""
     gate: bool = False
+    fix: Fix | None = None
 
 
 _PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
@@ -98,7 +101,8 @@ def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Faul
     else:
         near = nearest_name(given, expected) if isinstance(given, str) else ""
         hint = f'did you mean "{near}"?' if near else f"write {' or '.join(expected)}"
-        yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint)
+        fix = Fix("replace", near, safe=False) if near else None
+        yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
 
 
 class _Walk:
@@ -121,7 +125,8 @@ class _Walk:
             return
         for key, test in _TESTS.items():
             if key in schema and (fault := test(schema[key], value)):
-                yield Fault(path, fault, _near(schema, value) if key == "enum" else "")
+                hint, fix = _near(schema, value) if key == "enum" else Advice()
+                yield Fault(path, fault, hint, fix=fix)
         if isinstance(value, str) and (gate := schema.get("gates", {}).get(value)):
             yield from self.gate(path, value, gate)
         if isinstance(value, dict):
@@ -151,7 +156,8 @@ class _Walk:
                 more or self._is_lenient or schema.get("x-kubernetes-preserve-unknown-fields") or not _closed(schema)
             ):
                 near = nearest_name(name, properties)
-                yield Fault((*path, name), f'unknown field "{name}"', f'did you mean "{near}"?' if near else "")
+                hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
+                yield Fault((*path, name), f'unknown field "{name}"', hint, fix=fix)
 
 
 def _closed(schema: Schema) -> bool:
@@ -186,9 +192,9 @@ def _beside(name: str, schema: Schema, fields: Mapping[str, Any], path: Steps) -
         yield Fault(path, f"{name} cannot be used with {unwanted}")
 
 
-def _near(schema: Schema, value: Any) -> str:
+def _near(schema: Schema, value: Any) -> Advice:
     near = nearest_name(value, list(map(str, schema["enum"]))) if isinstance(value, str) else ""
-    return f'did you mean "{near}"?' if near else ""
+    return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False)) if near else Advice()
 
 
 def _length(value: Any) -> int | None:

@@ -66,7 +66,7 @@ class Planner:
         document = self._by_place.get((finding.file, finding.document - 1, finding.within))
         if document is None or fix is None or finding.origin:
             return {}
-        path = tuple(finding.problem.path)
+        path = (*finding.problem.path, *([fix.below] if fix.below else ()))
         if fix.change == "nest":
             around = find(self._tree(document), (*document.within, *path[:-1]))
             names = list(dict.fromkeys(str(each.problem.path[-1]) for each in group))

@@ -10,7 +10,7 @@ from webhook.deviceselectors.fleet import guarded
 from webhook.deviceselectors.parts import read_of
 from webhook.fixes import Advice, Fix
 from webhook.references.classes import drivers_of
-from webhook.references.rules import finding, instead, listed, nearest, rule
+from webhook.references.rules import finding, in_expression, listed, nearest, rule
 from webhook.references.selectors import SELECTING, reads_of, selectors_of
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Probl
         for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
             known = _known(selector, read, context)
             if known and not _is_published(known.devices, known.profile.name_in(read.domain, read.name), read):
-                message, hint = _unpublished(known, read)
-                yield finding(selector.path, message, hint)
+                yield finding(selector.path, *_unpublished(known, read, selector.expression))
 
 
 @rule("attribute-type", *SELECTING)
@@ -157,7 +156,7 @@ def _is_always_there(devices: list[Devices], name: str, read: Read) -> bool:
     return all(name in (each.capacity if read.holder == "capacity" else each.attributes) for each in devices)
 
 
-def _unpublished(known: _Known, read: Read) -> tuple[str, str]:
+def _unpublished(known: _Known, read: Read, expression: str) -> tuple[str, str | Advice]:
     profile, name = known.profile, known.profile.name_in(read.domain, read.name)
     what = read.holder.removesuffix("s")
     message = f'devices of driver "{profile.driver}" have no {what} "{name}"'
@@ -170,7 +169,7 @@ def _unpublished(known: _Known, read: Read) -> tuple[str, str]:
     domain = read.domain if nearest(read.domain, [profile.driver]) is None else ""
     if domain and domain != profile.driver and not any(each.startswith(f"{domain}/") for each in names):
         return message, f'its attributes are in domain "{profile.driver}"'
-    return message, instead(name, sorted(names), "it has")
+    return message, in_expression(expression, name, sorted(names), "it has")
 
 
 def _names(devices: Devices, read: Read) -> Iterator[str]:

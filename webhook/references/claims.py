@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.inventory import name_of
 from webhook.inventory.reading import at, items, mapping, text, texts
+from webhook.problem import Path
 from webhook.references.classes import drivers_of, wrong_drivers
 from webhook.references.rules import finding, in_place, nearest, rule
 
@@ -90,7 +91,7 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
             for problem in wrong_drivers([each], set().union(*sets), (*path, "config"), "the requests select"):
                 step = len(path) + 1
                 moved = (*problem.path[:step], index, *problem.path[step + 1 :])
-                yield finding(moved, problem.message, problem.hint, problem.reason)
+                yield problem._replace(path=Path(moved))
 
 
 @rule("asks-for-nothing", *CLAIMS)

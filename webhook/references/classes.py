@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.fixes import Advice
 from webhook.inventory import name_of
 from webhook.inventory.reading import items, text
-from webhook.references.rules import finding, listed, nearest, rule
+from webhook.references.rules import finding, in_place, listed, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,9 +58,10 @@ def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str
         driver = text(each, "opaque", "driver")
         if driver and known and driver not in known:
             message = f'parameters for driver "{driver}" are never read: {who} devices of {listed(sorted(known))}'
-            hint = f'did you mean "{near}"?' if (near := nearest(driver, known)) else ""
-            hint = hint or "name the driver of the class, or the class of the driver"
-            yield finding((*path, index, "opaque", "driver"), message, hint, "NeverRead")
+            advice = in_place(driver, known, "")
+            if advice.fix is None:
+                advice = Advice("name the driver of the class, or the class of the driver")
+            yield finding((*path, index, "opaque", "driver"), message, advice, "NeverRead")
 
 
 def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:

@@ -207,7 +207,8 @@ def _claim(problem: Problem, obj: Any) -> Advice:
     spec = _at(obj, steps[: lists[0]]) if lists else None
     wanted = text(_at(obj, steps), "name")
     near = nearest(wanted, [text(each, "name") for each in items(spec, "resourceClaims")]) if wanted else ""
-    return Advice(f'did you mean "{near}"?') if near and "Not found" in str(problem.message) else Advice()
+    is_missing = near and "Not found" in problem.message
+    return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name")) if is_missing else Advice()
 
 
 def _name(written: str, names: Iterable[str], what: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.fixes import Advice
 from webhook.inventory.reading import at, items, text
 from webhook.references.claims import CLAIMS, devices_path
 from webhook.references.rules import finding, rule
@@ -28,7 +29,7 @@ def wrong_parameters(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     for fault, path in _faults(obj, context):
         if not fault.gate:
-            yield finding(path, fault.message, fault.hint, "Refused")
+            yield finding(path, fault.message, Advice(fault.hint, fault.fix), "Refused")
 
 
 @rule("driver-gate", *_CONFIGURED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from webhook.fixes import Advice, Fix
 from webhook.inventory import name_of, namespace_of
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources
@@ -16,7 +17,6 @@ from webhook.references.rules import NOTE, finding, in_place, listed, nearest, r
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webhook.fixes import Advice
     from webhook.problem import Problem
     from webhook.references.rules import Context, JSONObject
 
@@ -56,7 +56,8 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
         elsewhere = [space for space, each in inventory.names(kind) if each == name]
         here = [each for space, each in inventory.names(kind) if space == namespace]
         if inventory.find(other, name, namespace):
-            hint: str | Advice = f'"{name}" is a {other}: name it with {_FIELDS[other]}'
+            fix = Fix("rename", _FIELDS[other], safe=False)
+            hint: str | Advice = Advice(f'"{name}" is a {other}: name it with {_FIELDS[other]}', fix)
         elif elsewhere:
             hint = f"there is one in namespace {listed(elsewhere)}: a pod can use only those of its own namespace"
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -166,3 +167,11 @@ def in_place(name: str, names: Iterable[str], what: str) -> Advice:
     known = list(names)
     near = nearest(name, known)
     return Advice(instead(name, known, what), Fix("replace", near, safe=False) if near else None)
+
+
+def in_expression(expression: str, name: str, names: Iterable[str], what: str) -> Advice:
+    """Say which name to write in an expression; the other arguments are those of :func:`instead`."""
+    known = list(names)
+    near = nearest(name, known)
+    mended = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", lambda _: near, expression)
+    return Advice(instead(name, known, what), Fix("replace", mended, safe=False) if near else None)

@@ -17,7 +17,7 @@ from webhook.formats.quantities import without_byte
 from webhook.inventory.reading import items, mapping, text
 from webhook.references.claims import CLAIMS, devices_path, requests_of
 from webhook.references.classes import drivers_of
-from webhook.references.rules import finding, instead, listed, nearest, rule
+from webhook.references.rules import finding, in_expression, instead, listed, nearest, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -253,7 +253,7 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 continue
             if near := nearest(read.domain, known):
                 message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
-                yield finding(each.path, message, f'did you mean "{near}"?', "Misspelt")
+                yield finding(each.path, message, in_expression(each.expression, read.domain, [near], ""), "Misspelt")
 
 
 def _has_domain(driver: str, domain: str, context: Context) -> bool:
@@ -286,19 +286,21 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
             known = published(contents, read.holder)
             if (read.domain, read.name) in known:
                 continue
-            yield finding(each.path, *_unpublished(read, known, "class" if each.around else "cluster"))
+            yield finding(each.path, *_unpublished(read, known, "class" if each.around else "cluster", each.expression))
 
 
-def _unpublished(read: Read, known: dict[tuple[str, str], set[str]], where: str) -> tuple[str, str]:
+def _unpublished(read: Read, known: dict[tuple[str, str], set[str]], where: str, expression: str) -> tuple[str, Advice]:
     kind = read.holder.removesuffix("s")
     domains = sorted({domain for domain, _ in known})
     if read.domain not in domains:
-        hint = instead(read.domain, domains, "domains")
+        advice = in_expression(expression, read.domain, domains, "domains")
         elsewhere = [domain for domain, name in known if name == read.name]
-        hint = f'"{read.name}" is in domain {listed(elsewhere)}' if elsewhere and "mean" not in hint else hint
-        return f'no device of the {where} has the domain "{read.domain}" in its {read.holder}', hint
+        if elsewhere and advice.fix is None:
+            advice = Advice(f'"{read.name}" is in domain {listed(elsewhere)}')
+        return f'no device of the {where} has the domain "{read.domain}" in its {read.holder}', advice
     names = sorted(name for domain, name in known if domain == read.domain)
-    return f'no device of the {where} has the {kind} "{read.domain}/{read.name}"', instead(read.name, names, "it has")
+    advice = in_expression(expression, read.name, names, "it has")
+    return f'no device of the {where} has the {kind} "{read.domain}/{read.name}"', advice
 
 
 @rule("selector-fails", *SELECTING, beside_devices=True)

@@ -1,0 +1,183 @@
+"""What people get wrong every day, and how much of it is fixed."""
+
+from __future__ import annotations
+
+import json
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLUSTER = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata:
+  name: gpu.example.com
+spec:
+  selectors:
+  - cel:
+      expression: device.driver == "gpu.example.com" # all of them
+  config:
+  - opaque:
+      driver: gpu.example.com
+      parameters: {apiVersion: gpu.resource.example.com/v1alpha1, kind: GpuConfig}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata:
+  name: one-gpu
+spec:
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        exactly:
+          deviceClassName: gpu.example.com
+          allocationMode: ExactCount
+          count: 1
+          selectors:
+          - cel:
+              expression: |-
+                device.attributes["gpu.example.com"].model == "A100" &&
+                  device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0
+      config:
+      - requests: [gpu]
+        opaque:
+          driver: gpu.example.com
+          parameters: # of the driver
+            apiVersion: gpu.resource.example.com/v1alpha1
+            kind: GpuConfig
+            sharing: {strategy: TimeSlicing}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata:
+  name: node-1-gpus
+spec:
+  driver: gpu.example.com
+  nodeName: node-1
+  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
+  devices:
+  - name: gpu-0
+    attributes:
+      model: {string: A100}
+    capacity:
+      memory: {value: 80Gi}
+  - name: gpu-1
+    attributes:
+      model: {string: A100}
+      nvlink: {bool: true}
+    capacity:
+      memory: {value: 80Gi}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: inference
+spec:
+  replicas: 2
+  selector:
+    matchLabels: {app: inference}
+  template:
+    metadata:
+      labels: {app: inference}
+    spec:
+      containers:
+      - name: server
+        image: server:1
+        resources:
+          claims:
+          - name: gpu
+            request: gpu
+      resourceClaims:
+      - name: gpu
+        resourceClaimTemplateName: one-gpu
+"""
+MODEL = 'device.attributes["gpu.example.com"].model'
+BOTH = f"""|-
+                {MODEL} == "A100" &&
+                  device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0"""
+EXACTLY = CLUSTER[CLUSTER.index("exactly:") : CLUSTER.index("      config:\n      - requests")]
+FIXED = [
+    ("attributes in a misspelt domain", MODEL, MODEL.replace("example", "exmaple")),
+    ("a misspelt attribute", f"{MODEL} ==", f"{MODEL.replace('model', 'modle')} =="),
+    ("a request that the claim has not", "request: gpu\n", "request: gpus\n"),
+    ("a misspelt template", "TemplateName: one-gpu", "TemplateName: one-gpus"),
+    ("a misspelt class", "deviceClassName: gpu.example.com", "deviceClassName: gpu.exmaple.com"),
+    ("v1beta1's shape", EXACTLY, dedent(EXACTLY.partition("\n")[2]).replace("\n", "\n        ").rstrip(" ")),
+    (
+        "parameters for a misspelt driver",
+        "driver: gpu.example.com\n          param",
+        "driver: gpu.exmple.com\n          param",
+    ),
+    ("a claim that the pod has not", "- name: gpu\n            request", "- name: gpus\n            request"),
+    ("configuration of an unknown request", "- requests: [gpu]", "- requests: [gpus]"),
+    ("resourceClaimName of a template", "resourceClaimTemplateName: one", "resourceClaimName: one"),
+    ("a quantity with a unit", '"40Gi"', '"40Gb"'),
+    ("two numbers for a version", BOTH, f'{MODEL} == "A100" && semver("1.0").major() == 1'),
+    ("source of 1.30", "resourceClaimTemplateName: one-gpu", "source: {resourceClaimTemplateName: one-gpu}"),
+    ("resourceClaimTemplate", "resourceClaimTemplateName:", "resourceClaimTemplate:"),
+    ("an enumeration in another case", "ExactCount", "exactCount"),
+    ("an attribute that some devices lack", BOTH, 'device.attributes["gpu.example.com"].nvlink'),
+    ("= for ==", "model ==", "model ="),
+    ("and for &&", "&&", "and"),
+    ("a quoted number", "count: 1", 'count: "1"'),
+    ("a quoted number of a workload", "replicas: 2", 'replicas: "2"'),
+    ("a missing separator", "---\napiVersion: apps/v1", "apiVersion: apps/v1"),
+    ("a capital letter", "one-gpu", "One_Gpu"),
+    ("a repeated request", "requests: [gpu]", "requests: [gpu, gpu]"),
+    ("a misspelt field", "deviceClassName", "deviceClasName"),
+    ("a misspelt kind of parameters", "            kind: GpuConfig", "            kind: GpuConfg"),
+    ("a misspelt parameter", "strategy:", "stratgy:"),
+    ("a misspelt value of a parameter", "TimeSlicing", "TimeSlicng"),
+    ("a misspelt kind", "kind: ResourceSlice", "kind: ResourceSlise"),
+]
+LEFT = [
+    ("more devices than there are", "count: 1", "count: 9"),
+    ("a selector that never holds", BOTH, "1 > 2"),
+    ("a value that no device has", '"A100"', '"B200"'),
+    ("an attribute without its domain", MODEL, "device.attributes.model"),
+    ("a quantity compared as a number", BOTH, 'device.capacity["gpu.example.com"].memory >= 40'),
+    ("a claim that no container uses", "          - name: gpu\n            request: gpu\n", "          - {}\n"),
+    ("no template at all", "TemplateName: one-gpu", "TemplateName: elsewhere"),
+    (
+        "both names",
+        "resourceClaimTemplateName: one-gpu",
+        "resourceClaimTemplateName: one-gpu\n        resourceClaimName: x",
+    ),
+    ("a domain that none can have", MODEL, MODEL.replace("gpu.example.com", "Gpu_Example")),
+]
+
+
+def found(folder: Path, text: str, *options: str) -> tuple[list[str], str]:
+    """Validate a text; return the rules that say something, and the text afterwards."""
+    file = folder / "all.yaml"
+    file.write_text(text, encoding="utf-8")
+    done = draguard("validate", "--output", "json", *options, file)
+    rules = [each["rule"] for each in json.loads(done.out)["findings"] if each["level"] != "note"]
+    return rules, file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("right", "wrong"), [each[1:] for each in FIXED], ids=[each[0] for each in FIXED])
+def test_it_is_fixed(right: str, wrong: str, tmp_path: Path) -> None:
+    assert found(tmp_path, CLUSTER)[0] == []
+    assert CLUSTER.count(right) >= 1
+    broken = CLUSTER.replace(right, wrong)
+    assert found(tmp_path, broken)[0] != []
+    left, mended = found(tmp_path, broken, "--fix", "--unsafe-fixes")
+    assert left == []
+    others = [line for line in broken.splitlines() if CLUSTER.splitlines().count(line) == 1]
+    assert [line for line in mended.splitlines() if line in others] == others
+
+
+@pytest.mark.parametrize(("right", "wrong"), [each[1:] for each in LEFT], ids=[each[0] for each in LEFT])
+def test_what_only_a_person_knows_is_left(right: str, wrong: str, tmp_path: Path) -> None:
+    assert CLUSTER.count(right) >= 1
+    broken = CLUSTER.replace(right, wrong)
+    assert found(tmp_path, broken)[0] != []
+    assert found(tmp_path, broken, "--fix", "--unsafe-fixes")[1] == broken
