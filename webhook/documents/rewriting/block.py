@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from webhook.documents.rewriting.tree import Entry, Node, Tree
 
+_BEHIND = re.compile(r"[ \t]+#[^\r\n]*")
 _COLON = re.compile(r"[ \t]*:[ \t]*")
 
 
@@ -195,7 +196,10 @@ class BlockMap:
 
 
 def replaced(tree: Tree, start: int, end: int, value: Any) -> list[Edit]:
-    """Write a value in block style anew; the comments in it go above it."""
+    """Write a value in block style anew; the comments in it go above it, and so does one behind it without a place."""
     column = tree.column(start)
+    text = written(tree, value, column)
+    if "\n" in text and (behind := _BEHIND.match(tree.text, end)):
+        end = behind.end()
     remarks = "".join(remark + tree.newline + " " * column for remark in tree.comments(start, end))
-    return [Edit(start, end, remarks + written(tree, value, column))]
+    return [Edit(start, end, remarks + text)]

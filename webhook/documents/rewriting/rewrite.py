@@ -44,7 +44,8 @@ def rewritten(text: str, wanted: Any, *, is_json: bool) -> str:
     tree = tree_of(text, is_json=is_json)
     if is_json:
         return lead + flow.written(tree, wanted, tree.root)
-    return lead + "".join(editing.apply(text, block.replaced(tree, tree.root.start, len(text.rstrip()), wanted)))
+    (edit,) = block.replaced(tree, tree.root.start, len(text.rstrip()), wanted)
+    return text[: edit.start] + edit.text + tree.newline
 
 
 def read_value(text: str, *, is_json: bool) -> Any:
