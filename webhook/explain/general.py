@@ -171,6 +171,16 @@ EVERY_OBJECT: Mapping[str, str] = {
     "unexplained-suppression": (
         "A comment or an annotation suppresses findings and does not say why: write the reason after the rules."
     ),
+    "older-version": _paragraphs(
+        "An object is of an older version of its API than the releases serve, or a pod names claims as of old.",
+        "`draguard convert --check` says so, and `draguard convert --write` converts it. docs/migrate.md shows what "
+        "changed from version to version.",
+    ),
+    "no-counterpart": _paragraphs(
+        "`draguard convert` finds something that newer versions of the API cannot say.",
+        "It stays in the file as it is: the help says what to write instead. Most of it comes from Kubernetes 1.30 "
+        "and earlier, where a driver's controller allocated claims; docs/migrate.md has a table.",
+    ),
     "unreadable": "A file, or one of its documents, cannot be read as Kubernetes reads it.",
 }
 """Rules about whole objects and files, which no type declares."""
