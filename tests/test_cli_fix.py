@@ -311,3 +311,11 @@ class TestCommand:
     def test_what_is_suppressed_is_not_fixed(self, tmp_path: Path) -> None:
         text = self.BROKEN.replace('"1"', '"1" # draguard: ignore[wrong-type] a test')
         assert fixed(text, tmp_path=tmp_path) == text
+
+    def test_what_an_error_hid_does_not_count_as_fixed(self, tmp_path: Path) -> None:
+        pod = POD.replace("resourceClaimTemplateName: gpu", "resourceClaimName: other").replace("image:", "imag:")
+        text = f"{CLAIM}---\n{pod}"
+        file = write(tmp_path, text)
+        done = draguard("validate", "--fix", file)
+        assert "fixed 1 finding in 1 file; 1 left\n2 documents in 1 file: 1 warning\n" in done.out
+        assert file.read_text() == text.replace("imag:", "image:")

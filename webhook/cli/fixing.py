@@ -15,12 +15,12 @@ from webhook.cli.output import exit_code, show
 from webhook.cli.reading import STDIN, Manifests
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.stream import encoding_of
-from webhook.fixing.rounds import Fixing, State
+from webhook.fixing.rounds import Fixing, State, gone
 from webhook.report.summary import counted
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
+    from collections.abc import Callable, Container, Iterable
 
     from webhook.report.model import Report
 
@@ -38,12 +38,16 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     manifests = Manifests(arguments)
     _check_together(arguments, manifests)
     stdin = sys.stdin.buffer.read(MAX_BYTES + 1) if STDIN in manifests.paths else b""
+    if len(stdin) > MAX_BYTES:
+        message = f"standard input is larger than {MAX_BYTES // (1024 * 1024)} MiB: split it"
+        raise UsageError(message)
     if STDIN in manifests.paths:
         manifests.stdin = BytesIO(stdin)
     report = judged(arguments, manifests)
     files = _Files(arguments.stdin_filename or "<stdin>", stdin if manifests.stdin else None)
-    texts = files.read(each.file for each in report.findings if each.problem.fix)
-    before = len(report.findings)
+    fixes = [(each.file, fix) for each in report.findings if (fix := each.problem.fix)]
+    wanted = {file for file, fix in fixes if fix.safe or arguments.unsafe_fixes}
+    texts = files.read((file for file, _ in fixes), wanted)
 
     def judge(changed: dict[str, str]) -> State:
         nonlocal report
@@ -57,13 +61,13 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     if last.findings is not report.findings:
         judge(last.texts)
     changed = {file: text for file, text in last.texts.items() if text != texts[file]}
-    fixed = before - len(last.findings)
+    fixed = gone(first, last) if changed else 0
     line = _line(fixed, len(changed), fixing.more(last), len(last.findings), would=arguments.diff)
     if arguments.diff:
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
-        print(line, file=sys.stderr)
-        return 1 if changed else exit_code(report, arguments)
-    report.remarks += [line, *files.write(changed)] if fixed or files.refused else [line]
+        print(line, *files.refused, sep="\n", file=sys.stderr)
+        return 2 if files.refused else 1 if changed else exit_code(report, arguments)
+    report.remarks += [line, *files.write(changed)]
     is_piped = manifests.stdin is not None
     if is_piped:
         sys.stdout.flush()
@@ -118,15 +122,21 @@ class _Files:
         self.refused: list[str] = []
         """Why files are not written."""
 
-    def read(self, names: object) -> dict[str, str]:
-        """Return the texts of files, but for those that cannot be written."""
+    def read(self, names: Iterable[str], wanted: Container[str]) -> dict[str, str]:
+        """Return the texts of files, but for those that cannot be written.
+
+        Args:
+            names: The files.
+            wanted: Those that are to be written.
+        """
         texts: dict[str, str] = {}
-        for name in dict.fromkeys(names):  # type: ignore[call-overload]
+        for name in dict.fromkeys(names):
             try:
                 data = self._stdin if self._is_stdin(name) and self._stdin is not None else _bytes_of(name)
                 *_, text = _decoded(data)
             except (OSError, ValueError) as error:
-                self.refused.append(f"not fixed: {name}: {getattr(error, 'strerror', '') or error}")
+                if name in wanted:
+                    self.refused.append(f"not fixed: {name}: {getattr(error, 'strerror', '') or error}")
                 continue
             self._bytes[name], texts[name] = data, text
         return texts

@@ -88,7 +88,10 @@ class Fixing:
                 return state
         self._refused |= {_key(plan) for parts in waiting for part in parts for plan in part}
         state, wrong = self._settled(base, good) if good else (base, set())
-        return base if wrong else state
+        if not wrong:
+            return state
+        self._refused |= set(map(_key, good))
+        return base
 
     def _settled(self, before: State, plans: Sequence[Plan]) -> tuple[State, set[str]]:
         """Apply plans, and judge; what comes to light may have fixes of its own.
@@ -121,6 +124,11 @@ class Fixing:
             if not done or self._judgements >= _JUDGEMENTS:
                 break
         return state, {file for file, _, _ in surplus}
+
+
+def gone(before: State, after: State) -> int:
+    """Count the findings of one state that another does not have."""
+    return (Counter(map(_kind, before.findings)) - Counter(map(_kind, after.findings))).total()
 
 
 def _by_files(plans: Iterable[Plan]) -> list[list[list[Plan]]]:
