@@ -77,6 +77,13 @@ def test_what_cannot_be_converted_is_said_and_makes_the_exit_code_1() -> None:
     assert "see docs/migrate.md" in done.err
 
 
+def test_variables_and_the_configuration_file_say_the_version(manifests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (manifests / ".draguard.yaml").write_text('kubernetesVersions: ["1.33", "1.36"]\n', encoding="utf-8")
+    assert 'apiVersion: "resource.k8s.io/v1beta2"' in draguard("convert", manifests / "old.yaml").out
+    monkeypatch.setenv("DRAGUARD_TO", "resource.k8s.io/v1")
+    assert draguard("convert", manifests / "old.yaml").out == EXACT
+
+
 def test_pods_are_converted_where_they_are_said_to_be() -> None:
     claims = "resourceClaims: [{name: a, source: {resourceClaimName: b}}]"
     text = f"apiVersion: example.com/v1\nkind: Trainer\nspec: {{pods: {{spec: {{containers: [], {claims}}}}}}}\n"

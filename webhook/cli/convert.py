@@ -35,7 +35,7 @@ def run(arguments: Namespace) -> int:
     paths = some_paths(arguments)
     _check_together(arguments, paths)
     stated = [release_of(each) for each in kubernetes_versions(arguments) if each]
-    wanted = Wanted(arguments.to, stated, pod_locations(arguments))
+    wanted = Wanted(arguments.to or "", stated, pod_locations(arguments))
     faults: list[Finding] = []
     files: list[Migrated] = []
     selection = Selection(excluded=exclusions(arguments), allow_empty=True)

@@ -49,7 +49,6 @@ def convert(parser: argparse.ArgumentParser) -> None:
         "--to",
         choices=TARGETS,
         type=lambda text: text.removeprefix(_GROUP),
-        default="",
         help="the version (default: the newest that the stated releases serve)",
     )
     parser.add_argument(
