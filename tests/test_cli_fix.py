@@ -319,3 +319,11 @@ class TestCommand:
         done = draguard("validate", "--fix", file)
         assert "fixed 1 finding in 1 file; 1 left\n2 documents in 1 file: 1 warning\n" in done.out
         assert file.read_text() == text.replace("imag:", "image:")
+
+    def test_a_link_matters_only_where_something_would_be_fixed(self, tmp_path: Path) -> None:
+        file, link = write(tmp_path, CLAIM.replace("- name: gpu", "- name: GPU"), "real"), tmp_path / "a.yaml"
+        link.symlink_to(file)
+        assert draguard("validate", "--fix", link).code == 1
+        done = draguard("validate", "--diff", UNSAFE, link)
+        assert (done.code, done.out) == (2, "")
+        assert "a symbolic link" in done.err

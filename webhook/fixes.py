@@ -6,9 +6,12 @@ of a file.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
-Change: TypeAlias = Literal["replace", "quote", "rename", "respell", "remove", "nest", "unwrap", "separate"]
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    Change: TypeAlias = Literal["replace", "quote", "rename", "respell", "remove", "nest", "unwrap", "separate"]
 
 
 class Fix(NamedTuple):
