@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webhook.documents import Document
 from webhook.documents.edits import Edit, OverlapError, apply
 from webhook.fixing.nodes import find, tree_of
-from webhook.fixing.references import references
+from webhook.fixing.references import References
 from webhook.fixing.scalars import key, quoted, rewritten
 from webhook.fixing.structure import nested, removed, unwrapped
 
@@ -43,8 +43,9 @@ class Planner:
 
     def __init__(self, texts: dict[str, str], documents: Iterable[Document | Unreadable]) -> None:
         self._texts = texts
-        self._documents = [each for each in documents if isinstance(each, Document)]
-        self._by_place = {(each.source, each.index, each.within): each for each in self._documents}
+        objects = [each for each in documents if isinstance(each, Document)]
+        self._references = References(objects)
+        self._by_place = {(each.source, each.index, each.within): each for each in objects}
         self._trees: dict[tuple[str, int], Node] = {}
 
     def plans(self, findings: Iterable[Finding]) -> list[Plan]:
@@ -98,7 +99,7 @@ class Planner:
 
     def _respelt(self, document: Document, path: tuple[str | int, ...], name: str) -> dict[str, list[Edit]]:
         edits: dict[str, list[Edit]] = defaultdict(list)
-        for each, where in references(self._documents, document, path):
+        for each, where in self._references.of(document, path):
             found = find(self._tree(each), (*each.within, *where))
             in_braces = bool(found and found.around and found.around.style)
             edit = rewritten(each.whole_text, found.node, name, in_braces=in_braces) if found else None

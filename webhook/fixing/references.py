@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.findings import identity
@@ -23,39 +25,58 @@ _OF_OBJECTS: Final = {
 Place = tuple["Document", tuple[str | int, ...]]
 
 
-def references(documents: Sequence[Document], document: Document, path: tuple[str | int, ...]) -> Iterator[Place]:
-    """Find where the name at a place is written: there, and wherever it refers to the same.
+class References:
+    """Finds where names are written.
 
     Args:
         documents: All documents of the input.
-        document: The one that has the name.
-        path: Where it has it.
     """
-    name = _at(document.data, path)
-    yield document, path
-    if path[-2:] == ("metadata", "name"):
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = documents
+
+    @cached_property
+    def _to_objects(self) -> dict[tuple[str, str], list[Place]]:
+        """Where names of objects are written, by the field and the name."""
+        fields = frozenset(_OF_OBJECTS.values())
+        found: dict[tuple[str, str], list[Place]] = defaultdict(list)
+        for document in self._documents:
+            for field, name, path in _names(document.data, fields):
+                found[field, name].append((document, path))
+        return found
+
+    def of(self, document: Document, path: tuple[str | int, ...]) -> Iterator[Place]:
+        """Find where the name at a place is written: there, and wherever it refers to the same.
+
+        Args:
+            document: The document that has the name.
+            path: Where it has it.
+        """
+        name = _at(document.data, path)
+        yield document, path
+        if path[-2:] != ("metadata", "name"):
+            inside = _names(document.data, _WITHIN)
+            yield from ((document, where) for _, other, where in inside if other == name and where != path)
+            return
         about = identity(document.data)
-        if field := _OF_OBJECTS.get(about.kind):
-            for each in documents:
-                if about.kind == "DeviceClass" or identity(each.data).namespace == about.namespace:
-                    yield from ((each, where) for where in _places(each.data, name, frozenset({field})))
-        return
-    yield from ((document, where) for where in _places(document.data, name, _WITHIN) if where != path)
+        for each, where in self._to_objects.get((_OF_OBJECTS.get(about.kind, ""), name), ()):
+            if about.kind == "DeviceClass" or identity(each.data).namespace == about.namespace:
+                yield each, where
 
 
-def _places(
-    value: Any, name: Any, fields: frozenset[str], path: tuple[str | int, ...] = ()
-) -> Iterator[tuple[Any, ...]]:
-    """Find a name in the fields that may hold it."""
+def _names(
+    value: Any, fields: frozenset[str], path: tuple[str | int, ...] = (), field: str = ""
+) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
+    """Go through the texts in fields that may hold a name; metadata has the object's own."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            if path[-1:] != ("metadata",):
-                yield from _places(inner, name, fields, (*path, key))
+            if field != "metadata":
+                yield from _names(inner, fields, (*path, key), key)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _places(inner, name, fields, (*path, index))
-    elif value == name and next((each for each in reversed(path) if isinstance(each, str)), "") in fields:
-        yield path
+            yield from _names(inner, fields, (*path, index), field)
+    elif isinstance(value, str) and field in fields:
+        yield field, value, path
 
 
 def _at(value: Any, path: Sequence[str | int]) -> Any:
