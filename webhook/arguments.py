@@ -95,18 +95,26 @@ def check_json(name: str, obj: Any) -> None:
     Raises:
         TypeError: Something in it is of another type; the text says where, and what to give instead.
     """
-    left: list[tuple[Path, Any]] = [(Path(), obj)]
+    left: list[tuple[Any, Any]] = [((), obj)]  # the steps are linked: paths of deep values would take quadratic time
     while left:
         path, value = left.pop()
         if isinstance(value, dict):
-            left += ((path / str(key), inner) for key, inner in value.items() if not isinstance(inner, _SCALARS))
+            left += (((path, str(key)), inner) for key, inner in value.items() if not isinstance(inner, _SCALARS))
         elif isinstance(value, list):
-            left += ((path / index, inner) for index, inner in enumerate(value) if not isinstance(inner, _SCALARS))
+            left += (((path, index), inner) for index, inner in enumerate(value) if not isinstance(inner, _SCALARS))
         elif not isinstance(value, _SCALARS):
             found = type(value).__name__
             instead = _INSTEAD.get(found, "a dict, list, str, number, bool or None")
-            message = f"{_place(name, path)} is of type {found}, which JSON does not have: give {instead}"
+            message = f"{_place(name, _path(path))} is of type {found}, which JSON does not have: give {instead}"
             raise TypeError(message)
+
+
+def _path(linked: Any) -> Path:
+    steps = []
+    while linked:
+        linked, step = linked
+        steps.append(step)
+    return Path(reversed(steps))
 
 
 def _place(name: str, path: Path) -> str:
