@@ -148,7 +148,8 @@ def test_a_process_that_breaks_down_takes_no_other_review_with_it(what: str) -> 
         assert served.post("/validate", heavy("sleep 0"))[1].isdigit()
 
 
-def test_a_process_that_has_grown_makes_room() -> None:
+def test_a_process_that_has_grown_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.server.http.heavy.SHORT", 30.0)
     with judging() as (served, beside):
         _, first = served.post("/validate", heavy("grow 100000000"))
         _, second = served.post("/validate", heavy("sleep 0"))
