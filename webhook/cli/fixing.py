@@ -6,16 +6,13 @@ import os
 import sys
 from contextlib import nullcontext, redirect_stdout
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.arguments import UsageError
-from webhook.cli.diff import unified
-from webhook.cli.files import write_bytes
 from webhook.cli.output import exit_code, show
 from webhook.cli.reading import STDIN, Manifests
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.stream import encoding_of
-from webhook.fixing.rounds import Fixing, State, gone
 from webhook.report.summary import counted
 
 if TYPE_CHECKING:
@@ -49,6 +46,52 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     wanted = {file for file, fix in fixes if fix.safe or arguments.unsafe_fixes}
     texts = files.read((file for file, _ in fixes), wanted)
 
+    mended = _Mended(texts)
+    if texts:
+        mended, report = _mended(arguments, manifests, report, judged, texts)
+    changed = {file: text for file, text in mended.texts.items() if text != texts[file]}
+    line = _line(mended, len(changed), len(report.findings), would=arguments.diff)
+    if arguments.diff:
+        from webhook.cli.diff import unified  # noqa: PLC0415 - only --diff pays for it
+
+        sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
+        print(line, *files.refused, sep="\n", file=sys.stderr)
+        return 2 if files.refused else 1 if changed else exit_code(report, arguments)
+    report.remarks += [line, *files.write(changed)]
+    is_piped = manifests.stdin is not None
+    if is_piped:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(files.piped(mended.texts))
+        sys.stdout.buffer.flush()
+    with redirect_stdout(sys.stderr) if is_piped else nullcontext():
+        code = show(report, arguments)
+    return 2 if files.refused else code
+
+
+class _Mended(NamedTuple):
+    """What became of files.
+
+    Args:
+        texts: Their texts, by name.
+        fixed: How many findings are gone.
+        more: How many more unsafe fixes would mend.
+    """
+
+    texts: dict[str, str]
+    fixed: int = 0
+    more: int = 0
+
+
+def _mended(
+    arguments: Namespace,
+    manifests: Manifests,
+    report: Report,
+    judged: Callable[[Namespace, Manifests], Report],
+    texts: dict[str, str],
+) -> tuple[_Mended, Report]:
+    """Mend files, and return what is found in them then."""
+    from webhook.fixing.rounds import Fixing, State, gone  # noqa: PLC0415 - only findings with fixes pay for it
+
     def judge(changed: dict[str, str]) -> State:
         nonlocal report
         manifests.replace(changed)
@@ -60,22 +103,7 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     last = fixing(first)
     if last.findings is not report.findings:
         judge(last.texts)
-    changed = {file: text for file, text in last.texts.items() if text != texts[file]}
-    fixed = gone(first, last) if changed else 0
-    line = _line(fixed, len(changed), fixing.more(last), len(last.findings), would=arguments.diff)
-    if arguments.diff:
-        sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
-        print(line, *files.refused, sep="\n", file=sys.stderr)
-        return 2 if files.refused else 1 if changed else exit_code(report, arguments)
-    report.remarks += [line, *files.write(changed)]
-    is_piped = manifests.stdin is not None
-    if is_piped:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(files.piped(last.texts))
-        sys.stdout.buffer.flush()
-    with redirect_stdout(sys.stderr) if is_piped else nullcontext():
-        code = show(report, arguments)
-    return 2 if files.refused else code
+    return _Mended(last.texts, gone(first, last), fixing.more(last)), report
 
 
 def _check_together(arguments: Namespace, manifests: Manifests) -> None:
@@ -100,11 +128,11 @@ def _check_together(arguments: Namespace, manifests: Manifests) -> None:
         raise UsageError(message)
 
 
-def _line(fixed: int, files: int, more: int, left: int, *, would: bool) -> str:
+def _line(mended: _Mended, files: int, left: int, *, would: bool) -> str:
     """Say what was fixed and what is left."""
-    text = f"{counted(fixed, 'finding')} in {counted(files, 'file')}" if fixed else "nothing"
+    text = f"{counted(mended.fixed, 'finding')} in {counted(files, 'file')}" if files else "nothing"
     text = f"{'would fix' if would else 'fixed'} {text}"
-    text += f"; {more} more with --unsafe-fixes" if more else ""
+    text += f"; {mended.more} more with --unsafe-fixes" if mended.more else ""
     return f"{text}; {left} left" if left else text
 
 
@@ -150,6 +178,8 @@ class _Files:
                 if _bytes_of(name) != self._bytes[name]:
                     self.refused.append(f"not fixed: {name}: it has changed since it was read: try again")
                     continue
+                from webhook.cli.files import write_bytes  # noqa: PLC0415 - only what is fixed is written
+
                 write_bytes(name, self._encoded(name, text))
             except OSError as error:
                 self.refused.append(f"not fixed: {name}: {error.strerror or error}")
