@@ -329,6 +329,11 @@ class TestGitHub:
         assert not lines[3].startswith("::")
         assert len(lines) == 4
 
+    def test_nothing_in_a_file_commands_the_terminal(self) -> None:
+        lines = shown("github", report(finding("\x1b[2J\x9b\t\n", file="\x1b.yaml"))).splitlines()
+        assert len(lines) == 2
+        assert all(map(str.isprintable, lines))
+
     def test_quiet_leaves_the_summary_out(self) -> None:
         assert shown("github", report(), quiet=True) == "\n"
 

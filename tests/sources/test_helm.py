@@ -10,6 +10,7 @@ import pytest
 from tests.command import draguard
 from tests.sources.programs import BAD, CLAIM, chart, program
 from webhook.sources import running
+from webhook.sources.capabilities import as_served
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -210,3 +211,10 @@ class TestUsage:
         done = draguard("validate", tmp_path, "--helm-set", "a=b")
         assert done.code == 2
         assert "no path is the directory of a Helm chart" in done.err
+
+
+def test_long_words_in_templates_take_linear_time(tmp_path: Path) -> None:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "a.yaml").write_text("a" * 1_000_000, encoding="utf-8")
+    with as_served(str(tmp_path), []) as directory:
+        assert directory == str(tmp_path)

@@ -49,6 +49,20 @@ def found(*arguments: str | Path) -> list[tuple[str, str]]:
     return rules(done)
 
 
+HOSTILE = r"no\n::error::x\n  ::stop-commands::y\r::z\e[2J##[debug]"
+
+
+@pytest.mark.parametrize("text", ['levels: {{"{}": off}}', 'policies: ["../../{}"]', 'baseline: "{}"'])
+def test_no_complaint_commands_a_runner_or_a_terminal(configure: Callable[..., None], text: str) -> None:
+    configure(text.format(HOSTILE))
+    done = draguard("validate", "apps")
+    assert done.code == 2
+    assert "\\n::error::x" in done.err
+    assert not {"\r", "\x1b"}.intersection(done.err)
+    assert "##[" not in done.err
+    assert not [line for line in done.err.splitlines() if line.lstrip().startswith("::")]
+
+
 class TestFinding:
     @pytest.mark.parametrize("path", [".", "apps", "apps/one/claim.yaml", "apps/*/claim.yaml", "apps/one/"])
     def test_it_is_found_above_the_first_path(self, configure: Callable[..., None], path: str) -> None:

@@ -369,6 +369,10 @@ class TestBaselines:
             ('{"version": 2}', "not a baseline of version 1: it has 2; "),
             ('{"version": 1}', "findings must be a list"),
             ('{"version": 1, "findings": [{"rule": 1}]}', "findings[0] is not an entry of a baseline, such as {"),
+            (
+                f'{{"version": 1, "findings": [{{"rule": "x", "count": {"9" * 4300}}}]}}',
+                "findings[0] is not an entry of a baseline, such as {",
+            ),
             ('{"version": 1, "findings": [[]]}', "findings[0] is not an entry of a baseline, such as {"),
             ('{"version": 1, "findings": [{"rule": "a", "count": true}]}', "findings[0] is not an entry"),
         ],

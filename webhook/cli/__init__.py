@@ -56,7 +56,7 @@ def _run(arguments: Namespace) -> int:
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
         sys.stdout.flush()
     except UsageError as error:
-        print(f"draguard {arguments.command}: error: {error}", file=sys.stderr)
+        _complain(arguments.command, error)
         return USAGE
     except ModuleNotFoundError as error:
         from webhook.cli.extras import missing  # noqa: PLC0415 - a whole installation has all modules
@@ -64,18 +64,24 @@ def _run(arguments: Namespace) -> int:
         if not (advice := missing(error)):
             _report_own_failure(arguments.command)
             return INTERNAL
-        print(f"draguard {arguments.command}: error: {advice}", file=sys.stderr)
+        _complain(arguments.command, advice)
         return USAGE
     except BrokenPipeError:
         raise
     except OSError as error:  # the reader turns those of files into findings; what is left is the output
         _discard_output()
-        print(f"draguard {arguments.command}: error: {error}", file=sys.stderr)
+        _complain(arguments.command, error)
         return INTERNAL
     except Exception:  # noqa: BLE001 - whatever it is, it must not pass for a finding
         _report_own_failure(arguments.command)
         return INTERNAL
     return code
+
+
+def _complain(command: str, what: object) -> None:
+    from webhook.report.excerpt import harmless  # noqa: PLC0415 - needed for mistakes only
+
+    print(f"draguard {command}: error: {harmless(str(what))}", file=sys.stderr)
 
 
 def _prepare_streams() -> None:

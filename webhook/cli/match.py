@@ -19,6 +19,7 @@ from webhook.findings import unread
 from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
 from webhook.inventory.reading import items, text
 from webhook.references.claims import CLAIMS, requests_of
+from webhook.report.excerpt import printable
 from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Settings
@@ -140,7 +141,8 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
                 name = text(request.asks, "deviceClassName")
                 device_class = inventory.find("DeviceClass", name)
                 if device_class is None:
-                    print(f"{source}: request {request.name}: there is no device class {name}", file=sys.stderr)
+                    complaint = f"{source}: request {request.name}: there is no device class {name}"
+                    print(printable(complaint), file=sys.stderr)
                     device_class = {"spec": {"selectors": [{"cel": {"expression": "false"}}]}}
                 around = items(device_class, "spec", "selectors")
                 own = items(request.asks, "selectors")

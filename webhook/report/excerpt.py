@@ -113,6 +113,15 @@ def printable(text: str) -> str:
     )
 
 
+def harmless(text: str) -> str:
+    r"""Spell out what in a text of several lines could rewrite the terminal, or command GitHub's runner.
+
+    A line of a log that begins with ``::`` is a command, after spaces, too, as is ``##[`` anywhere in it.
+    """
+    whole = re.sub(r"\n(?=\s*::)", r"\\n", text).replace("##[", "## [")
+    return "\n".join(map(printable, whole.split("\n")))
+
+
 def columns_of(text: str) -> int:
     """Count a text's columns on a terminal, where some characters take two and some none."""
     if text.isascii():

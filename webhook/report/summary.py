@@ -19,7 +19,7 @@ MAX_KINDS = 8
 
 def closing(report: Report) -> list[str]:
     """Return the lines that end a report: remarks, and what was read, found and left out."""
-    return [*report.remarks, *summary(report).splitlines()]
+    return [*map(printable, report.remarks), *summary(report).splitlines()]
 
 
 def summary(report: Report) -> str:

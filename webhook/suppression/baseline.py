@@ -21,6 +21,8 @@ VERSION: Final = 1
 """The version of the format."""
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Size of a baseline."""
+_MOST: Final = 1 << 31
+"""So often a finding may be counted."""
 BASELINE: Final = "baseline"
 """The kind of suppression."""
 REVISION: Final = "revision"
@@ -114,7 +116,7 @@ def read(file: str) -> Known:
     for index, each in enumerate(_entries(loaded, file)):
         count = each.get("count", 1) if isinstance(each, dict) else None
         texts = [text for name in _FIELDS if isinstance(text := each.get(name, ""), str)] if count else []
-        if len(texts) < len(_FIELDS) or not texts[0] or type(count) is not int or count < 1:
+        if len(texts) < len(_FIELDS) or not texts[0] or type(count) is not int or not 1 <= count <= _MOST:
             message = f"{file}: findings[{index}] is not an entry of a baseline, such as {_EXAMPLE}"
             raise BaselineError(message)
         counts[Fingerprint(*texts)] += count
