@@ -118,8 +118,8 @@ def harmless(text: str) -> str:
 
     A line of a log that begins with ``::`` is a command, after spaces, too, as is ``##[`` anywhere in it.
     """
-    whole = re.sub(r"\n(?=\s*::)", r"\\n", text).replace("##[", "## [")
-    return "\n".join(map(printable, whole.split("\n")))
+    lines = "\n".join(map(printable, text.split("\n"))).replace("##[", "## [")
+    return re.sub(r"\n(?= *::)", r"\\n", lines)
 
 
 def columns_of(text: str) -> int:
