@@ -87,6 +87,11 @@ def test_what_cannot_be_told_is_not_told(line: int, template: str) -> None:
     assert locate(template, RENDERED, line, 1) is None
 
 
+def test_lines_that_repeat_among_others_take_no_cubic_time() -> None:
+    template, rendered = ("".join(f"x: 1\n{key}{index}: 1\n" for index in range(999)) for key in "ab")
+    assert locate(template, rendered, 1, 1) is None
+
+
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     template=st.lists(st.sampled_from([*TEMPLATE.splitlines(), "", "{{ x }}", "- a", '"k": v']), max_size=12),

@@ -28,7 +28,8 @@ class Text(Format):
         """Return the findings, some lines each, and what is to be said besides."""
         columns = self.style.width
         yield from as_text(report.findings, color=self.style.color, width=columns)
-        yield from (folded(line, columns) for line in (map(printable, report.remarks) if self.style.quiet else closing(report)))
+        last = map(printable, report.remarks) if self.style.quiet else closing(report)
+        yield from (folded(line, columns) for line in last)
 
 
 def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0) -> Iterator[str]:

@@ -7,6 +7,7 @@ there in both, and of the others what is before the first action. What an action
 from __future__ import annotations
 
 import re
+from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -21,7 +22,9 @@ _KEY: Final = re.compile(r"(?:- +)*(?:[\"']?[\w./-]+[\"']?:|-(?= ))")
 _CONTROL: Final = re.compile(r"\{\{-?\s*(?:if|else|end|with|range|define|block|\$\w+\s*:?=|/\*)")
 """Actions that write nothing themselves."""
 _MOST: Final = 4_000_000
-"""Pairs of lines beyond which texts are not aligned: the time is quadratic at worst."""
+"""Pairs of lines beyond which texts are not aligned."""
+_MOST_STEPS: Final = 100_000_000
+"""Steps, each some nanoseconds, beyond which they are not aligned: the time is cubic if lines repeat at worst."""
 
 
 class Place(NamedTuple):
@@ -70,6 +73,9 @@ def _aligned(template: str, rendered: str) -> Sequence[int]:
     plain = {line for line in source if _ACTION not in line}
     left = [line if line in plain else _start(line) for line in written]
     right = [line if line in plain else _start(line) for line in source]
+    often = Counter(right)
+    if sum(often[line] for line in left) * min(len(left), len(right)) > _MOST_STEPS:
+        return ()
     found = [-1] * len(written)
     for block in SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
         for index in range(block.size):
