@@ -127,6 +127,17 @@ def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None
         ({"driver": "a", "devices": {"b": {"attributes": {"c": "text"}}}}, 'attribute c is of type "text"'),
         ({"driver": "a", "devices": {"b": {"capacity": "memory"}}}, "capacity: give a list of names"),
         ({"driver": "a", "parameters": 1}, "parameters: give an object"),
+        ({"driver": "a", "parameters": {"schema": []}}, "parameters.schema: list is not of the type"),
+        ({"driver": "a", "parameters": {"kinds": {"B": 1}}}, "parameters.kinds.B: give an object"),
+        ({"driver": "a", "parameters": {"kinds": {"B": {}}}}, "kinds need an apiVersion"),
+        (
+            {"driver": "a", "parameters": {"schema": {"properties": {"b": {"enum": 1}}}}},
+            "parameters.schema.b.enum: int",
+        ),
+        ({"driver": "a", "parameters": {"schema": {"items": {"minimum": "1"}}}}, "schema.items.minimum: str"),
+        ({"driver": "a", "parameters": {"schema": {"required": [[]]}}}, "schema.required: give a list of names"),
+        ({"driver": "a", "parameters": {"schema": {"gates": {"b": []}}}}, "gates: give the names of feature gates"),
+        ({"driver": "a", "parameters": {"schema": {"onlyWith": {}}}}, "onlyWith: give a field and a value"),
     ],
 )
 def test_a_malformed_profile_is_refused(profile: Any, message: str) -> None:
@@ -150,7 +161,15 @@ class TestOwnProfiles:
         (tmp_path / "claim.yaml").write_text(CLAIM, encoding="utf-8")
         assert "4 warnings" in draguard("validate", tmp_path / "claim.yaml").out
 
-    @pytest.mark.parametrize(("text", "message"), [("a: [", "--driver-profile: "), ("driver: ''", "name the driver")])
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("a: [", "--driver-profile: "),
+            ("driver: ''", "name the driver"),
+            ("{driver: a, parameters: crd}\n---\n{kind: CustomResourceDefinition, spec: []}", "stands beside"),
+            ("{driver: a, parameters: crd}\n---\n{kind: CustomResourceDefinition, spec: [1]}", "is malformed"),
+        ],
+    )
     def test_what_cannot_be_used_is_an_error(self, tmp_path: Path, text: str, message: str) -> None:
         (tmp_path / "profile.yaml").write_text(text, encoding="utf-8")
         done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=CLAIM.encode())

@@ -59,12 +59,16 @@ def _with_parameters(value: Any, definitions: Sequence[dict[str, Any]]) -> Any:
         return value
     kinds = {}
     api_version = ""
-    for each in definitions:
-        spec = each.get("spec") or {}
-        for version in spec.get("versions") or ():
-            api_version = f"{spec.get('group')}/{version.get('name')}"
-            schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-            kinds[str((spec.get("names") or {}).get("kind"))] = schema
+    try:
+        for each in definitions:
+            spec = each.get("spec") or {}
+            for version in spec.get("versions") or ():
+                api_version = f"{spec.get('group')}/{version.get('name')}"
+                schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+                kinds[str((spec.get("names") or {}).get("kind"))] = schema
+    except (AttributeError, TypeError) as error:
+        message = f"--driver-profile: {value.get('driver')}: parameters: crd: a {_CRD} beside the profile is malformed"
+        raise UsageError(message) from error
     if not kinds:
         message = f"--driver-profile: {value.get('driver')}: parameters: crd: no {_CRD} stands beside the profile"
         raise UsageError(message)

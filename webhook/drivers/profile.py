@@ -25,6 +25,17 @@ _KEYS: Final = frozenset(
         "parameters",
     }
 )
+_SCHEMA_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("properties", "schema"), (dict, type(None))),
+    "required": (list, type(None)),
+    **dict.fromkeys(("gates", "kinds", "onlyWith"), (dict,)),
+    "enum": (list,),
+    **dict.fromkeys(("apiVersion", "format", "gate", "notWith", "type"), (str,)),
+    **dict.fromkeys(("maximum", "minimum"), (int, float)),
+    **dict.fromkeys(("maxItems", "maxLength", "maxProperties"), (int,)),
+    **dict.fromkeys(("minItems", "minLength", "minProperties"), (int,)),
+}
+"""What keywords of parameters and their schemas take, as far as it matters."""
 _DEVICE_KEYS: Final = frozenset({"attributes", "optional", "capacity", "optionalCapacity"})
 
 
@@ -110,6 +121,8 @@ def read_profile(value: Any) -> Profile:
     if parameters is not None and parameters != "none" and not isinstance(parameters, dict):
         message = 'parameters: give an object, or "none" if the driver takes none'
         raise ProfileError(message)
+    if isinstance(parameters, dict):
+        _parameters(parameters)
     return Profile(
         driver=value["driver"],
         about=str(value.get("about", "")),
@@ -135,6 +148,47 @@ def _devices(kind: str, value: Any) -> Devices:
             raise ProfileError(message)
     capacity, more = (_names(value, key, where) for key in ("capacity", "optionalCapacity"))
     return Devices(attributes, optional, capacity, more)
+
+
+def _parameters(value: dict[str, Any]) -> None:
+    """Check that what is said of parameters can be used."""
+    _typed("parameters", value)
+    _schema("parameters.schema", value.get("schema") or {})
+    for kind, schema in value.get("kinds", {}).items():
+        _schema(f"parameters.kinds.{kind}", schema)
+    if value.get("kinds") and "apiVersion" not in value:
+        message = "parameters: kinds need an apiVersion"
+        raise ProfileError(message)
+
+
+def _schema(where: str, value: Any) -> None:
+    _typed(where, value)
+    if not all(isinstance(name, str) for name in value.get("required") or ()):
+        message = f"{where}.required: give a list of names"
+        raise ProfileError(message)
+    if not all(isinstance(gate, str) for gate in value.get("gates", {}).values()):
+        message = f"{where}.gates: give the names of feature gates"
+        raise ProfileError(message)
+    only = value.get("onlyWith")
+    if only is not None and not (isinstance(only.get("field"), str) and "value" in only):
+        message = f"{where}.onlyWith: give a field and a value"
+        raise ProfileError(message)
+    for name, inner in (value.get("properties") or {}).items():
+        _schema(f"{where}.{name}", inner)
+    for key in ("items", "additionalProperties"):
+        if isinstance(value.get(key), dict):
+            _schema(f"{where}.{key}", value[key])
+
+
+def _typed(where: str, value: Any) -> None:
+    """Check that a schema is an object, and its keywords are of their types."""
+    if not isinstance(value, dict):
+        message = f"{where}: give an object"
+        raise ProfileError(message)
+    for key, types in _SCHEMA_TYPES.items():
+        if key in value and not isinstance(value[key], types):
+            message = f"{where}.{key}: {type(value[key]).__name__} is not of the type that it takes"
+            raise ProfileError(message)
 
 
 def _keys(where: str, value: Any, known: frozenset[str]) -> None:
