@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, ClassVar
 
 import pytest
@@ -477,3 +478,11 @@ def test_values_print_as_themselves() -> None:
     assert Timestamp(5) != Duration(5)
     assert isinstance(evaluate("{true: 1}").popitem()[0], BoolKey)
     assert isinstance(evaluate("optional.of(1)"), Optional)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("optional.of(1)", "optional(1)"), ("optional.none()", "optional.none()")]
+)
+def test_errors_show_optionals_by_their_values(value: str, shown: str) -> None:
+    with pytest.raises(EvaluationError, match=re.escape(f"no such key: {shown}")):
+        Environment(EXTENSIONS, variables={"o": DYN}).compile(f"o[dyn({value})]").evaluate({"o": {}})

@@ -91,6 +91,10 @@ class Optional:
         self.value = value
         self.present = present
 
+    def __repr__(self) -> str:
+        """Return the value as errors show it (cel-go common/types/optional.go)."""
+        return f"optional({self.value})" if self.present else "optional.none()"
+
 
 NONE: Final = Optional(present=False)
 
