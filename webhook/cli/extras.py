@@ -13,6 +13,7 @@ _MODULES: Final = {
     "prometheus_client": _SERVE,
     "uvicorn": _SERVE,
     "uvloop": _SERVE,
+    "werkzeug": _SERVE,
 }
 """The modules that an extra brings, and its name in pyproject.toml."""
 

@@ -39,6 +39,9 @@ def check_outputs(arguments: Namespace) -> None:
         if os.path.isdir(output.file):  # noqa: PTH112 - as above
             message = f"--output {output.format}={output.file}: this is a directory: name a file in it"
             raise UsageError(message)
+        if output.file and not os.access(output.file if os.path.exists(output.file) else directory, os.W_OK):  # noqa: PTH110 - as above
+            message = f"--output {output.format}={output.file}: permission denied: name a file that you may write"
+            raise UsageError(message)
 
 
 def show(report: Report, arguments: Namespace) -> int:

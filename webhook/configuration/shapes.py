@@ -66,7 +66,9 @@ class Text:
         """Check that it is a text, and which."""
         example = f", such as {self.example}" if self.example else ""
         if isinstance(value, (int, float, bool)):
-            raise _other(path, value, "a text", f'YAML takes it for {_NOUNS[type(value)]}: quote it: "{value}"')
+            quoted = f', such as "{self.example}"' if self.example else ""
+            hint = f"YAML takes it for {_NOUNS[type(value)]}: write it in quotes{quoted}"
+            raise _other(path, value, "a text", hint)
         if not isinstance(value, str):
             raise _other(path, value, f"a text{example}")
         if not value.strip() or (self.pattern and not re.fullmatch(self.pattern, value)):

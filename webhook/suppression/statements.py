@@ -170,7 +170,8 @@ class Statements:
         statement = statement._replace(rules=tuple(known))
         if not statement.reason:
             message = f"gives no reason for suppressing {', '.join(known)}"
-            self.findings.append(said(where, UNEXPLAINED, message, f"write {example}"))
+            own = example.replace("unknown-field", ", ".join(known))
+            self.findings.append(said(where, UNEXPLAINED, message, f"write {own}"))
         beside = self._places.setdefault(statement.place, [])
         if len(beside) == _MOST_RULES:
             self._malformed(where, f"is one of more than {_MOST_RULES} for the same place", "")

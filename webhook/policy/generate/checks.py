@@ -104,7 +104,7 @@ CHECKS: Final[Mapping[str, Check]] = {
             ),
             Validation(
                 f"variables.claims.all(c, has(c.name) && size(c.name) <= 63 && c.name.matches('{_DNS_LABEL}'))",
-                "the name of a claim is no DNS label",
+                "the name of a claim is not a DNS label",
             ),
         ),
     ),
@@ -134,7 +134,7 @@ CHECKS: Final[Mapping[str, Check]] = {
             Validation(
                 "variables.uses.all(each, each.all(u, !has(u.request)\n"
                 f"|| (size(u.request) <= 63 && u.request.matches('{_DNS_LABEL}'))))",
-                "the request that a container names is no DNS label",
+                "the request that a container names is not a DNS label",
             ),
         ),
     ),
