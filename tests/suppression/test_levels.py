@@ -251,7 +251,7 @@ class TestComments:
             (
                 "ignore[object-name]",
                 "gives no reason for suppressing object-name",
-                WRITE,
+                WRITE.replace("unknown-field", "object-name"),
             ),
         ],
     )
