@@ -200,7 +200,7 @@ class TestMistakes:
             ("strict: maybe", "1:1: strict: must be true or false, not a text"),
             (
                 "\nkubernetesVersions: [1.30]",
-                "2:22: kubernetesVersions[0]: must be a text, not a number; YAML takes it for a number: write it in quotes, such as ",
+                "2:22: kubernetesVersions[0]: must be a text, not a number; YAML takes it for a number: write it ",
             ),
             (
                 "kubernetesVersions: [latest]",
