@@ -268,7 +268,6 @@ def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:
             yield from _parts(field.type)
 
 
-@lru_cache(maxsize=64)
 def release_of(kubernetes: str) -> Release:
     """Read a Kubernetes version such as ``1.30``, ``v1.30`` or ``1.30.2``; return the minor by which it is judged.
 
@@ -277,6 +276,13 @@ def release_of(kubernetes: str) -> Release:
     Raises:
         ValueError: It is not a version, or is older than the first known one.
     """
+    if not isinstance(kubernetes, str):
+        _minor(kubernetes)
+    return _judged_as(kubernetes)
+
+
+@lru_cache(maxsize=64)
+def _judged_as(kubernetes: str) -> Release:
     release = _minor(kubernetes)
     if release < OLDEST:
         msg = f"Kubernetes 1.{release} is not known here; 1.{OLDEST} and later are"

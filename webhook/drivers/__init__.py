@@ -6,7 +6,7 @@ follows from it are warnings.
 
 from __future__ import annotations
 
-from webhook.drivers.known import built_in, profile_of, text_of
+from webhook.drivers.known import built_in, driver_of_class, profile_of, text_of
 from webhook.drivers.parameters import Fault, check_parameters
 from webhook.drivers.profile import Devices, Profile, ProfileError, read_profile
 from webhook.drivers.published import published
@@ -18,6 +18,7 @@ __all__ = [
     "ProfileError",
     "built_in",
     "check_parameters",
+    "driver_of_class",
     "profile_of",
     "published",
     "read_profile",

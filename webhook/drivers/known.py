@@ -20,7 +20,14 @@ def built_in() -> list[str]:
 @cache
 def profile_of(driver: str) -> Profile | None:
     """Return the profile of a driver that draguard has, None if it has none."""
-    return read_profile(yaml.safe_load(text_of(driver))) if driver in built_in() else None
+    return read_profile(yaml.load(text_of(driver), Loader=yaml.CSafeLoader)) if driver in built_in() else None
+
+
+@cache
+def driver_of_class(name: str) -> str:
+    """Return the driver whose installation brings a device class; empty if none that is known does."""
+    found = (driver for driver in built_in() if (known := profile_of(driver)) and name in known.classes)
+    return next(found, "")
 
 
 def text_of(driver: str) -> str:

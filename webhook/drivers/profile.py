@@ -102,6 +102,11 @@ class Profile(NamedTuple):
         """Return how the profile names an attribute or capacity of a domain."""
         return name if domain == self.driver else f"{domain}/{name}"
 
+    def has_domain(self, domain: str) -> bool:
+        """Tell whether devices have attributes in a domain."""
+        names = (name for each in self.devices.values() for name in (*each.attributes, *each.optional))
+        return any(name.startswith(f"{domain}/") for name in names)
+
 
 def read_profile(value: Any) -> Profile:
     """Read a profile.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.inventory import name_of
-from webhook.inventory.reading import at, items, mapping, text, texts
+from webhook.inventory.reading import at, items, mapping, number, text, texts
 from webhook.problem import Path
 from webhook.references.classes import drivers_of, wrong_drivers
 from webhook.references.rules import finding, in_place, nearest, rule
@@ -104,6 +104,29 @@ def asks_for_nothing(claim: JSONObject, _: Context) -> Iterator[Problem]:
     if name_of(claim) and not items(claim, *path, "requests"):
         present = path if at(claim, *path) is not None else path[:-1]
         yield finding(present, "the claim has no requests, so its pods get no devices", reason="Empty")
+
+
+@rule("too-many-devices", *CLAIMS)
+def too_many_devices(claim: JSONObject, _: Context) -> Iterator[Problem]:
+    """A claim requests more devices than one allocation can have, so it is never allocated.
+
+    An allocation has 32 devices at most (AllocationResultsMaxSize in types.go). Split the claim into several.
+    """
+    path = devices_path(claim)
+    total = sum(map(_least, items(claim, *path, "requests")))
+    if total > _MOST_DEVICES:
+        message = f"{total} devices are requested, and an allocation has at most {_MOST_DEVICES}"
+        yield finding((*path, "requests"), message, "split the claim into several", "TooMany")
+
+
+_MOST_DEVICES: Final = 32
+
+
+def _least(request: JSONObject) -> int:
+    """Return the least number of devices that a request asks for; one if it takes all that match."""
+    asked = [mapping(request, "exactly")] if "exactly" in request else items(request, "firstAvailable")
+    counts = (number(each, "count") if text(each, "allocationMode") != "All" else 1 for each in asked)
+    return min((1 if count is None else count for count in counts), default=0)
 
 
 @rule("contradicting-drivers", *CLAIMS)

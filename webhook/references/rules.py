@@ -72,6 +72,11 @@ class Context:
 
         return profile_of(driver)
 
+    def publishes_in(self, driver: str, domain: str) -> bool:
+        """Tell whether a driver is known to publish attributes in a domain."""
+        profile = self.profile(driver)
+        return profile is not None and profile.has_domain(domain)
+
 
 class Rule(NamedTuple):
     """A rule about references.

@@ -12,6 +12,7 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Literal, Select
 from webhook.deviceselectors.parts import Parts, parts_of, read_of
 from webhook.deviceselectors.reads import constants, depends_on_device, reads, with_constant
+from webhook.drivers import driver_of_class
 from webhook.fixes import Advice, Fix
 from webhook.formats.quantities import without_byte
 from webhook.inventory.reading import items, mapping, text
@@ -248,22 +249,14 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
         return  # what devices publish tells more
     for each in selectors_of(obj, context):
         known = drivers_of([*each.around, *each.own], context)
+        if not known and (driver := driver_of_class(each.class_name)):
+            known = {driver}
         for read in {(read.holder, read.domain): read for read in reads_of(each.parts)}.values():
-            if read.domain in known or any(_has_domain(driver, read.domain, context) for driver in known):
+            if read.domain in known or any(context.publishes_in(driver, read.domain) for driver in known):
                 continue
             if near := nearest(read.domain, known):
                 message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
                 yield finding(each.path, message, in_expression(each.expression, read.domain, [near], ""), "Misspelt")
-
-
-def _has_domain(driver: str, domain: str, context: Context) -> bool:
-    """Tell whether a driver is known to publish attributes in a domain."""
-    profile = context.profile(driver)
-    return profile is not None and any(
-        name.startswith(f"{domain}/")
-        for each in profile.devices.values()
-        for name in (*each.attributes, *each.optional)
-    )
 
 
 @rule("not-published", *SELECTING, beside_devices=True)
