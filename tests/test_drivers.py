@@ -179,7 +179,7 @@ class TestOwnProfiles:
 class TestCommand:
     def test_show_lists_and_prints_profiles(self) -> None:
         listed = draguard("driver", "show").out
-        assert [line.split()[0] for line in listed.splitlines()] == built_in()
+        assert [line.split()[0] for line in listed.splitlines()] == list(built_in())
         assert yaml.safe_load(draguard("driver", "show", "dra.net").out)["driver"] == "dra.net"
         assert draguard("explain", "dra.net").out.startswith("driver: dra.net")
         wrong = draguard("driver", "show", "gpu.nvidia.co")

@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from typing import TYPE_CHECKING
 
 import yaml
 
 from webhook.drivers.profile import Profile, read_profile
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _DIRECTORY = os.path.join(os.path.dirname(__file__), "profiles")  # noqa: PTH118, PTH120 - pathlib is slow to import
 
 
-def built_in() -> list[str]:
-    """Return the drivers that have a profile here."""
-    return sorted(name.removesuffix(".yaml") for name in os.listdir(_DIRECTORY) if name.endswith(".yaml"))  # noqa: PTH208
-
-
 @cache
+def built_in() -> tuple[str, ...]:
+    """Return the drivers that have a profile here, in order."""
+    return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(_DIRECTORY) if name.endswith(".yaml")))  # noqa: PTH208
+
+
 def profile_of(driver: str) -> Profile | None:
     """Return the profile of a driver that draguard has, None if it has none."""
-    return read_profile(yaml.load(text_of(driver), Loader=yaml.CSafeLoader)) if driver in built_in() else None
+    # Objects may name any driver: only those that are known are remembered.
+    return _read(driver) if driver in built_in() else None
 
 
-@cache
 def driver_of_class(name: str) -> str:
     """Return the driver whose installation brings a device class; empty if none that is known does."""
-    found = (driver for driver in built_in() if (known := profile_of(driver)) and name in known.classes)
-    return next(found, "")
+    return _drivers_of_classes().get(name, "") if name else ""
 
 
 def text_of(driver: str) -> str:
     """Return the file of a driver that :func:`built_in` lists."""
     with open(os.path.join(_DIRECTORY, f"{driver}.yaml"), encoding="utf-8") as file:  # noqa: PTH118, PTH123
         return file.read()
+
+
+@cache
+def _read(driver: str) -> Profile:
+    return read_profile(yaml.load(text_of(driver), Loader=yaml.CSafeLoader))
+
+
+@cache
+def _drivers_of_classes() -> Mapping[str, str]:
+    return {name: driver for driver in built_in() for name in _read(driver).classes}

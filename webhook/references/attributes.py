@@ -9,6 +9,7 @@ from webhook.cel.syntax.ast import Call, Literal
 from webhook.deviceselectors.fleet import guarded
 from webhook.deviceselectors.parts import read_of
 from webhook.fixes import Advice, Fix
+from webhook.inventory.reading import text
 from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, in_expression, listed, nearest, rule
 from webhook.references.selectors import SELECTING, reads_of, selectors_of
@@ -38,6 +39,46 @@ class _Known(NamedTuple):
     is_certain: bool
 
 
+class _Around:
+    """What stands around a selector: found out once, however much the selector reads.
+
+    Args:
+        selector: The selector.
+        context: What is known.
+    """
+
+    def __init__(self, selector: Selector, context: Context) -> None:
+        self._context, self._class_name = context, selector.class_name
+        self._selectors = [*selector.around, *selector.own]
+        self._drivers = drivers_of(self._selectors, context)
+        self._left: dict[str, list[Devices]] = {}
+
+    def known(self, read: Read) -> _Known | None:
+        """Find the profile that says what can be read; None if there is none, or others may publish it, too."""
+        if len(self._drivers) > 1:
+            return None
+        profile = self._context.profile(min(self._drivers, default=read.domain))
+        if profile is None or profile.is_example:
+            return None
+        name = profile.name_in(read.domain, read.name)
+        if profile.is_open and not _is_published(list(profile.devices.values()), name, read):
+            return None
+        kind = "" if self._drivers else profile.classes.get(self._class_name, "")
+        if profile.driver not in self._left:
+            self._left[profile.driver] = self._devices(profile, kind)
+        return _Known(profile, self._left[profile.driver], is_certain=bool(self._drivers or kind))
+
+    def _devices(self, profile: Profile, kind: str) -> list[Devices]:
+        """Return the kinds of devices that conditions on the kind leave."""
+        if kind in profile.devices:
+            return [profile.devices[kind]]
+        conditions = " && ".join(text(each, "cel", "expression") for each in self._selectors)
+        wanted = [name for name in profile.devices if f'"{name}"' in conditions or f"'{name}'" in conditions]
+        if profile.kind_attribute and profile.kind_attribute in conditions and wanted:
+            return [profile.devices[name] for name in wanted]
+        return list(profile.devices.values())
+
+
 @rule("attribute-not-of-driver", *SELECTING)
 def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity that its driver does not publish.
@@ -47,10 +88,12 @@ def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Probl
     read. If your version of the driver publishes others, give its profile with --driver-profile.
     """
     for selector in _selectors(obj, context):
+        around = _Around(selector, context)
         for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
-            known = _known(selector, read, context)
+            known = around.known(read)
             if known and not _is_published(known.devices, known.profile.name_in(read.domain, read.name), read):
                 yield finding(selector.path, *_unpublished(known, read, selector.expression))
+                break  # of an expression only the first finding is shown
 
 
 @rule("attribute-type", *SELECTING)
@@ -60,8 +103,9 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
     The comparison is a run-time error, or never true. Versions are compared with semver("1.2.3").
     """
     for selector in _selectors(obj, context):
+        around = _Around(selector, context)
         for read, value in _compared(selector.parts.root):
-            known = _known(selector, read, context)
+            known = around.known(read)
             if not known:
                 continue
             name = known.profile.name_in(read.domain, read.name)
@@ -80,9 +124,10 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
     On a device that lacks it the read is a run-time error, which ends the scheduling of the pod for all nodes.
     """
     for selector in _selectors(obj, context):
+        around = _Around(selector, context)
         unguarded = [read for read in reads_of(selector.parts) if not _is_guarded(read, selector.expression)]
         for read in unguarded:
-            known = _known(selector, read, context)
+            known = around.known(read)
             if not known or not known.is_certain:
                 continue
             name = known.profile.name_in(read.domain, read.name)
@@ -106,44 +151,6 @@ def _selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
     """Return the selectors, unless slices tell more."""
     if context.fleet is None:
         yield from selectors_of(obj, context)
-
-
-def _known(selector: Selector, read: Read, context: Context) -> _Known | None:
-    """Find the profile that says what a selector can read; None if there is none, or others may publish it, too."""
-    drivers = drivers_of([*selector.around, *selector.own], context)
-    kind = ""
-    if len(drivers) > 1:
-        return None
-    profile = context.profile(min(drivers)) if drivers else None
-    is_certain = profile is not None and (selector.is_certain or bool(drivers))
-    if profile is None and not drivers:
-        profile = context.profile(read.domain)
-        if profile is None:
-            return None
-        kind = profile.classes.get(selector.class_name, "")
-        is_certain = bool(kind)
-    if profile is None or profile.is_example or (profile.is_open and not _of_any(profile, read)):
-        return None
-    if not drivers and read.domain != profile.driver:
-        return None
-    return _Known(profile, _left(profile, selector, kind), is_certain)
-
-
-def _of_any(profile: Profile, read: Read) -> bool:
-    return _is_published(list(profile.devices.values()), profile.name_in(read.domain, read.name), read)
-
-
-def _left(profile: Profile, selector: Selector, kind: str) -> list[Devices]:
-    """Return the kinds of devices that conditions on the kind leave."""
-    if kind in profile.devices:
-        return [profile.devices[kind]]
-    text = " && ".join(
-        str(each.get("cel", {}).get("expression", "")) for each in [*selector.around, *selector.own] if each
-    )
-    wanted = [name for name in profile.devices if f'"{name}"' in text or f"'{name}'" in text]
-    if profile.kind_attribute and profile.kind_attribute in text and wanted:
-        return [profile.devices[name] for name in wanted]
-    return list(profile.devices.values())
 
 
 def _is_published(devices: list[Devices], name: str, read: Read) -> bool:

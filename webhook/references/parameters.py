@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from webhook.fixes import Advice
 from webhook.inventory.reading import at, items, text
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
     from webhook.references.rules import Context, JSONObject
 
+_MOST: Final = 100
+"""How many faults of one configuration are reported: a near name is sought for each unknown field."""
 _CONFIGURED = (*CLAIMS, "DeviceClass")
 
 
@@ -51,5 +54,5 @@ def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, tuple[st
             from webhook.drivers import check_parameters  # noqa: PLC0415 - most objects have no parameters
 
             path: tuple[str | int, ...] = (*where, "config", index, "opaque", "parameters")
-            for fault in check_parameters(profile, at(each, "opaque", "parameters")):
+            for fault in islice(check_parameters(profile, at(each, "opaque", "parameters")), _MOST):
                 yield fault, (*path, *fault.path)

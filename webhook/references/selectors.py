@@ -275,11 +275,14 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
         contents = fleet.of_class(each.around) if each.around else fleet.contents
         if not contents:
             continue
+        known: dict[str, dict[tuple[str, str], set[str]]] = {}
         for read in {read[:3]: read for read in reads_of(each.parts)}.values():
-            known = published(contents, read.holder)
-            if (read.domain, read.name) in known:
-                continue
-            yield finding(each.path, *_unpublished(read, known, "class" if each.around else "cluster", each.expression))
+            if read.holder not in known:
+                known[read.holder] = published(contents, read.holder)
+            if (read.domain, read.name) not in known[read.holder]:
+                where = "class" if each.around else "cluster"
+                yield finding(each.path, *_unpublished(read, known[read.holder], where, each.expression))
+                break  # of an expression only the first finding is shown
 
 
 def _unpublished(read: Read, known: dict[tuple[str, str], set[str]], where: str, expression: str) -> tuple[str, Advice]:
