@@ -345,7 +345,9 @@ class TestOthers:
         clients[-2].sendall(b"POST /val")
         clients[-3].sendall(post("Transfer-Encoding: chunked\r\n", b"9\r\n{}"))
         try:
+            began = time.monotonic()
             assert served.post("/validate", b"{}")[0] == 200
+            assert time.monotonic() - began < 1
             assert eventually(lambda: served.connections == 20)
         finally:
             for client in clients:
