@@ -83,7 +83,7 @@ class TestKinds:
     def test_it_tells_rules_of_the_kind(self) -> None:
         lines = lines_of("ResourceClaim", api_version="resource.k8s.io/v1alpha2")
         at = lines.index("  reserved-while-deallocating  (update of the status)")
-        assert lines[at + 1] == "    Nobody new may reserve a claim that is going away."
+        assert lines[at + 1] == "    A claim that is being deallocated takes no new reservations."
 
 
 @pytest.mark.slow

@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 SHARES = (0.2, 0.4, 0.8)
 """For which share of its time an attack goes on, and goes on again if it succeeded: a busy machine stalls, too."""
+
+
 @pytest.fixture(scope="module")
 def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
     """Run a webhook for all attacks of a module; one after the other, they must not bring it down either."""

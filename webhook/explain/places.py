@@ -221,7 +221,7 @@ def _rules_of(field: Field) -> Iterator[Stated]:
         if test:
             yield Stated(test.__name__.replace("_", "-"), _doc(test))
     if isinstance(field, Parsed):
-        yield Stated(field.rule, f"A text is no {field.rule}, so that it cannot be decoded.")
+        yield Stated(field.rule, f"A text is not a valid {field.rule}, so it cannot be decoded.")
     if isinstance(field, Array | Map):
         yield from _rules_of(field.item)
     if isinstance(field, Map) and field.key:

@@ -244,7 +244,7 @@ def _one_owner_in_full(meta: Any, _: Target) -> bool:
 @check(Metadata, given=["ownerReferences"], fine=_one_owner_in_full)
 @reads("apiVersion", "controller", "kind", "name", "uid")
 def owner_references(meta: View) -> Iterator[Problem]:
-    """Owners are named in full, are no Events, and one of them at most is the controller."""
+    """Owner references are complete, name no Event, and have at most one controller."""
     path = meta / "ownerReferences"
     controllers = []
     for owner in meta.ownerReferences:

@@ -177,7 +177,7 @@ def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
 @transition(ResourceClaim, on=[UPDATE_STATUS])
 @reads("deallocationRequested", "deletionTimestamp", "metadata", "reservedFor", "status")
 def reserved_while_deallocating(claim: View, old: View) -> Iterator[Problem]:
-    """Nobody new may reserve a claim that is going away."""
+    """A claim that is being deallocated takes no new reservations."""
     status, before = claim.status, old.status.reservedFor
     going = claim.metadata.deletionTimestamp or status.deallocationRequested
     if going and any(consumer not in before for consumer in status.reservedFor):

@@ -81,7 +81,7 @@ def _counted(request: Any, _: Target) -> bool:
 @check(Wanted, fine=_counted)
 @reads("allocationMode", "count")
 def count_for_mode(request: View) -> Iterator[Problem]:
-    """A number of devices is wanted, or all of them; with All there is no number."""
+    """A request has a count with ExactCount, and none with All."""
     mode, count = request.allocationMode, request.count
     if mode == ALL:
         if count:

@@ -262,7 +262,7 @@ def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], relea
 @transition(ResourceClaim, on=[UPDATE_STATUS])
 @reads("allocation", "deallocationRequested", "deletionTimestamp", "metadata", "reservedFor", "status")
 def reserved_while_going(claim: View, old: View) -> Iterator[Problem]:
-    """Nobody new may reserve a claim that is going away."""
+    """A claim that is being deleted takes no new reservations."""
     status, before = claim.status, old.status.reservedFor
     going = claim.metadata.deletionTimestamp or status.deallocationRequested
     if going and status.allocation and any(consumer not in before for consumer in status.reservedFor):

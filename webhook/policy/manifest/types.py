@@ -412,7 +412,7 @@ def name_or_selector(ref: View) -> Iterator[Problem]:
 
 @check(ParamRef, since=28)
 def parameter_not_found_action(ref: View) -> Iterator[Problem]:
-    """There is an action if there are no parameters."""
+    """A binding states what happens if its parameters are missing."""
     path, action = ref / "parameterNotFoundAction", ref.parameterNotFoundAction
     if not action:
         yield required(path)
