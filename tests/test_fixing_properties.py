@@ -14,11 +14,13 @@ import pytest
 from tests.command import ROOT, draguard
 from webhook.documents import Document, parse
 from webhook.documents.edits import Edit, apply
-from webhook.fixing.nodes import Entry, Found, Node, tree_of
+from webhook.fixing.nodes import Found, tree_of
 from webhook.fixing.structure import unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from webhook.documents.nodes import Entry, Node
 
 Broken = tuple[list[Edit], str]
 """What is changed in a text, and what kind of mistake that is."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from webhook.documents import Unreadable
+    from webhook.documents.nodes import Node
     from webhook.findings import Finding
     from webhook.fixes import Fix
-    from webhook.fixing.nodes import Node
 
 
 class Plan(NamedTuple):

@@ -11,7 +11,7 @@ from webhook.documents.edits import Edit
 from webhook.documents.fault import Fault
 
 if TYPE_CHECKING:
-    from webhook.fixing.nodes import Node
+    from webhook.documents.nodes import Node
 
 _CHARACTERS: Final = {
     '"': re.compile(r"\\(?:x..|u....|U........|.)|[^\\]", re.DOTALL),

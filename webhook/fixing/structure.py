@@ -10,7 +10,8 @@ from webhook.documents.edits import Edit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webhook.fixing.nodes import Entry, Found, Node
+    from webhook.documents.nodes import Entry, Node
+    from webhook.fixing.nodes import Found
 
 _STEP: Final = "  "
 """By how much a new map is indented."""

@@ -13,7 +13,8 @@ from webhook.documents.rewriting.lines import dedented, shifted
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from webhook.documents.rewriting.tree import Entry, Node, Tree
+    from webhook.documents.nodes import Entry, Node
+    from webhook.documents.rewriting.tree import Tree
 
 _BEHIND = re.compile(r"[ \t]+#[^\r\n]*")
 _COLON = re.compile(r"[ \t]*:[ \t]*")

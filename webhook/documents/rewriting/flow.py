@@ -12,7 +12,8 @@ from webhook.documents.rewriting.lines import dedented, shifted
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from webhook.documents.rewriting.tree import Entry, Node, Tree
+    from webhook.documents.nodes import Entry, Node
+    from webhook.documents.rewriting.tree import Tree
 
 
 def written(tree: Tree, value: Any, instead: Node) -> str:

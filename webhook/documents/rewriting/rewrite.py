@@ -17,7 +17,8 @@ from webhook.documents.rewriting.tree import tree_of
 
 if TYPE_CHECKING:
     from webhook.documents.edits import Edit
-    from webhook.documents.rewriting.tree import Node, Tree
+    from webhook.documents.nodes import Node
+    from webhook.documents.rewriting.tree import Tree
 
 _MOST_ROUNDS: Final = 12
 """Each round makes the edits that do not touch each other; what has moved is edited in the next."""

@@ -1,0 +1,203 @@
+"""Where the keys and values of a document begin and end in its text, and how they are written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent
+
+from webhook.documents.compose import key_of
+from webhook.documents.events import parser_of
+from webhook.documents.jsontext import TOKEN, paired
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
+
+_BLOCK_STYLES: Final = frozenset("|>")
+
+
+@dataclass(slots=True)
+class Node:
+    """A value as it is written.
+
+    Args:
+        start: Where its text begins.
+        end: Where its text ends: behind its last character that is neither white space nor part of a comment.
+        style: The quote or the ``|`` or ``>`` of a scalar, ``{`` or ``[`` of a map or list in braces; empty otherwise.
+        value: What a scalar says.
+        is_anchored: Whether it has an anchor, or is an alias.
+        is_tagged: Whether it has a tag.
+        merges: Whether it is a map that merges another one.
+        entries: The entries of a map in the order of the text; None if it is not a map.
+        items: The items of a list; None if it is not a list.
+    """
+
+    start: int
+    end: int
+    style: str = ""
+    value: str = ""
+    is_anchored: bool = False
+    is_tagged: bool = False
+    merges: bool = False
+    entries: list[Entry] | None = None
+    items: list[Node] | None = None
+
+    @property
+    def in_flow(self) -> bool:
+        """Whether it is a map or list in braces or brackets."""
+        return self.style in {"{", "["}
+
+    @property
+    def shared(self) -> bool:
+        """Whether other parts of the document depend on its text, or it on theirs."""
+        return self.is_anchored or self.merges
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its text alone says what it is: it is no alias, and has neither anchor nor tag."""
+        return not self.is_anchored and not self.is_tagged
+
+    @property
+    def inner(self) -> list[Node]:
+        """The values of a map or the items of a list."""
+        return self.items or [entry.value for entry in self.entries or ()]
+
+    def entry(self, name: object) -> Entry | None:
+        """Return what a map has under a name; None if it has not, or the name is written elsewhere."""
+        return next((each for each in self.entries or () if each.name == name and each.key.is_whole), None)
+
+
+@dataclass(slots=True)
+class Entry:
+    """A key of a map, with its value.
+
+    Args:
+        name: The key; empty for the merge key.
+        key: The key as it is written.
+        value: Its value.
+    """
+
+    name: str
+    key: Node
+    value: Node
+
+    @property
+    def start(self) -> int:
+        """Where the key begins."""
+        return self.key.start
+
+    @property
+    def key_end(self) -> int:
+        """Where the key ends, before the colon."""
+        return self.key.end
+
+    @property
+    def end(self) -> int:
+        """Where key and value end."""
+        return max(self.value.end, self.key.end + 1)
+
+
+def read_nodes(text: str, *, is_json: bool, offset: int = 0) -> tuple[Node, list[tuple[int, int]]]:
+    """Find where everything in a text is that can be read.
+
+    Args:
+        text: One document.
+        is_json: Whether it is read as JSON.
+        offset: Where the document begins; places are counted from there.
+
+    Returns:
+        The document's value; and where YAML scalars are, in which ``#`` begins no comment.
+    """
+    if is_json:
+        return _JSONReader(text, offset).root(), []
+    reader = _YAMLReader(text, offset)
+    return reader.root(), reader.texts
+
+
+class _YAMLReader:
+    def __init__(self, text: str, offset: int) -> None:
+        self.texts: list[tuple[int, int]] = []
+        self._text, self._offset = text, offset
+        self._next: Callable[[], Any] = parser_of(text).get_event
+        self._scalars: dict[str | None, Any] = {}
+
+    def root(self) -> Node:
+        self._next()
+        self._next()
+        return self._node(self._next())
+
+    def _node(self, event: Any) -> Node:
+        start, end = event.start_mark.index + self._offset, event.end_mark.index + self._offset
+        if type(event) is AliasEvent:
+            return Node(start, end, is_anchored=True)
+        node = Node(start, end, is_anchored=event.anchor is not None, is_tagged=event.tag is not None)
+        if type(event) is ScalarEvent:
+            self._scalars[event.anchor] = event
+            self._scalar(node, event)
+            return node
+        is_map = type(event) is MappingStartEvent
+        if event.flow_style:
+            node.style = "{" if is_map else "["
+        closing = self._map(node) if is_map else self._list(node)
+        if node.style:
+            node.end = closing.end_mark.index + self._offset
+        elif node.inner:
+            node.end = max(node.inner[-1].end, node.entries[-1].end if node.entries else 0)
+        return node
+
+    def _scalar(self, node: Node, event: Any) -> None:
+        node.style, node.value = event.style or "", event.value
+        if node.style not in _BLOCK_STYLES:
+            self.texts.append((node.start, node.end))
+            return
+        start = node.start - self._offset
+        node.end = node.start + len(self._text[start : node.end - self._offset].rstrip())
+        header = self._text.find("\n", start, node.end - self._offset)
+        self.texts.append((header + self._offset if header >= 0 else node.end, node.end))
+
+    def _map(self, node: Node) -> Any:
+        node.entries = []
+        while type(event := self._next()) is not MappingEndEvent:
+            key = self._node(event)
+            scalar = self._scalars.get(event.anchor) if type(event) is AliasEvent else event
+            name = key_of(scalar) if type(scalar) is ScalarEvent else ""
+            node.merges = node.merges or not name
+            node.entries.append(Entry(name or "", key, self._node(self._next())))
+        return event
+
+    def _list(self, node: Node) -> Any:
+        node.items = []
+        while type(event := self._next()) is not SequenceEndEvent:
+            node.items.append(self._node(event))
+        return event
+
+
+class _JSONReader:
+    def __init__(self, text: str, offset: int) -> None:
+        self._offset, self._tokens = offset, TOKEN.finditer(paired(text))
+
+    def root(self) -> Node:
+        return self._node(next(self._tokens))
+
+    def _node(self, token: re.Match[str]) -> Node:
+        text = token[0]
+        node = Node(token.start() + self._offset, 0, text if text in {"{", "["} else "", text)
+        if text == "{":
+            node.entries = []
+            while (token := next(self._tokens))[0] != "}":
+                if token[0] != ",":
+                    key = self._node(token)
+                    next(self._tokens)  # the colon
+                    node.entries.append(Entry(key.value, key, self._node(next(self._tokens))))
+        elif text == "[":
+            node.items = []
+            while (token := next(self._tokens))[0] != "]":
+                if token[0] != ",":
+                    node.items.append(self._node(token))
+        elif text[0] == '"':
+            node.style, node.value = '"', json.loads(text)
+        node.end = token.end() + self._offset
+        return node
