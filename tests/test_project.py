@@ -39,6 +39,12 @@ def test_ci_runs_the_command_of_the_readme() -> None:
     assert commands[0] in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def test_the_design_names_every_package() -> None:
+    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    packages = {each.parent.name for each in (ROOT / "webhook").glob("*/__init__.py")}
+    assert packages == set(re.findall(r"^  (\w+)/  ", design, re.MULTILINE))
+
+
 def test_no_module_is_long() -> None:
     lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in (ROOT / "webhook").rglob("*.py")}
     assert {str(file): length for file, length in lengths.items() if length > 500} == {}
