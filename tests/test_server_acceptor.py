@@ -1,4 +1,4 @@
-"""What its client has closed already takes nobody's place."""
+"""Connections that their clients have closed delay no others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import uvloop
 
 from tests.serving import SOON
+from webhook.server.http import acceptor
 from webhook.server.http.acceptor import Acceptor
 from webhook.server.http.crowd import Crowd
 
@@ -53,3 +54,11 @@ def test_closed_connections_are_passed_over(sent: bytes, *, with_reset: bool) ->
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             assert runner.run(accept(listener, client)) == b"hello"
     assert Greeting.made == 1
+
+
+def test_where_the_kernel_does_not_tell_a_connection_counts_as_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acceptor, "_TCP_INFO", None)
+    one, other = socket.socketpair()
+    other.close()
+    with one:
+        assert acceptor._is_open(one)  # noqa: SLF001

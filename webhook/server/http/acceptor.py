@@ -18,6 +18,7 @@ _BATCH: Final = 32
 """How many connections begin before the event loop does other work; each takes some 0.2 ms."""
 _BATCH_SECONDS: Final = 0.005
 """How long it may take to find them among those that are closed already, each of which takes some 10 us."""
+_TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
 _ESTABLISHED: Final = b"\1"
 """How the kernel's ``struct tcp_info`` begins while neither side has closed (``TCP_ESTABLISHED``)."""
 
@@ -101,8 +102,10 @@ def _spare() -> int:
 
 
 def _is_open(connection: socket.socket) -> bool:
-    """Whether neither side has closed, as far as the kernel tells."""
+    """Whether neither side has closed, as far as the kernel tells; only Linux does."""
+    if _TCP_INFO is None:
+        return True
     try:
-        return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == _ESTABLISHED
+        return connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) == _ESTABLISHED
     except OSError:
         return False
