@@ -6,9 +6,12 @@ from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+import pytest
+
 from webhook.api.core.others import KINDS
-from webhook.api.core.templates import TEMPLATES
+from webhook.api.core.pod import Pod
 from webhook.api.core.workloads import PodTemplateSpec
+from webhook.api.templates import makes_pods, template_of
 from webhook.api.versions import VERSIONS
 from webhook.policy.manifest import versions as manifests
 from webhook.policy.manifest.kinds import built_in
@@ -101,15 +104,26 @@ def test_the_two_kinds_of_request_share_their_fields() -> None:
         assert {key for key in ours if ours[key] != theirs[key]} <= {"declared"}
 
 
-def test_pod_templates_are_where_the_types_have_them() -> None:
-    for api_version, kinds in TEMPLATES.items():
-        assert set(kinds) == set(VERSIONS[api_version].kinds)
-        for kind, steps in kinds.items():
-            type_: type[Struct] | None = VERSIONS[api_version].kinds[kind].type
-            for step in steps:
-                assert type_
-                type_ = held(type_.fields[step])
-            assert not steps or type_ is PodTemplateSpec
+def test_exactly_the_kinds_whose_types_have_a_pod_template_make_pods() -> None:
+    for api_version, version in VERSIONS.items():
+        for kind, served in version.kinds.items():
+            made = {Pod, PodTemplateSpec} & set(parts(served.type, version.replaced, set()))
+            assert bool(made) == makes_pods(api_version, kind)
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "steps"),
+    [
+        ("", "Pod", ()),
+        ("", "PodTemplate", ("template",)),
+        ("apps", "Deployment", ("spec", "template")),
+        ("batch", "CronJob", ("spec", "jobTemplate", "spec", "template")),
+        ("resource.k8s.io", "ResourceClaimTemplate", None),
+        ("example.com", "Deployment", None),
+    ],
+)
+def test_the_types_tell_where_pod_templates_are(group: str, kind: str, steps: tuple[str, ...] | None) -> None:
+    assert template_of(group, kind) == steps
 
 
 def test_no_kind_is_listed_twice() -> None:

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import jsonpatch
 import pytest
 
-from webhook.engine.prescheduled import Rewrite, RewriteOptions, pod_template, rewrite, rewrite_manifest
+from webhook.api.templates import pod_template
+from webhook.engine.prescheduled import Rewrite, RewriteOptions, rewrite, rewrite_manifest
 from webhook.problem import Problem
 
 HOSTNAME = "kubernetes.io/hostname"

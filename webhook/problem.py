@@ -7,7 +7,7 @@ and the way a rejected value is shown.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.budget import current
 
@@ -51,6 +51,22 @@ class Path(tuple["str | int", ...]):
         """Spell the path as the API server does."""
         text = "".join(f"[{step}]" if isinstance(step, int | Key) else f".{step}" for step in self)
         return text.removeprefix(".")
+
+
+def at(value: Any, path: Iterable[str | int], absent: Any = None) -> Any:
+    """Return what is at a path in a JSON value.
+
+    Args:
+        value: The value, of any shape.
+        path: The steps.
+        absent: What to return if there is nothing at the path.
+    """
+    for step in path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return absent
+    return value
 
 
 class Problem(NamedTuple):

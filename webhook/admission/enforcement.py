@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from webhook.admission.requests import kind_of, user_of
-from webhook.api.core.templates import template_of
+from webhook.api.templates import template_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

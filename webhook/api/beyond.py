@@ -10,7 +10,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.problem import Path
+from webhook.problem import Path, at
 from webhook.schema.decoding import GATE_OFF, ONCE_DECODED, UNKNOWN_FIELD, apart
 from webhook.schema.suggest import misspelt, opaque_part
 
@@ -83,7 +83,7 @@ def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
     obj = deepcopy(obj)
     written, doubtful = dict[Path, Path](), set[Path]()
     for misfit in reversed(misfits):  # what is further down has the paths that were submitted
-        around, name = _at(obj, misfit.path[:-1]), misfit.path[-1]
+        around, name = at(obj, misfit.path[:-1]), misfit.path[-1]
         if misfit.rule != UNKNOWN_FIELD:
             if isinstance(around[name], bool):  # yes and no may have been meant, or on and off
                 doubtful.add(misfit.path)
@@ -99,8 +99,8 @@ def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
     found, problems = _walked(struct, obj, old)
     parts = {part for misfit in found if (part := opaque_part(struct, misfit.path))}
     for part in parts:  # no rule reads it; an update leaves it as it was
-        around, name = _at(obj, part[:-1]), part[-1]
-        stored = _at(old, part[:-1]) if old is not None else None
+        around, name = at(obj, part[:-1]), part[-1]
+        stored = at(old, part[:-1]) if old is not None else None
         if isinstance(stored, dict) and name in stored:
             around[name] = stored[name]
         else:
@@ -133,16 +133,6 @@ def _written(path: Path, written: dict[Path, Path]) -> Path:
         if (head := Path(path[:length])) in written:
             return Path((*written[head], *path[length:]))
     return path
-
-
-def _at(value: Any, path: Sequence[str | int]) -> Any:
-    """Return what is at a path; None if there is nothing."""
-    for step in path:
-        try:
-            value = value[step]
-        except (LookupError, TypeError):
-            return None
-    return value
 
 
 def _there(value: Any, path: Sequence[str | int]) -> Path:

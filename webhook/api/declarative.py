@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.formats import decode_quantity
-from webhook.problem import ERROR, Key, Path, duplicate
+from webhook.problem import ERROR, Key, Path, at, duplicate
 from webhook.schema import Array, Inlined, Map, Nested, Parsed, Text
 from webhook.schema.derive.defaults import Defaults
 
@@ -111,10 +111,8 @@ def _worded(problem: Problem, struct: CompiledStruct, obj: dict[str, Any], defau
     holder, _ = _declaration(problem.path, struct)
     if problem.reason != _DUPLICATE or holder is None:
         return problem
-    value: Any = obj
-    for step in problem.path:
-        value = value[step]
-    shown = _ordered(defaults.of(holder.type)(value or {}), holder.type, struct.target)
+    value = at(obj, problem.path) or {}
+    shown = _ordered(defaults.of(holder.type)(value), holder.type, struct.target)
     return duplicate(problem.path, shown).named(problem.rule)
 
 

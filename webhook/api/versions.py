@@ -11,7 +11,6 @@ from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.api.core.templates import TEMPLATES
 from webhook.release import Release
 from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct
 
@@ -60,6 +59,11 @@ class Served(NamedTuple):
         """Its type, in the newest version that has it; read on first use, as most runs need few."""
         found: type[Object] = _declared(self.declared)
         return found
+
+    @property
+    def makes_pods(self) -> bool:
+        """Whether its objects are pods or have a pod template."""
+        return self.declared.startswith(("core.pod:", "core.workloads:"))
 
 
 class Version:
@@ -171,12 +175,21 @@ VERSIONS: Mapping[str, Version] = {
     "scheduling.k8s.io/v1alpha2": _version(
         _kind("core.podgroup:PodGroup", 36, 36, gate="GenericWorkload"),
     ),
-    **{
-        api_version: _version(
-            *(_kind(f"core.{'pod' if kind == 'Pod' else 'workloads'}:{kind}", OLDEST, NEWEST) for kind in kinds)
-        )
-        for api_version, kinds in TEMPLATES.items()
-    },
+    "v1": _version(
+        _kind("core.pod:Pod", OLDEST, NEWEST),
+        _kind("core.workloads:PodTemplate", OLDEST, NEWEST),
+        _kind("core.workloads:ReplicationController", OLDEST, NEWEST),
+    ),
+    "apps/v1": _version(
+        _kind("core.workloads:DaemonSet", OLDEST, NEWEST),
+        _kind("core.workloads:Deployment", OLDEST, NEWEST),
+        _kind("core.workloads:ReplicaSet", OLDEST, NEWEST),
+        _kind("core.workloads:StatefulSet", OLDEST, NEWEST),
+    ),
+    "batch/v1": _version(
+        _kind("core.workloads:CronJob", OLDEST, NEWEST),
+        _kind("core.workloads:Job", OLDEST, NEWEST),
+    ),
 }
 
 

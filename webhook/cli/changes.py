@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import find, release_of, target
-from webhook.problem import Path
+from webhook.problem import Path, at
 from webhook.schema import UPDATE, compile_struct
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str) -> str:
         return ""
     struct = compile_struct(known.type, target(new["apiVersion"], release_of(kubernetes), UPDATE))
     # Defaults that the server has set do not count as changes.
-    before, after = (_at(struct.canonical(each), problem.path) for each in (old, new))
+    before, after = (at(struct.canonical(each), problem.path, _ABSENT) for each in (old, new))
     texts = [
-        f"{Path((*problem.path, *path))}: {_shown(_at(old, (*problem.path, *path)), was)}"
-        f" → {_shown(_at(new, (*problem.path, *path)), now)}"
+        f"{Path((*problem.path, *path))}: {_shown(at(old, (*problem.path, *path), _ABSENT), was)}"
+        f" → {_shown(at(new, (*problem.path, *path), _ABSENT), now)}"
         for path, was, now in _differences(before, after, ())
     ]
     if not texts:
@@ -68,15 +68,6 @@ def _differences(old: Any, new: Any, path: tuple[str | int, ...]) -> Iterator[tu
 
 def _item(values: list[Any], index: int) -> Any:
     return values[index] if index < len(values) else _ABSENT
-
-
-def _at(value: Any, path: tuple[str | int, ...]) -> Any:
-    for step in path:
-        try:
-            value = value[step]
-        except (LookupError, TypeError):
-            return _ABSENT
-    return value
 
 
 def _shown(written: Any, meant: Any) -> str:

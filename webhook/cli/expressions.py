@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import Position
 from webhook.findings import found
+from webhook.problem import at
 from webhook.report.summary import counted
 
 if TYPE_CHECKING:
@@ -145,9 +146,5 @@ def _mentioned(value: str, message: str) -> int:
 
 
 def _text_at(data: Any, path: Path) -> str:
-    for step in path:
-        try:
-            data = data[step]
-        except (LookupError, TypeError):  # what is missing is a problem of what is around it
-            return ""
-    return data if isinstance(data, str) else ""
+    text = at(data, path)  # what is missing is a problem of what is around it
+    return text if isinstance(text, str) else ""

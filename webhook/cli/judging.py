@@ -6,7 +6,7 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.api.core.claimed import is_pod_without_claims
+from webhook.api.claimed import is_pod_without_claims
 from webhook.api.versions import NEWEST, Served, find
 from webhook.cli.driverprofiles import read_profiles
 from webhook.cli.locations import pod_locations

@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.api.templates import pod_template
 from webhook.cli.reading import some_paths
 from webhook.cli.release import kubernetes
 from webhook.documents import Document, Unreadable, dump, read
@@ -135,7 +136,7 @@ def _described(document: Document, patch: Sequence[Mapping[str, object]]) -> str
 
 def _warnings(document: Document, texts: tuple[str, ...]) -> list[Finding]:
     """Say what was changed where, without showing the line again and again."""
-    template = prescheduled.pod_template(document.data) or ()
+    template = pod_template(document.data) or ()
     path = Path((*template, "spec", "nodeName"))
     problems = [Problem(WARNING, "prescheduled", "Replaced", path, text.removeprefix(f"{path}: ")) for text in texts]
     return [found(problem, document)._replace(text="") for problem in problems]

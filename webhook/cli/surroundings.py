@@ -6,13 +6,13 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.cli.neighbours import Neighbours
 from webhook.documents import Document, Unreadable, read
-from webhook.engine.prescheduled import pod_template
 from webhook.findings import UNREADABLE, found, identity, unread
 from webhook.inventory import Inventory, MalformedError, newest
-from webhook.problem import ERROR, Path, Problem
+from webhook.problem import ERROR, Path, Problem, at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -201,23 +201,21 @@ def _placed(problem: Problem, path: Path, given: _Noted) -> Finding:
 def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return what of an object rules look at: the object in the newest version, or its pods; and where that stands."""
     about = identity(obj)
-    at = pod_template(obj)
-    if at is None and find(obj.get("apiVersion"), obj.get("kind")):
+    steps = pod_template(obj)
+    if steps is None and find(obj.get("apiVersion"), obj.get("kind")):
         yield newest(obj), about.kind, Path
         return
-    if at is None:
+    if steps is None:
         from webhook.workloads import pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
 
         for pods in pods_in(obj, locations):
             yield _pod(obj, pods.manifest["template"], None), "Pod", partial(_placed_in, pods)
         return
-    pod: Any = obj
-    for step in at:
-        pod = pod.get(step) if isinstance(pod, dict) else None
+    pod = at(obj, steps)
     if isinstance(pod, dict):
         spec = obj.get("spec")
-        count = (spec.get("replicas", spec.get("parallelism")) if isinstance(spec, dict) else None) if at else 1
-        yield _pod(obj, pod, count), "Pod", lambda path: Path((*at, *path))
+        count = (spec.get("replicas", spec.get("parallelism")) if isinstance(spec, dict) else None) if steps else 1
+        yield _pod(obj, pod, count), "Pod", lambda path: Path((*steps, *path))
 
 
 def _placed_in(pods: PodsIn, path: Path) -> Path:

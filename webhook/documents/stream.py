@@ -18,7 +18,7 @@ from webhook.documents.composed import Composed
 from webhook.documents.fault import Fault
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Position, Source, Unreadable
-from webhook.problem import Path, quoted
+from webhook.problem import Path, at, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -114,9 +114,8 @@ class Document:
 
 def _built_from(data: Any) -> str:
     """Read what kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
-    for step in ("metadata", "annotations", _ORIGIN):
-        data = data.get(step) if isinstance(data, dict) else None
-    path = _ORIGIN_PATH.search(data) if isinstance(data, str) else None
+    origin = at(data, ("metadata", "annotations", _ORIGIN))
+    path = _ORIGIN_PATH.search(origin) if isinstance(origin, str) else None
     return path[1] if path else ""
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.api.core.claimed import is_pod_without_claims
-from webhook.api.core.templates import TEMPLATES
+from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
+from webhook.api.templates import makes_pods, pod_template
 from webhook.api.versions import find
 from webhook.engine import prescheduled
 from webhook.problem import BAD_REQUEST, WARNING, Path, Problem
@@ -106,7 +106,7 @@ def review(
             namespace_labels=namespace_labels,
             beyond_decoding=beyond_decoding,
         )
-    warnings = never_runs(sent) if known and rules and old is None and obj["apiVersion"] in TEMPLATES else ()
+    warnings = never_runs(sent) if rules and old is None and makes_pods(obj.get("apiVersion"), obj.get("kind")) else ()
     if sender is None or change is None or not allowed or any(each.reason in _NOT_DECODED for each in problems):
         return Outcome(sent, problems, change, warnings=warnings)
     return Outcome(sent, problems, change, sender.validate(change), warnings)
@@ -136,7 +136,7 @@ def never_runs(obj: Any) -> list[Problem]:
         return []
     if isinstance(change, Problem):
         return [change._replace(level=WARNING)]
-    path = Path((*(prescheduled.pod_template(obj) or ()), "spec", "nodeName"))
+    path = Path((*(pod_template(obj) or ()), "spec", "nodeName"))
     message = "bypasses the scheduler, which alone allocates resource claims, so the pod can never run"
     hint = "`draguard mutate` makes it a constraint that the scheduler obeys"
     return [Problem(WARNING, "prescheduled", "NeverRuns", path, message, hint)]

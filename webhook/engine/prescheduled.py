@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
-from webhook.api.core.templates import template_of
+from webhook.api.templates import pod_template
 from webhook.formats import dns_subdomain, label_value
 from webhook.problem import Key, Path, Problem, forbidden, quoted
 from webhook.release import Release
@@ -98,23 +98,6 @@ def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem 
         return None if at is None or (not at and _is_of_kubelet(obj)) else _rewrite(obj, options, at)
     except _MisshapenError:
         return None
-
-
-def pod_template(obj: object) -> tuple[str, ...] | None:
-    """Find the pod template of an object.
-
-    Args:
-        obj: Any JSON value.
-
-    Returns:
-        The steps to the template, none for a pod; ``None`` for a kind without pod template.
-    """
-    if not isinstance(obj, dict):
-        return None
-    version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not isinstance(version, str) or not isinstance(kind, str):
-        return None
-    return template_of(version.rpartition("/")[0], kind)
 
 
 class _MisshapenError(Exception):

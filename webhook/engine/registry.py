@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.meta import generated_name
-from webhook.api.core.templates import template_of
 from webhook.api.shapes import type_of
+from webhook.api.templates import template_of
 from webhook.policy.ask.request import CREATE, UPDATE
 from webhook.policy.manifest.objects import metadata_of, text_of
 from webhook.schema import STATUS

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.findings import identity
+from webhook.problem import at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +53,7 @@ class References:
             document: The document that has the name.
             path: Where it has it.
         """
-        name = _at(document.data, path)
+        name = at(document.data, path)
         yield document, path
         if path[-2:] != ("metadata", "name"):
             inside = _names(document.data, _WITHIN)
@@ -77,9 +78,3 @@ def _names(
             yield from _names(inner, fields, (*path, index), field)
     elif isinstance(value, str) and field in fields:
         yield field, value, path
-
-
-def _at(value: Any, path: Sequence[str | int]) -> Any:
-    for step in path:
-        value = value[step]
-    return value

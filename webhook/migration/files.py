@@ -10,7 +10,7 @@ from webhook.api.versions import GROUP
 from webhook.documents.rewriting import read_value, rewritten
 from webhook.findings import Finding, found
 from webhook.migration.objects import converted
-from webhook.migration.pods import at
+from webhook.problem import at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from webhook.api.core.templates import TEMPLATES
+from webhook.api.templates import pod_template
+from webhook.problem import at
 from webhook.workloads import pods_in
 
 if TYPE_CHECKING:
@@ -42,22 +43,9 @@ def with_flat_claims(obj: JSONObject, locations: Locations | None = None) -> tup
     return changed, [steps for steps, _ in found]
 
 
-def at(value: Any, steps: Steps) -> Any:
-    """Return what is in a value; None if it is not there."""
-    try:
-        for step in steps:
-            value = value[step]
-    except (LookupError, TypeError):
-        return None
-    return value
-
-
 def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[Steps, Any]]:
     """Go through the entries of ``resourceClaims`` of all pods in an object."""
-    version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not isinstance(version, str) or not isinstance(kind, str):
-        return
-    template = TEMPLATES.get(version, {}).get(kind)
+    template = pod_template(obj)
     if template is not None:
         places: list[Steps] = [(*template, *_CLAIMS)]
     else:

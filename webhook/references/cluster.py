@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.core.templates import template_of
 from webhook.api.gates import enabled, settable
+from webhook.api.templates import pod_template
 from webhook.api.versions import NEWEST, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest
-from webhook.problem import WARNING
+from webhook.problem import WARNING, at
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import Context
 
@@ -68,21 +68,17 @@ class Surroundings:
     def _warnings(self, obj: JSONObject, kind: str, namespace: str) -> list[Problem]:
         if find(obj.get("apiVersion"), kind) is None:  # a type that is not decoded may hold anything
             return []
-        group = str(obj.get("apiVersion") or "").rpartition("/")[0]
-        at = template_of(group, kind)
-        steps: tuple[str, ...] = ()
+        steps = pod_template(obj)
         viewed, name = newest(obj) if kind in KINDS else None, kind
-        if at is not None:
-            pod: Any = obj
-            for step in at:
-                pod = pod.get(step) if isinstance(pod, dict) else None
-            viewed, name, steps = pod if isinstance(pod, dict) else None, "Pod", at
+        if steps is not None:
+            pod = at(obj, steps)
+            viewed, name = pod if isinstance(pod, dict) else None, "Pod"
         if viewed is None:
             return []
         metadata = viewed.get("metadata")
         metadata = {**(metadata if isinstance(metadata, dict) else {}), "namespace": namespace or "default"}
         found = look({**viewed, "metadata": metadata}, name, self._context)
-        return [_with_hint(problem).below(steps, steps) for problem in found if problem.level == WARNING]
+        return [_with_hint(problem).below(steps or (), steps or ()) for problem in found if problem.level == WARNING]
 
 
 def _with_hint(problem: Problem) -> Problem:

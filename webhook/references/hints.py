@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.fixes import Advice, Fix
 from webhook.formats.quantities import without_byte
 from webhook.inventory.reading import items, text
+from webhook.problem import at
 from webhook.references.rules import in_place, listed, nearest
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         near = nearest(match[1].lower(), names)
         return _meant(names[near]) if near else Advice()
     if _NO_NAME.search(problem.message):
-        return _respelt(_at(obj, tuple(problem.path)))
+        return _respelt(at(obj, problem.path))
     return Advice()
 
 
@@ -153,7 +154,7 @@ def _meant(name: str, *, safe: bool = True) -> Advice:
 
 def _repeated(problem: Problem, obj: Any) -> Advice:
     """Say that an item of a list can be left out, as an earlier one is the same."""
-    around, place = _at(obj, tuple(problem.path[:-1])), problem.path[-1]
+    around, place = at(obj, problem.path[:-1]), problem.path[-1]
     if isinstance(around, list) and isinstance(place, int) and around[place] in around[:place]:
         is_reference = not isinstance(around[place], dict) or problem.rule == "container-claims"
         return Advice("leave it out: the list has it already", Fix("remove", safe=is_reference))
@@ -169,7 +170,7 @@ def _respelt(name: object) -> Advice:
 
 
 def _quantity(problem: Problem, obj: Any) -> Advice:
-    written = _at(obj, tuple(problem.path))
+    written = at(obj, problem.path)
     near = without_byte(written) if isinstance(written, str) else ""
     return _meant(near) if near else Advice()
 
@@ -178,19 +179,10 @@ def _quoted(listed: str) -> list[str]:
     return re.findall(r'"([^"]*)"', listed)
 
 
-def _at(obj: Any, path: tuple[str | int, ...]) -> Any:
-    for step in path:
-        try:
-            obj = obj[step]
-        except (LookupError, TypeError):
-            return None
-    return obj
-
-
 def _request(problem: Problem, obj: Any) -> Advice:
-    steps = tuple(problem.path)
-    devices = _at(obj, steps[: steps.index("devices") + 1]) if "devices" in steps else None
-    wanted = _at(obj, steps)
+    steps = problem.path
+    devices = at(obj, steps[: steps.index("devices") + 1]) if "devices" in steps else None
+    wanted = at(obj, steps)
     known = []
     for request in items(devices, "requests"):
         name = text(request, "name")
@@ -202,10 +194,10 @@ def _request(problem: Problem, obj: Any) -> Advice:
 
 
 def _claim(problem: Problem, obj: Any) -> Advice:
-    steps = tuple(problem.path)
+    steps = problem.path
     lists = [index for index, step in enumerate(steps) if isinstance(step, str) and step.lower().endswith("containers")]
-    spec = _at(obj, steps[: lists[0]]) if lists else None
-    wanted = text(_at(obj, steps), "name")
+    spec = at(obj, steps[: lists[0]]) if lists else None
+    wanted = text(at(obj, steps), "name")
     near = nearest(wanted, [text(each, "name") for each in items(spec, "resourceClaims")]) if wanted else ""
     is_missing = near and "Not found" in problem.message
     return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name")) if is_missing else Advice()
@@ -223,7 +215,7 @@ def _name(written: str, names: Iterable[str], what: str) -> str:
 
 
 def _selector(problem: Problem, obj: Any) -> Advice:
-    expression = _at(obj, tuple(problem.path))
+    expression = at(obj, problem.path)
     if not isinstance(expression, str):
         return Advice()
     message = problem.message
@@ -284,7 +276,7 @@ def _types(message: str, expression: str) -> str:
 
 
 def _domain(problem: Problem, obj: Any) -> Advice:
-    name = _at(obj, tuple(problem.path))
+    name = at(obj, problem.path)
     is_bare = isinstance(name, str) and name
     return Advice(f"name the domain, which is mostly the driver: DRIVER/{name}" if is_bare else "")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.engine.prescheduled import pod_template
+from webhook.api.templates import pod_template
 from webhook.inventory import MalformedError, name_of, namespace_of
 from webhook.inventory.claims import MADE
 from webhook.inventory.places import UNSCHEDULABLE

@@ -163,7 +163,35 @@ class ResourceClaimConsumerReference(Struct):
     uid = Text("The consumer's UID.", required=True, go="types.UID")
 
 
-class ResourceClaimStatus(Struct):
+class AllocationStatus(Struct):
+    """What the statuses of claims have in common, the classic one included."""
+
+
+@transition(AllocationStatus)
+@reads("allocation")
+def allocation_changed(status: View, old: View) -> Iterator[Problem]:
+    """An allocation may be removed, not changed."""
+    if status.allocation and old.allocation and status.allocation != old.allocation:
+        declarative = status.target.declarative
+        shown = None if declarative else status.allocation.submitted
+        detail = "field cannot be modified once set" if declarative else "field is immutable"
+        yield invalid(status / "allocation", shown, detail)
+
+
+@transition(AllocationStatus, until=31)
+@reads("allocation", "deallocationRequested", "reservedFor")
+def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
+    """Deallocation is requested of allocated, unreserved claims, and stays requested until they are deallocated."""
+    path = status / "deallocationRequested"
+    if status.deallocationRequested and not old.deallocationRequested and status.reservedFor:
+        yield forbidden(path, "deallocation cannot be requested while `reservedFor` is set")
+    if status.deallocationRequested and not status.allocation:
+        yield forbidden(status.path, "`allocation` must be set when `deallocationRequested` is set")
+    if old.deallocationRequested and not status.deallocationRequested and status.allocation:
+        yield forbidden(path, "may not be cleared when `allocation` is set")
+
+
+class ResourceClaimStatus(AllocationStatus):
     """Whether and for whom a claim is allocated."""
 
     allocation = Nested(
@@ -200,30 +228,6 @@ def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
     """A claim can be reserved only while it is allocated."""
     if status.reservedFor and not status.allocation:
         yield forbidden(status / "reservedFor", "may not be specified when `allocated` is not set")
-
-
-@transition(ResourceClaimStatus)
-@reads("allocation")
-def allocation_changed(status: View, old: View) -> Iterator[Problem]:
-    """An allocation may be removed, not changed."""
-    if status.allocation and old.allocation and status.allocation != old.allocation:
-        declarative = status.target.declarative
-        shown = None if declarative else status.allocation.submitted
-        detail = "field cannot be modified once set" if declarative else "field is immutable"
-        yield invalid(status / "allocation", shown, detail)
-
-
-@transition(ResourceClaimStatus, until=31)
-@reads("allocation", "deallocationRequested", "reservedFor")
-def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
-    """Deallocation is requested of allocated, unreserved claims, and stays requested until they are deallocated."""
-    path = status / "deallocationRequested"
-    if status.deallocationRequested and not old.deallocationRequested and status.reservedFor:
-        yield forbidden(path, "deallocation cannot be requested while `reservedFor` is set")
-    if status.deallocationRequested and not status.allocation:
-        yield forbidden(status.path, "`allocation` must be set when `deallocationRequested` is set")
-    if old.deallocationRequested and not status.deallocationRequested and status.allocation:
-        yield forbidden(path, "may not be cleared when `allocation` is set")
 
 
 _SHARED_SINCE = 34

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from webhook import formats
 from webhook.api.core.meta import Object, TemplateMetadata
 from webhook.api.core.nodeselector import NodeSelector
-from webhook.api.dra.claimstatus import ResourceClaimConsumerReference
+from webhook.api.dra.claimstatus import AllocationStatus, ResourceClaimConsumerReference
 from webhook.api.dra.names import driver_name
 from webhook.problem import forbidden, invalid, required
 from webhook.schema import (
@@ -117,7 +117,7 @@ class AllocationResult(Struct):
     shareable = Bool("Whether several pods may use the claim at a time.")
 
 
-class ResourceClaimStatus(Struct):
+class ResourceClaimStatus(AllocationStatus):
     """Whether and for whom a claim is allocated."""
 
     driverName = driver_name("The driver that allocated the claim.")
@@ -183,27 +183,6 @@ def reserved_while_deallocating(claim: View, old: View) -> Iterator[Problem]:
     if going and any(consumer not in before for consumer in status.reservedFor):
         detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         yield forbidden(status / "reservedFor", detail)
-
-
-@transition(ResourceClaimStatus)
-@reads("allocation")
-def allocation_changed(status: View, old: View) -> Iterator[Problem]:
-    """An allocation may be removed, not changed."""
-    if status.allocation and old.allocation and status.allocation != old.allocation:
-        yield invalid(status / "allocation", status.allocation.submitted, "field is immutable")
-
-
-@transition(ResourceClaimStatus)
-@reads("allocation", "deallocationRequested", "reservedFor")
-def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
-    """Deallocation is requested of allocated, unreserved claims, and stays requested until they are deallocated."""
-    path = status / "deallocationRequested"
-    if status.deallocationRequested and not old.deallocationRequested and status.reservedFor:
-        yield forbidden(path, "deallocation cannot be requested while `reservedFor` is set")
-    if status.deallocationRequested and not status.allocation:
-        yield forbidden(status.path, "`allocation` must be set when `deallocationRequested` is set")
-    if old.deallocationRequested and not status.deallocationRequested and status.allocation:
-        yield forbidden(path, "may not be cleared when `allocation` is set")
 
 
 # ResourceClaimTemplate

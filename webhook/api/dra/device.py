@@ -111,37 +111,32 @@ def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:
 # Counters
 
 
-_TAGGED_KEY = {37: TAGGED_SHORT_NAME[35]}
+def _counters(doc: str) -> Map:
+    """Declare quantities by the names of counters."""
+    key = dns_label("", always=True, declared={37: TAGGED_SHORT_NAME[35]})
+    return Map(
+        Nested(Counter),
+        doc,
+        key=key,
+        key_bytes=COUNTER_NAME_MAX_BYTES,
+        max_items=COUNTERS_MAX_ITEMS,
+        required=True,
+        declared=TAGGED_37,
+    )
 
 
 class CounterSet(Struct):
     """Counters that devices of the pool share."""
 
     name = dns_label("What devices call the set.", required=True, declared=TAGGED_SHORT_NAME)
-    counters = Map(
-        Nested(Counter),
-        "How much there is of each.",
-        key=dns_label("", always=True, declared=_TAGGED_KEY),
-        key_bytes=COUNTER_NAME_MAX_BYTES,
-        max_items=COUNTERS_MAX_ITEMS,
-        required=True,
-        declared=TAGGED_37,
-    )
+    counters = _counters("How much there is of each.")
 
 
 class DeviceCounterConsumption(Struct):
     """What using a device takes from a set of counters."""
 
     counterSet = Text("The set.", required=True, declared=TAGGED_SHORT_NAME)
-    counters = Map(
-        Nested(Counter),
-        "How much it takes of each.",
-        key=dns_label("", always=True, declared=_TAGGED_KEY),
-        key_bytes=COUNTER_NAME_MAX_BYTES,
-        max_items=COUNTERS_MAX_ITEMS,
-        required=True,
-        declared=TAGGED_37,
-    )
+    counters = _counters("How much it takes of each.")
     compatibilityGroups = Array(
         Text(format=formats.short_name, always=True),
         "Devices share the set only with devices that have one of these groups, too, or none at all.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from webhook.api.core.templates import TEMPLATES
+from webhook.api.templates import makes_pods
 
 _APART: Final = frozenset({"metadata", "annotations", "labels", "volumes", "volumeClaimTemplates", "status"})
 """Fields whose contents are names that people choose, or claims of volumes."""
@@ -18,12 +18,7 @@ def is_pod_without_claims(obj: Any) -> bool:
     Args:
         obj: Any JSON value.
     """
-    if not isinstance(obj, dict):
-        return False
-    version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not isinstance(version, str) or not isinstance(kind, str) or kind not in TEMPLATES.get(version, ()):
-        return False
-    return not _claims(obj)
+    return isinstance(obj, dict) and makes_pods(obj.get("apiVersion"), obj.get("kind")) and not _claims(obj)
 
 
 def _claims(value: Any) -> bool:

@@ -1,0 +1,69 @@
+"""Where kinds keep their pod templates, as their types say."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from webhook.api.versions import VERSIONS
+from webhook.schema import Nested
+
+if TYPE_CHECKING:
+    from webhook.schema import Struct
+
+    Steps = tuple[str, ...]
+
+_BY_KIND: Final = {
+    (api_version.rpartition("/")[0], kind): served
+    for api_version, version in VERSIONS.items()
+    for kind, served in version.kinds.items()
+    if served.makes_pods
+}
+
+
+def makes_pods(api_version: object, kind: object) -> bool:
+    """Tell whether objects of a kind are pods or make pods; reads no type."""
+    version = VERSIONS.get(api_version) if isinstance(api_version, str) else None
+    served = version.kinds.get(kind) if version and isinstance(kind, str) else None
+    return served is not None and served.makes_pods
+
+
+def template_of(group: str, kind: str) -> Steps | None:
+    """Return the steps to a kind's pod template, none for a pod; None for a kind that has none.
+
+    Args:
+        group: The kind's API group, empty for the core group.
+        kind: The kind.
+    """
+    return _steps(group, kind) if (group, kind) in _BY_KIND else None
+
+
+def pod_template(obj: object) -> Steps | None:
+    """Find the pod template of an object.
+
+    Args:
+        obj: Any JSON value.
+
+    Returns:
+        The steps to the template, none for a pod; ``None`` for a kind without pod template.
+    """
+    if not isinstance(obj, dict):
+        return None
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return None
+    return template_of(version.rpartition("/")[0], kind)
+
+
+@cache
+def _steps(group: str, kind: str) -> Steps:
+    """Find the nearest pod, or template of one, in a kind."""
+    from webhook.api.core.pod import Pod  # noqa: PLC0415 - only an object that makes pods needs the types
+    from webhook.api.core.workloads import PodTemplateSpec  # noqa: PLC0415 - as above
+
+    pending: list[tuple[Steps, type[Struct]]] = [((), _BY_KIND[group, kind].type)]
+    for steps, each in pending:
+        if each in {Pod, PodTemplateSpec}:
+            return steps
+        pending += [((*steps, name), field.type) for name, field in each.fields.items() if isinstance(field, Nested)]
+    raise AssertionError(kind)
