@@ -102,7 +102,7 @@ class TestWrongUse:
         [
             ((DEPLOYMENT,), "there are no nodes: give what is in the cluster with --cluster"),
             (("--cluster", CLUSTER), "there are no pods to schedule"),
-            ((DEPLOYMENT, "--cluster", CLUSTER, "--without", "node-z"), "did you mean node-"),
+            ((DEPLOYMENT, "--cluster", CLUSTER, "--without", "node-z"), "there is no such node: there are node-"),
             (
                 (DEPLOYMENT, "--cluster", CLUSTER, "--release", "team-x/trian-1"),
                 "--release team-x/trian-1: there is no such claim: did you mean team-x/train-1?",

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from webhook.schema import OLDEST
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -179,7 +180,5 @@ def _enabled(release: Release, stated: frozenset[tuple[str, bool]]) -> frozenset
 
 
 def _suggestion(gate: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
-
-    nearest = get_close_matches(gate, [*GATES, ALL_ALPHA, ALL_BETA], n=1)
-    return f"; did you mean {nearest[0]}?" if nearest else f"; known are {', '.join(sorted(GATES))}"
+    meant = nearest(gate, [*GATES, ALL_ALPHA, ALL_BETA])
+    return f"; did you mean {meant}?" if meant else f"; known are {', '.join(sorted(GATES))}"

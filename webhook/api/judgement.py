@@ -40,7 +40,8 @@ from webhook.schema import (
     Often,
     compile_struct,
 )
-from webhook.schema.decoding import apart, nearest_name, refuses
+from webhook.schema.decoding import apart, refuses
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -470,9 +471,9 @@ def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
     if kind in KINDS:
         hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(served(str(kind), release)) or 'no version'}"
         return [Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
-    nearest = nearest_name(str(kind), KINDS)
-    hint = f'did you mean "{nearest}"?' if nearest else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
-    fix = Fix("replace", nearest, safe=False) if nearest else None
+    meant = nearest(kind, KINDS) if isinstance(kind, str) else ""
+    hint = f'did you mean "{meant}"?' if meant else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
+    fix = Fix("replace", meant, safe=False) if meant else None
     return [Problem("error", "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
 
 

@@ -9,8 +9,8 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.surroundings import read_cluster
 from webhook.documents import dump
 from webhook.drivers import built_in, profile_of, published, text_of
-from webhook.references.rules import nearest
 from webhook.report.model import Report
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from webhook.admission import MODES, Enforcement
 from webhook.cli.arguments import UsageError
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -84,5 +84,5 @@ def _check_rules(named: Collection[str]) -> None:
 
 
 def _meant(name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name, known, 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest(name, known)
+    return f"; did you mean {near}?" if near else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
@@ -11,6 +10,7 @@ from webhook.cli.policyoptions import release
 from webhook.cli.release import kubernetes
 from webhook.documents import dump
 from webhook.policy.generate import CHECKS, LIMITS, MUTATING, OLDEST, generate
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -54,8 +54,8 @@ def _limit(text: str) -> tuple[str, int]:
 
 def _check(option: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        near = get_close_matches(name, known, 1)
-        help_ = f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
+        near = nearest(name, known)
+        help_ = f"did you mean {near}?" if near else f"choose from {', '.join(known)}"
         message = f"{option}: CEL policies cannot state {name}; {help_}"
         raise UsageError(message)
 

@@ -17,6 +17,7 @@ from webhook.cli.surroundings import malformed, read_cluster
 from webhook.documents import Unreadable, read
 from webhook.findings import unread
 from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
+from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Cluster, Scheduler, Settings
@@ -25,6 +26,7 @@ from webhook.simulation.cluster import DEFAULT_RELEASE
 from webhook.simulation.queue import in_order
 from webhook.simulation.replicas import fit
 from webhook.simulation.workloads import is_workload, pods_of
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -126,10 +128,10 @@ def _names(inventory: Inventory, kind: str) -> list[str]:
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
-
-    near = get_close_matches(name, known, 1)
-    return f": did you mean {near[0]}?" if near else ""
+    near = nearest(name, known)
+    if near:
+        return f": did you mean {near}?"
+    return f": there are {listed(known)}" if known else ": there is none"
 
 
 def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Namespace) -> list[JSONObject]:

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from webhook.spelling import nearest
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -93,12 +95,8 @@ class Word:
         """Check that it is one of the words."""
         if value in self.words or (value is False and OFF in self.words):
             return
-        near = []
-        if isinstance(value, str):
-            from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
-
-            near = get_close_matches(value[:MAX_ITEMS], self.words, 1)
-        hint = f"did you mean {near[0]}?" if near else ""
+        near = nearest(value, self.words) if isinstance(value, str) else ""
+        hint = f"did you mean {near}?" if near else ""
         raise ShapeError(path, f"{json.dumps(value)} is not one of {', '.join(self.words)}", hint)
 
     def schema(self) -> dict[str, Any]:
@@ -235,8 +233,5 @@ class Record:
 
 
 def _meant(name: str, known: Mapping[str, Key]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
-
-    folded = {each.lower(): each for each in known}
-    near = get_close_matches(name[:MAX_ITEMS].lower().replace("-", "").replace("_", ""), folded, 1)
-    return f"did you mean {folded[near[0]]}?" if near else f"the keys are {', '.join(known)}"
+    near = nearest(name, known)
+    return f"did you mean {near}?" if near else f"the keys are {', '.join(known)}"

@@ -16,7 +16,7 @@ from webhook.cel.errors import CelError
 from webhook.cel.regex.re2 import matches
 from webhook.fixes import Advice, Fix
 from webhook.problem import shown
-from webhook.schema.decoding import nearest_name
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -99,7 +99,7 @@ def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Faul
     if field not in value:
         yield Fault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
     else:
-        near = nearest_name(given, expected) if isinstance(given, str) else ""
+        near = nearest(given, expected) if isinstance(given, str) else ""
         hint = f'did you mean "{near}"?' if near else f"write {' or '.join(expected)}"
         fix = Fix("replace", near, safe=False) if near else None
         yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
@@ -155,7 +155,7 @@ class _Walk:
             elif not (
                 more or self._is_lenient or schema.get("x-kubernetes-preserve-unknown-fields") or not _closed(schema)
             ):
-                near = nearest_name(name, properties)
+                near = nearest(name, properties)
                 hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
                 yield Fault((*path, name), f'unknown field "{name}"', hint, fix=fix)
 
@@ -193,7 +193,7 @@ def _beside(name: str, schema: Schema, fields: Mapping[str, Any], path: Steps) -
 
 
 def _near(schema: Schema, value: Any) -> Advice:
-    near = nearest_name(value, list(map(str, schema["enum"]))) if isinstance(value, str) else ""
+    near = nearest(value, list(map(str, schema["enum"]))) if isinstance(value, str) else ""
     return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False)) if near else Advice()
 
 

@@ -44,7 +44,8 @@ from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import Path
 from webhook.schema import CREATE, compile_struct
-from webhook.schema.decoding import WRONG_TYPE, apart, nearest_name
+from webhook.schema.decoding import WRONG_TYPE, apart
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -348,8 +349,8 @@ def _fields(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
     for name in value:
         if name not in known:
             text = f"there is no field {name!r}"
-            nearest = nearest_name(name, known) if isinstance(name, str) else None
-            told = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join(known)}"
+            meant = nearest(name, known) if isinstance(name, str) else ""
+            told = f"did you mean {meant!r}?" if meant else f"there are {', '.join(known)}"
             raise SuiteError(where / str(name), f"{text}; {told}")
     return value
 

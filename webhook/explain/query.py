@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from webhook.api.gates import GATES
@@ -13,6 +12,7 @@ from webhook.explain import text
 from webhook.explain.counterparts import counterpart
 from webhook.explain.facts import gated
 from webhook.explain.places import children, kinds, rules
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -68,8 +68,8 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         message = f"{query} is not a rule or kind; a field is spelled with its kind: {shown}"
         raise UnknownNameError(message)
     alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
-    nearest = " or ".join(alike) or _nearest(name, [*(kind.name for kind in among), *known, *GATES])
-    hint = f"did you mean {nearest}?" if nearest else "`draguard explain` lists what there is"
+    meant = " or ".join(alike) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
+    hint = f"did you mean {meant}?" if meant else "`draguard explain` lists what there is"
     message = f"there is no rule or kind {query}: {hint}"
     raise UnknownNameError(message)
 
@@ -140,12 +140,6 @@ def _other_path(kind: Kind, path: Sequence[str]) -> str:
 def _no_field(place: Place, step: str, fields: Iterable[str]) -> str:
     if place.type and step in place.type.opaque:
         return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
-    nearest = _nearest(step, fields)
-    hint = f"did you mean {place}.{nearest}?" if nearest else f"it has {', '.join(fields) or 'none'}"
+    meant = nearest(step, fields)
+    hint = f"did you mean {place}.{meant}?" if meant else f"it has {', '.join(fields) or 'none'}"
     return f"{place} has no field {step}: {hint}"
-
-
-def _nearest(name: str, known: Iterable[str]) -> str | None:
-    folded = {each.casefold(): each for each in known}
-    matches = get_close_matches(name.casefold(), folded, n=1)
-    return folded[matches[0]] if matches else None

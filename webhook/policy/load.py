@@ -13,7 +13,7 @@ from webhook.policy.manifest.objects import metadata_of, text_of
 from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.manifest.versions import is_policy, serving, validate_policy
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
-from webhook.schema.decoding import nearest_name
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -147,8 +147,8 @@ def _policy_meant(binding: Binding, policies: Iterable[tuple[str, str]]) -> str:
     others = [kind for kind, name in policies if name == binding.policy]
     if others:
         return f"it is a {others[0]}: bind it by a {others[0]}Binding"
-    nearest = nearest_name(binding.policy, (name for kind, name in policies if kind == binding.kind))
-    return f'did you mean "{nearest}"?' if nearest else ""
+    meant = nearest(binding.policy, (name for kind, name in policies if kind == binding.kind))
+    return f'did you mean "{meant}"?' if meant else ""
 
 
 def _finding(given: Given, rule: str, path: Path, message: str, hint: str = "") -> Finding:

@@ -11,8 +11,9 @@ from webhook.deviceselectors.parts import read_of
 from webhook.fixes import Advice, Fix
 from webhook.inventory.reading import text
 from webhook.references.classes import drivers_of
-from webhook.references.rules import finding, in_expression, listed, nearest, rule
+from webhook.references.rules import finding, in_expression, listed, rule
 from webhook.references.selectors import SELECTING, reads_of, selectors_of
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,7 +174,7 @@ def _unpublished(known: _Known, read: Read, expression: str) -> tuple[str, str |
     if kinds:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
     names = {each for devices in known.devices for each in _names(devices, read)}
-    domain = read.domain if nearest(read.domain, [profile.driver]) is None else ""
+    domain = "" if nearest(read.domain, [profile.driver]) else read.domain
     if domain and domain != profile.driver and not any(each.startswith(f"{domain}/") for each in names):
         return message, f'its attributes are in domain "{profile.driver}"'
     return message, in_expression(expression, name, sorted(names), "it has")

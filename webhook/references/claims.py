@@ -8,7 +8,8 @@ from webhook.inventory import name_of
 from webhook.inventory.reading import at, items, mapping, number, text, texts
 from webhook.problem import Path
 from webhook.references.classes import drivers_of, wrong_drivers
-from webhook.references.rules import finding, in_place, nearest, rule
+from webhook.references.rules import finding, in_place, rule
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

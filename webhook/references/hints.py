@@ -9,7 +9,8 @@ from webhook.fixes import Advice, Fix
 from webhook.formats.quantities import without_byte
 from webhook.inventory.reading import items, text
 from webhook.problem import at
-from webhook.references.rules import in_place, listed, nearest
+from webhook.references.rules import in_place, listed
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

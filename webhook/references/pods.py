@@ -12,7 +12,8 @@ from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.reading import at, items, mapping, number, text
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.references.classes import drivers_of
-from webhook.references.rules import NOTE, finding, in_place, listed, nearest, rule
+from webhook.references.rules import NOTE, finding, in_place, listed, rule
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

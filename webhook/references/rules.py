@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.fixes import Advice, Fix
 from webhook.inventory.objects import without_nulls
 from webhook.problem import WARNING, Path, Problem
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +25,6 @@ NOTE: Final = "note"
 """The level of what is legal and sometimes meant."""
 
 _LISTED: Final = 5
-_LIKENESS: Final = 0.75
 
 
 class Context:
@@ -131,15 +131,6 @@ def finding(path: Iterable[str | int], message: str, hint: str | Advice = "", re
     """Make a finding; its rule and level are filled in by :func:`webhook.references.lookup.look`."""
     advice = Advice(hint) if isinstance(hint, str) else hint
     return Problem(WARNING, "", reason, Path(path), message, advice.hint, fix=advice.fix)
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the name that was probably meant; empty if none is near."""
-    if not (known := list(dict.fromkeys(names))):
-        return ""
-    from difflib import get_close_matches  # noqa: PLC0415 - only what is not found pays for it
-
-    return "".join(get_close_matches(name, known, 1, _LIKENESS))
 
 
 def listed(names: Iterable[str]) -> str:

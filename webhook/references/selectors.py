@@ -18,7 +18,8 @@ from webhook.formats.quantities import without_byte
 from webhook.inventory.reading import items, mapping, text
 from webhook.references.claims import CLAIMS, devices_path, requests_of
 from webhook.references.classes import drivers_of
-from webhook.references.rules import finding, in_expression, instead, listed, nearest, rule
+from webhook.references.rules import finding, in_expression, instead, listed, rule
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

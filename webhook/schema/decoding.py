@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from webhook.fixes import Advice, Fix
 from webhook.patterns import Pattern
 from webhook.problem import BAD_REQUEST, ERROR, Key, Path, Problem
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -108,8 +109,8 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
     """
 
     def suggest() -> Advice:
-        nearest = nearest_name(str(name), known)
-        return Advice(f'did you mean "{nearest}"?') if nearest else Advice()
+        meant = nearest(str(name), known)
+        return Advice(f'did you mean "{meant}"?') if meant else Advice()
 
     def describe(path: Path) -> str:
         # Go's decoder spells the key of a map like a field.
@@ -168,35 +169,3 @@ def _kind(value: object) -> str:
     if isinstance(value, dict):
         return "object"
     return "array" if isinstance(value, list) else "number"
-
-
-def nearest_name(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the name that was probably meant, None if none is near.
-
-    Args:
-        name: What was written.
-        known: The names that there are.
-        likeness: How much of both must be the same, from 0 to 1.
-    """
-    return next(iter(near_names(name, known, likeness)), None)
-
-
-_AS_NEAR = 0.1
-"""By how much less a name may be like what was written to have been meant just as well."""
-
-
-def near_names(name: str, known: Iterable[str], likeness: float) -> list[str]:
-    """Return the name that was probably meant, and another one that is as near; none if none is near.
-
-    Args:
-        name: What was written.
-        known: The names that there are.
-        likeness: How much of both must be the same, from 0 to 1.
-    """
-    from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415 - only a misspelt name pays for it
-
-    folded = {candidate.lower(): candidate for candidate in known}
-    plain = name.replace("_", "").replace("-", "").lower()
-    matches = get_close_matches(plain, folded, n=2, cutoff=likeness)
-    ratios = [SequenceMatcher(None, match, plain).ratio() for match in matches]
-    return [folded[match] for match, ratio in zip(matches, ratios, strict=True) if ratio > ratios[0] - _AS_NEAR]

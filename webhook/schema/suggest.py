@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from webhook.fixes import Advice, Fix
 from webhook.problem import Path
 from webhook.schema.collections import Array, Map
-from webhook.schema.decoding import near_names, nearest_name
 from webhook.schema.nested import Nested
 from webhook.schema.target import STATUS
+from webhook.spelling import near, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.schema.fields import Field, StructFields
 
-MISSPELT = 0.8
-"""How much two names must have in common so that one is taken for the other misspelt, wherever else it exists."""
 MAX_LISTS = 1
 """Through how many lists a field is looked for in another place."""
 _EMPTIED = "; what was in it now sits here itself"
@@ -48,17 +46,14 @@ def suggestion(root: StructFields, path: Path) -> Advice:
     name, around = str(path[-1]), list(_around(root, path[:-1]))
     struct = around[-1].struct
     known = (*struct.wire, *struct.type.opaque)
-    if misspelt := nearest_name(name, known, MISSPELT):
-        is_alone = len(near_names(name, known, MISSPELT)) == 1
-        return Advice(_did_you_mean(misspelt), Fix("rename", misspelt, safe=is_alone))
+    if meant := near(name, known):
+        return Advice(_did_you_mean(meant[0]), Fix("rename", meant[0], safe=len(meant) == 1))
     if history := _history(struct, name):
         within = _nearest(around[-1:], name)
         fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
         return Advice(f"{history}; {_did_you_mean(within)}" if within else history, fix)
     if place := _nearest(around, name):
         return Advice(_did_you_mean(place), _nested(around[-1], place, name))
-    if near := nearest_name(name, known):
-        return Advice(_did_you_mean(near), Fix("rename", near, safe=False))
     return Advice(struct.type.moved and f"in this version, {struct.type.moved}")
 
 
@@ -68,10 +63,10 @@ def _nested(around: _Struct, place: str, name: str) -> Fix | None:
     return Fix("nest", steps) if steps in around.struct.wire and place.endswith(f".{steps}.{name}") else None
 
 
-def misspelt(root: StructFields, path: Path) -> str | None:
-    """Return the field of the same struct that an unknown one was meant to be; None if none is near enough."""
+def misspelt(root: StructFields, path: Path) -> str:
+    """Return the field of the same struct that an unknown one was meant to be; empty if none is near enough."""
     struct = list(_around(root, path[:-1]))[-1].struct
-    return nearest_name(str(path[-1]), (*struct.wire, *struct.type.opaque), MISSPELT)
+    return nearest(str(path[-1]), (*struct.wire, *struct.type.opaque))
 
 
 def opaque_part(root: StructFields, path: Path) -> Path | None:
@@ -145,10 +140,10 @@ def _nearest(around: Sequence[_Struct], name: str) -> str:
         for up, (where, struct) in enumerate(reversed(around))
         for lists, steps, path in _below(struct, name, str(where), 0, 1)
     ]
-    nearest = min(places, default=None)
-    if nearest is None or [each[:2] for each in places].count(nearest[:2]) > 1:
+    first = min(places, default=None)
+    if first is None or [each[:2] for each in places].count(first[:2]) > 1:
         return ""
-    return nearest.path
+    return first.path
 
 
 def _below(struct: StructFields, name: str, path: str, lists: int, steps: int) -> Iterator[_Place]:

@@ -10,6 +10,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from webhook.spelling import nearest
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -45,12 +47,10 @@ def is_known(name: str) -> bool:
 
 def meant(name: str) -> str:
     """Say which rule was probably meant by a name that is not known."""
-    from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
+    from webhook.explain.names import rule_names  # noqa: PLC0415 - needed for mistakes only
 
-    from webhook.explain.names import rule_names  # noqa: PLC0415 - as above
-
-    near = get_close_matches(name, rule_names(), 1) if len(name) <= _LONGEST else []
-    return f"did you mean {near[0]}?" if near else "`draguard explain` lists the rules"
+    near = nearest(name, rule_names()) if len(name) <= _LONGEST else ""
+    return f"did you mean {near}?" if near else "`draguard explain` lists the rules"
 
 
 def check(names: Iterable[str]) -> None:

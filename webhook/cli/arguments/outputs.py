@@ -6,6 +6,7 @@ import argparse
 from typing import NamedTuple
 
 from webhook.report import FORMATS
+from webhook.spelling import nearest
 
 
 class Output(NamedTuple):
@@ -52,10 +53,8 @@ def reports(parser: argparse.ArgumentParser) -> None:
 def _output(value: str) -> Output:
     name, equals, file = value.partition("=")
     if name not in FORMATS:
-        from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
-
-        near = get_close_matches(name, FORMATS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"formats are {', '.join(FORMATS)}"
+        near = nearest(name, FORMATS)
+        hint = f"did you mean {near}?" if near else f"formats are {', '.join(FORMATS)}"
         message = f"there is no format {name!r}: {hint}"
         raise argparse.ArgumentTypeError(message)
     if equals and not file:

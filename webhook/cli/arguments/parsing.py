@@ -7,6 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from webhook.spelling import nearest
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -133,7 +135,5 @@ class Parser(argparse.ArgumentParser):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Ask whether something similar was meant; empty if nothing is similar."""
-    from difflib import get_close_matches  # noqa: PLC0415 - needed for mistakes only
-
-    near = get_close_matches(name, list(known), 1)
-    return f": did you mean {near[0]}?" if near else ""
+    near = nearest(name, known)
+    return f": did you mean {near}?" if near else ""

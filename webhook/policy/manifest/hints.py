@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel import CompileError
 from webhook.cel.types import base as types
-from webhook.schema.decoding import nearest_name
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,8 +20,6 @@ _UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
 _PATH: Final = re.compile(r"[A-Za-z_][\w.]*$")
 _TWO_SIDES: Final = re.compile(r"found no matching overload for '_\W+_' applied to '\((\w+), (\w+)\)'")
 _SAME_TYPE: Final = "both sides must be of one type: convert one of them, as by int(…) or string(…)"
-_LIKENESS: Final = 0.7
-"""How much two names must have in common; fewer letters than in API fields are often another word."""
 
 
 def hint_of(error: CompileError, environment: Environment) -> str:
@@ -55,8 +53,8 @@ def _fields(before: str, environment: Environment) -> Iterator[str]:
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    nearest = nearest_name(name, (each for each in known if each != name), _LIKENESS)
-    return f'did you mean "{nearest}"?' if nearest else ""
+    meant = nearest(name, (each for each in known if each != name))
+    return f'did you mean "{meant}"?' if meant else ""
 
 
 def hint_of_type(found: Type, wanted: Iterable[Type]) -> str:

@@ -16,7 +16,7 @@ from webhook.policy.manifest.kinds import Resource
 from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.tools.typecheck import type_warnings
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
-from webhook.schema.decoding import nearest_name
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -137,14 +137,14 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
 def _group_meant(group: str, kinds: Kinds) -> str:
     if re.fullmatch(r"v\d+\w*", group):
         return 'that is a version; the core group is ""'
-    nearest = nearest_name(group, kinds.groups)
-    return f'did you mean "{nearest}"?' if nearest else ""
+    meant = nearest(group, kinds.groups)
+    return f'did you mean "{meant}"?' if meant else ""
 
 
 def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
     """Suggest a resource: one of the groups, or one of this name of other groups."""
-    if nearest := nearest_name(name, (each for group in rule.groups for each in kinds.resources(group))):
-        return f'did you mean "{nearest}"?'
+    if meant := nearest(name, (each for group in rule.groups for each in kinds.resources(group))):
+        return f'did you mean "{meant}"?'
     elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]
     return f"{name} are in the API group {' and '.join(elsewhere)}" if elsewhere else ""
 
@@ -167,8 +167,8 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
         yield _warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
     else:
         message = f"there is no kind {quoted(kind.kind)} in {kind.api_version}: the policy only fails"
-        nearest = nearest_name(kind.kind, kinds.names(kind.group))
-        yield _warning("unknown-resource", path / "kind", message, f'did you mean "{nearest}"?' if nearest else "")
+        meant = nearest(kind.kind, kinds.names(kind.group))
+        yield _warning("unknown-resource", path / "kind", message, f'did you mean "{meant}"?' if meant else "")
 
 
 def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:

@@ -1,0 +1,100 @@
+"""Which names are slips of others, and which are other names."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.steps import counting
+from webhook.spelling import near, nearest
+
+FRIENDS = (
+    ("requsets", "requests"),
+    ("cuont", "count"),
+    ("nam", "name"),
+    ("gpus", "gpu"),
+    ("gpu", "gpus"),
+    ("exactCount", "ExactCount"),
+    ("Exact", "ExactCount"),
+    ("hostpid", "hostPID"),
+    ("deviceClassname", "deviceClassName"),
+    ("resource_claims", "resourceClaims"),
+    ("className", "deviceClassName"),
+    ("resourceClass", "resourceClassName"),
+    ("GpuConfg", "GpuConfig"),
+    ("TimeSlicng", "TimeSlicing"),
+    ("DRADeviceTaint", "DRADeviceTaints"),
+    ("unkown-field", "unknown-field"),
+    ("--kube-version", "--kubernetes-version"),
+    ("--polices", "--policies"),
+    ("validat", "validate"),
+    ("gpu.exmaple.com", "gpu.example.com"),
+    ("gpu-example-com", "gpu.example.com"),
+    ("gpu.nvidia.con", "gpu.nvidia.com"),
+    ("gpu.nvida.com", "gpu.nvidia.com"),
+    ("trian-1", "train-1"),
+    ("train2", "train"),
+    ("Größe", "größe"),
+    ("Al", "All"),
+    ("ResourceClame", "ResourceClaim"),
+    ("limit", "limited"),
+)
+STRANGERS = (
+    ("cpu", "gpu"),
+    ("nic", "gpu"),
+    ("mode", "node"),
+    ("All", "Any"),
+    ("a", "b"),
+    ("claim-a", "claim-b"),
+    ("gpu-0", "gpu-1"),
+    ("a100", "h100"),
+    ("a10", "a100"),
+    ("v1beta1", "v1beta2"),
+    ("train", "infer"),
+    ("memory", "cores"),
+    ("limits", "requests"),
+    ("count", "counters"),
+    ("devices", "volumeDevices"),
+    ("deviceClaims", "resourceClaims"),
+    ("minReplicas", "maxReplicas"),
+    ("mig.nvidia.com", "gpu.nvidia.com"),
+    ("gpu.amd.com", "gpu.arm.com"),
+    ("gpu.intel.com", "gpu.nvidia.com"),
+    ("gpu.example.org", "gpu.example.com"),
+    ("gpu", "gpu.example.com"),
+    ("", "a"),
+    ("---", "-"),
+)
+
+
+@pytest.mark.parametrize(("written", "meant"), FRIENDS)
+def test_a_slip_is_recognized(written: str, meant: str) -> None:
+    assert nearest(written, ["else", meant]) == meant
+
+
+@pytest.mark.parametrize(("written", "other"), STRANGERS)
+def test_another_name_is_no_slip(written: str, other: str) -> None:
+    assert not nearest(written, [other])
+
+
+def test_of_several_the_nearest_is_meant() -> None:
+    assert near("requestss", ["requests", "request"]) == ["requests"]
+
+
+def test_what_begins_a_name_is_rather_meant_than_a_slip_of_several_letters() -> None:
+    assert near("resourceClass", ["resourceClaims", "resourceClassName"]) == ["resourceClassName"]
+
+
+def test_names_that_are_as_near_are_all_told() -> None:
+    assert near("nics", ["nica", "nicb"]) == ["nica", "nicb"]
+
+
+def test_a_beginning_of_several_names_names_none() -> None:
+    assert not nearest("resource", ["resourceClaims", "resourceName"])
+
+
+def test_long_names_and_many_of_them_take_bounded_steps() -> None:
+    known = [f"{'a' * 250}{number:03}" for number in range(100)]
+    with counting() as steps:
+        near("b" + "a" * 252, known)
+    assert steps() < 1_000_000
+    assert near("a" * 254, ["a" * 254]) == []

@@ -1,0 +1,125 @@
+"""Which name was probably meant by one that there is not.
+
+Two names are near if one is a slip of the other: few letters changed, left out, added or swapped, for the length of the
+word that they are in, as compilers count it (rustc ``rustc_span/src/edit_distance.rs``: a third of the letters). Names
+are compared word by word, because a word that differs as a whole is no slip: ``mig.nvidia.com`` is not
+``gpu.nvidia.com`` misspelt, nor ``claim-a`` ``claim-b``, nor ``gpu-0`` ``gpu-1``. How words are joined does not matter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.patterns import Pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_WORD: Final = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]")
+_LONGEST: Final = 253
+"""The most characters of a name that is compared."""
+_LETTERS_A_SLIP: Final = 3
+_MOST_SLIPS: Final = 3
+_SHORT: Final = 4
+"""The most letters of a word that is another one with another first letter: ``cpu`` is not ``gpu``."""
+_SHORTENED: Final = 4
+"""The fewest letters of a word, or of a whole name, that stands for a longer one that begins with it."""
+_NEVER: Final = _MOST_SLIPS + 1
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the name that was probably meant; empty if none is near.
+
+    Args:
+        name: What was written.
+        known: The names that there are.
+    """
+    return next(iter(near(name, known)), "")
+
+
+def near(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names that are nearest to one that was written, in their order; none if none is near.
+
+    Args:
+        name: What was written.
+        known: The names that there are.
+    """
+    if not name or len(name) > _LONGEST:
+        return []
+    words, best, found, known = _words(name), _NEVER, list[str](), dict.fromkeys(known)
+    for candidate in known:
+        if candidate and len(candidate) <= _LONGEST:
+            slips = _slips(words, _words(candidate), best)
+            if slips < best:
+                best, found = slips, [candidate]
+            elif slips == best < _NEVER:
+                found.append(candidate)
+    return found if best <= 1 else _parts_of(name, words, known) or found
+
+
+def _words(name: str) -> list[str]:
+    return [each.lower() for each in _WORD.findall(name)] or [name]
+
+
+def _slips(written: list[str], meant: list[str], most: int) -> int:
+    """Count the slips between two names; more than may be if they are not near."""
+    if len(written) == len(meant):
+        slips = 0
+        for one, other in zip(written, meant, strict=True):
+            if one == other:
+                continue
+            slips += 1 if len(written) > 1 and _is_shortened(one, other) else _distance(one, other, _bound(one, other))
+            if slips > most:
+                break
+        if slips < _NEVER:
+            return slips
+    digits, others = ([each for each in words if each.isdigit()] for words in (written, meant))
+    if len(written) == len(meant) or (digits and others and digits != others):
+        return _NEVER
+    one, other = "".join(written), "".join(meant)
+    return _distance(one, other, min(most, _bound(one, other)))
+
+
+def _bound(written: str, meant: str) -> int:
+    """Return how many slips may be between two words: none between numbers, nor at the start of a short word."""
+    if written.isdigit() or meant.isdigit() or (written[0] != meant[0] and len(written) <= _SHORT):
+        return 0
+    return min((len(written) + 1) // _LETTERS_A_SLIP, _MOST_SLIPS)
+
+
+def _is_shortened(one: str, other: str) -> bool:
+    return min(len(one), len(other)) >= _SHORTENED and (one.startswith(other) or other.startswith(one))
+
+
+def _distance(one: str, other: str, most: int) -> int:
+    """Count the letters changed, left out, added or swapped with the next one; more than may be beyond a bound."""
+    if abs(len(one) - len(other)) > most:
+        return _NEVER
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        low, high = max(1, row - most), min(len(other), row + most)
+        this = [_NEVER] * (len(other) + 1)
+        this[0] = row
+        for column in range(low, high + 1):
+            least = min(last[column] + 1, this[column - 1] + 1, last[column - 1] + (letter != other[column - 1]))
+            is_swapped = row > 1 < column and letter == other[column - 2] and one[row - 2] == other[column - 1]
+            this[column] = min(least, before[column - 2] + 1) if is_swapped else least
+        before, last = last, this
+        if min(last) > most:
+            return _NEVER
+    return last[-1] if last[-1] <= most else _NEVER
+
+
+def _parts_of(name: str, words: list[str], known: Iterable[str]) -> list[str]:
+    """Return the only name of fields that begins with the words that were written, or ends with several of them."""
+    if len(name) < _SHORTENED or not name.isalnum():
+        return []
+    found = [
+        each
+        for each in known
+        if each.isalnum()
+        and (theirs := _words(each))
+        and (theirs[: len(words)] == words or (words[1:] and theirs[-len(words) :] == words))
+    ]
+    return found if len(found) == 1 else []
