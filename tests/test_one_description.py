@@ -131,5 +131,7 @@ def test_no_kind_is_listed_twice() -> None:
     judged = {(name.rpartition("/")[0], kind) for name, version in VERSIONS.items() for kind in version.kinds}
     assert len(set(listed)) == len(listed)
     assert not judged & set(listed)
-    assert {("", kind) for kind in KINDS} <= set(listed)
+    assert {("", kind, type_.namespaced) for kind, type_ in KINDS.items()} <= {
+        (each.group, each.kind, each.namespaced) for each in built_in()
+    }
     assert {(manifests.GROUP, kind) for kind in manifests.KINDS} <= set(listed)

@@ -1,7 +1,7 @@
 """Converts objects between API versions, and sets defaults.
 
 The kinds of ``resource.k8s.io`` are converted as ``pkg/apis/resource`` does (conversion.go of each version): how
-versions differ follows from the types that they replace (:mod:`webhook.api.versions`).
+versions differ follows from the types that they replace (:mod:`webhook.api.versions`). Events are renamed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from webhook.api.core.events import RENAMED
 from webhook.api.shapes import type_of
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, find, target
 from webhook.schema import CREATE
@@ -41,6 +42,10 @@ def convert(obj: JSONObject, api_version: str) -> JSONObject:
     own, kind = obj.get("apiVersion"), obj.get("kind")
     if own == api_version:
         return obj
+    if kind == "Event" and own in RENAMED and api_version in RENAMED:
+        return {RENAMED[api_version].get(name, name): value for name, value in obj.items()} | {
+            "apiVersion": api_version
+        }
     source, wanted = find(own, kind), find(api_version, kind)
     if source is None or wanted is None or source.declared != wanted.declared:
         msg = f"{kind} of {own} has no counterpart in {api_version}"

@@ -9,21 +9,14 @@ from shutil import which
 from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
+from webhook.inventory.objects import DRA, KINDS
+from webhook.policy.manifest.kinds import guess_resource
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-RESOURCES: Final = (
-    "deviceclasses",
-    "resourceslices",
-    "resourceclaims",
-    "resourceclaimtemplates",
-    "devicetaintrules",
-    "nodes",
-    "pods",
-    "namespaces",
-)
-"""What a simulation looks at."""
+RESOURCES: Final = tuple(guess_resource(kind) for kind, group in KINDS.items() if group in {DRA, ""})
+"""What a simulation looks at; PriorityClasses are not needed, as pods in a cluster have their priority."""
 _FAILED: Final = 1
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.judgement import judge_admitted
-from webhook.api.versions import find
+from webhook.api.versions import VERSIONS, find
 from webhook.problem import BAD_REQUEST, ERROR
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ JSONObject = dict[str, Any]
 DRA: Final = "resource.k8s.io"
 
 KINDS: Final = {
-    (DRA, "DeviceClass"): False,
-    (DRA, "ResourceSlice"): False,
-    (DRA, "ResourceClaim"): True,
-    (DRA, "ResourceClaimTemplate"): True,
-    (DRA, "DeviceTaintRule"): False,
-    ("scheduling.k8s.io", "PodGroup"): True,
-    ("scheduling.k8s.io", "PriorityClass"): False,
-    ("", "Node"): False,
-    ("", "Pod"): True,
-    ("", "Namespace"): False,
+    "DeviceClass": DRA,
+    "ResourceSlice": DRA,
+    "ResourceClaim": DRA,
+    "ResourceClaimTemplate": DRA,
+    "DeviceTaintRule": DRA,
+    "Node": "",
+    "Pod": "",
+    "Namespace": "",
+    "PodGroup": "scheduling.k8s.io",
+    "PriorityClass": "scheduling.k8s.io",
 }
-"""The kinds that an inventory takes, by group and kind, and whether their objects are in namespaces."""
+"""The kinds that an inventory takes, and their groups."""
 
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -188,10 +188,20 @@ class Inventory:
 
 
 def _namespaced(version: str | None, kind: str) -> bool | None:
-    if version is None:
-        return next((namespaced for (_, each), namespaced in KINDS.items() if each == kind), None)
-    group = version.rpartition("/")[0]
-    return KINDS.get((group, kind))
+    """Tell whether objects of a kind are in namespaces; None if inventories do not hold the kind."""
+    if kind not in KINDS or not (version is None or version.rpartition("/")[0] == KINDS[kind]):
+        return None
+    return _is_namespaced(kind)
+
+
+@cache
+def _is_namespaced(kind: str) -> bool:
+    version = _version_of(kind)
+    if served := find(version, kind):
+        return served.type.namespaced
+    from webhook.policy.manifest.kinds import built_in  # noqa: PLC0415 - only nodes and the like are not judged
+
+    return next(each.namespaced for each in built_in() if (each.group, each.kind) == (KINDS[kind], kind))
 
 
 @cache
@@ -235,17 +245,12 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
 _COMPLETED: Final = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 """The kinds whose defaults mean something to the scheduler."""
 
-_VERSIONS: Final = {
-    "DeviceTaintRule": f"{DRA}/v1beta2",
-    "PodGroup": "scheduling.k8s.io/v1alpha2",
-    "PriorityClass": "scheduling.k8s.io/v1",
-    **dict.fromkeys(("Node", "Pod", "Namespace"), "v1"),
-}
-
 
 def _version_of(kind: str) -> str:
-    """Say which version an object is taken for that does not state one."""
-    return _VERSIONS.get(kind, f"{DRA}/v1")
+    """Return the version that an object without ``apiVersion`` has: the newest of its kind."""
+    group = KINDS[kind]
+    known = (name for name, version in VERSIONS.items() if kind in version.kinds)
+    return next(known, f"{group}/v1" if group else "v1")
 
 
 def _vouched(obj: JSONObject) -> JSONObject:
@@ -269,14 +274,9 @@ def _refused(obj: JSONObject, kubernetes: str | None) -> Problem | None:
     for problem in judge_admitted(obj, kubernetes=kubernetes):
         # Pods need more than is looked at here, and a status is the cluster's own.
         is_of_shape = problem.reason == BAD_REQUEST
-        if problem.level == ERROR and (is_of_shape or (obj["kind"] in _JUDGED and problem.path[:1] == ("spec",))):
+        if problem.level == ERROR and (is_of_shape or (KINDS[obj["kind"]] == DRA and problem.path[:1] == ("spec",))):
             return problem
     return None
-
-
-_JUDGED: Final = frozenset(
-    {"DeviceClass", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule"}
-)
 
 
 def without_nulls(value: Any) -> Any:

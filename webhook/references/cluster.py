@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from webhook.api.gates import enabled, settable
 from webhook.api.templates import pod_template
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
 
 JSONObject = dict[str, Any]
-
-KINDS: Final = frozenset({"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule"})
-"""The kinds that are looked at, beside pods and workloads; slices change all the time."""
 
 
 class Surroundings:
@@ -69,7 +66,7 @@ class Surroundings:
         if find(obj.get("apiVersion"), kind) is None:  # a type that is not decoded may hold anything
             return []
         steps = pod_template(obj)
-        viewed, name = newest(obj) if kind in KINDS else None, kind
+        viewed, name = newest(obj) if kind != "ResourceSlice" else None, kind  # slices change all the time
         if steps is not None:
             pod = at(obj, steps)
             viewed, name = pod if isinstance(pod, dict) else None, "Pod"

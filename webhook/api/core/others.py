@@ -58,6 +58,8 @@ NamespaceCondition = struct(
 class Namespace(Object):
     """A place for objects, with labels that policies look at."""
 
+    namespaced = False
+
     spec = Nested(struct("NamespaceSpec", finalizers=STRINGS))
     status = Nested(struct("NamespaceStatus", phase=STRING, conditions=many(NamespaceCondition, "type")))
 

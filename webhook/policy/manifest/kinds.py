@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST, VERSIONS
@@ -153,7 +154,7 @@ def _versions(text: str) -> dict[str, tuple[Release, Release]]:
 
 
 def built_in() -> Iterator[Known]:
-    """List the kinds that draguard does not judge itself."""
+    """List the kinds that draguard does not judge itself; reads no type."""
     for line in _BUILT_IN.strip("\n").splitlines():
         head, _, kinds = line.partition(": ")
         group, versions, scope = head.split(" ")
@@ -171,7 +172,7 @@ class Kinds:
 
     def __init__(self, release: Release = NEWEST, objects: Iterable[object] = ()) -> None:
         self.release = release
-        self._known = {(each.group, each.kind): each for each in _BUILT_IN_KINDS}
+        self._known = dict(_kubernetes_own())
         for obj in objects:
             if known := _defined(obj):
                 self._known.setdefault((known.group, known.kind), known)
@@ -194,7 +195,7 @@ class Kinds:
 
     def is_custom(self, kind: Kind) -> bool:
         """Tell whether a kind is none of Kubernetes' own."""
-        return all((kind.group, kind.kind) != (each.group, each.kind) for each in _BUILT_IN_KINDS)
+        return (kind.group, kind.kind) not in _kubernetes_own()
 
     def is_namespaced(self, kind: Kind) -> bool | None:
         """Tell whether objects of a kind are in namespaces; None if the kind is not known."""
@@ -208,7 +209,7 @@ class Kinds:
 
     def has_group(self, group: str) -> bool:
         """Tell whether a group is one of those whose kinds are all known."""
-        return group in _BUILT_IN_GROUPS
+        return any(group == own for own, _ in _kubernetes_own())
 
     def equivalents(self, resource: Resource) -> tuple[Resource, ...]:
         """List the other versions in which the release serves a resource, the preferred one first.
@@ -270,18 +271,14 @@ def _defined(obj: object) -> Known | None:
     return Known(group, kind, plural, spec.get("scope") != "Cluster", served)
 
 
-def _judged() -> Iterator[Known]:
-    """List the kinds that draguard judges itself: those of DRA above all."""
-    versions: dict[tuple[str, str], dict[str, tuple[Release, Release]]] = {}
-    namespaced: dict[tuple[str, str], bool] = {}
+@cache
+def _kubernetes_own() -> Mapping[tuple[str, str], Known]:
+    """List the kinds of Kubernetes itself by group and name, those that draguard judges first."""
+    known: dict[tuple[str, str], Known] = {}
     for api_version, each in VERSIONS.items():
         group, _, version = api_version.rpartition("/")
         for kind, served in each.kinds.items():
-            versions.setdefault((group, kind), {})[version] = (served.since, served.until)
-            namespaced[group, kind] = served.type.namespaced
-    for (group, kind), found in versions.items():
-        yield Known(group, kind, guess_resource(kind), namespaced[group, kind], found)
-
-
-_BUILT_IN_KINDS: Final = (*_judged(), *built_in())
-_BUILT_IN_GROUPS: Final = frozenset(each.group for each in _BUILT_IN_KINDS)
+            first = Known(group, kind, guess_resource(kind), served.type.namespaced, {})
+            versions = known.setdefault((group, kind), first).versions
+            known[group, kind] = first._replace(versions={**versions, version: (served.since, served.until)})
+    return known | {(each.group, each.kind): each for each in built_in()}
