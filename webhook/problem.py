@@ -81,6 +81,7 @@ class Problem(NamedTuple):
         hint: How to mend it, where that can be told.
         spelled: The path as the API server spells it, where that is not ``path``.
         fix: What to change at ``path``, where that is certain.
+        character: Where in the expression at ``path`` it is, in code points; None if it is about all of it.
     """
 
     level: str
@@ -91,6 +92,7 @@ class Problem(NamedTuple):
     hint: str = ""
     spelled: Path | None = None
     fix: Fix | None = None
+    character: int | None = None
 
     @property
     def field(self) -> str:
@@ -108,11 +110,11 @@ class Problem(NamedTuple):
             shown = None
         else:
             shown = Path((*spelled, *(self.path if self.spelled is None else self.spelled)))
-        return Problem(self.level, self.rule, self.reason, path, self.message, self.hint, shown, self.fix)
+        return self._replace(path=path, spelled=shown)
 
     def named(self, rule: str) -> Problem:
         """Return the same finding under a rule's name."""
-        return Problem(self.level, rule, self.reason, self.path, self.message, self.hint, self.spelled, self.fix)
+        return self._replace(rule=rule)
 
     def __str__(self) -> str:
         """Spell the finding as ``field.Error`` does: field, then what is wrong."""

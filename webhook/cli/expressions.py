@@ -62,7 +62,7 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
 
         if advice := syntax(problem.message, value):
             finding = finding._replace(problem=problem._replace(hint=advice.hint))
-    place = position(document, problem.path, _before(value, problem.message))
+    place = position(document, problem.path, _before(value, problem))
     finding = finding._replace(brief=_brief(problem.message), key_line=finding.line)
     return finding._replace(line=place.line, column=place.column, text=document.line(place.line))
 
@@ -123,8 +123,11 @@ def _count(text: str) -> int:
     return sum(not each.isspace() for each in text)
 
 
-def _before(value: str, message: str) -> int:
-    """Count the characters before the one that a message is about; none if it does not say which."""
+def _before(value: str, problem: Problem) -> int:
+    """Count the characters before the one that a problem is about; none if it does not say which."""
+    if problem.character is not None:
+        return _count(value[: problem.character])
+    message = problem.message
     match = _LOCATED.search(message)
     if match is None:
         return _mentioned(value, message)

@@ -36,7 +36,7 @@ _INFIX: Final = {
     **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")},
     "@in": "in",
 }
-_WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}"}
+_WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", "_?_:_": "{} ? {} : {}"}
 _COMPARED: Final = {"isGreaterThan": ">", "isLessThan": "<"}
 _TEXTUAL: Final = {
     "startsWith": "to start with",
@@ -54,7 +54,8 @@ class Read(NamedTuple):
         domain: Its domain, such as the driver's name.
         name: Its name in the domain.
         is_guarded: Whether the expression asks first whether it is there.
-        offset: Where in the expression it stands, in code points.
+        offset: Where in the expression its name stands, in code points.
+        domain_offset: Where its domain stands.
     """
 
     holder: str
@@ -62,6 +63,7 @@ class Read(NamedTuple):
     name: str
     is_guarded: bool = False
     offset: int = 0
+    domain_offset: int = 0
 
 
 class Parts:
@@ -98,22 +100,32 @@ class Parts:
             program = self._programs[id(part)] = self._environment.program(checked)
         return program.evaluate(bindings, meter=Meter(MAX_COST))
 
+    def culprit(self, bindings: Mapping[str, Any]) -> tuple[Expression | None, str]:
+        """Return the part that made the selector false or wrong for a device, and the error, if it is one.
+
+        Args:
+            bindings: The device, as expressions see it.
+        """
+        wrong: Expression | None = None
+        failed = ""
+        for part in self.all:
+            try:
+                value = self.evaluate(part, bindings)
+            except CelError as error:
+                wrong, failed = wrong or part, failed or str(error)
+                continue
+            if value is not True:
+                return part, ""
+        return wrong, failed
+
     def blame(self, bindings: Mapping[str, Any]) -> str:
         """Say which part made the selector false or wrong for a device, and with what value.
 
         Args:
             bindings: The device, as expressions see it.
         """
-        failed = ""
-        for part in self.all:
-            try:
-                value = self.evaluate(part, bindings)
-            except CelError as error:
-                failed = failed or str(error)
-                continue
-            if value is not True:
-                return self._why_false(part, bindings)
-        return failed
+        part, failed = self.culprit(bindings)
+        return failed if part is None or failed else self._why_false(part, bindings)
 
     def wanted(self) -> str:
         """Say in short what the selector asks for, such as ``memory >= 80Gi``."""
@@ -125,16 +137,20 @@ class Parts:
         Args:
             part: One of the parts.
         """
-        subject, wish = _comparison(part)
+        subject, wish = compared(part)
         return ("", "") if subject is None else (_source(subject), wish)
+
+    def written(self, part: Expression) -> str:
+        """Write a part again, shortly."""
+        return _source(part)
 
     def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> str:
         if isinstance(part, Call) and part.function == OR:
             return ", and ".join(self._why_false(each, bindings) for each in _flat(part, OR))
-        subject, wish = _comparison(part)
+        subject, wish = compared(part)
         if subject is None:
-            return f"{self._source(part)} is false"
-        name = _label(subject) or self._source(subject)
+            return f"{_source(part)} is false"
+        name = _label(subject) or _source(subject)
         try:
             met = _shown(self.evaluate(subject, bindings))
         except CelError as error:
@@ -144,14 +160,21 @@ class Parts:
     def _wish(self, part: Expression) -> str:
         if isinstance(part, Call) and part.function == OR:
             return f"({' or '.join(self._wish(each) for each in _flat(part, OR))})"
-        subject, wish = _comparison(part)
+        subject, wish = compared(part)
         if subject is None:
-            return self._source(part)
-        name = _label(subject) or self._source(subject)
+            return _source(part)
+        name = _label(subject) or _source(subject)
         return f"{name} = {wish[3:]}" if wish.startswith("== ") else f"{name} {wish}"
 
-    def _source(self, part: Expression) -> str:
-        return _source(part)
+
+def start_of(part: Expression) -> int:
+    """Return where a part begins in its expression; its own offset is that of its operator or parenthesis."""
+    name = ""
+    if isinstance(part, Select) and part.test:
+        name = "has"
+    elif isinstance(part, Call) and part.target is None and part.function.isidentifier():
+        name = part.function
+    return min([part.offset - len(name), *map(start_of, part.children())])
 
 
 @lru_cache(maxsize=1024)
@@ -171,7 +194,7 @@ def _flat(node: Expression, function: str) -> Iterator[Expression]:
         yield node
 
 
-def _comparison(node: Expression) -> tuple[Expression | None, str]:
+def compared(node: Expression) -> tuple[Expression | None, str]:
     """Return what a condition looks at, and what it wants of that; None if it compares nothing with a constant."""
     negated = False
     while isinstance(node, Call) and node.function == NOT:
@@ -230,20 +253,20 @@ def _constant(node: Expression) -> str | None:
 def read_of(node: Expression) -> Read | None:
     """Return what is read at a node: ``device.attributes["domain"].name`` or one of its other spellings."""
     if isinstance(node, Select):
-        outer, name = node.operand, node.field
+        outer, name, offset = node.operand, node.field, node.offset + 1
     elif isinstance(node, Call) and node.function in {INDEX, "_[?_]", "_?._"}:
         outer, key = node.arguments
         if not (isinstance(key, Literal) and isinstance(key.value, str)):
             return None
-        name = key.value
+        name, offset = key.value, key.offset
     else:
         return None
     if isinstance(outer, Call) and outer.function in {INDEX, "_[?_]"}:
         holder, domain = outer.arguments
         if isinstance(domain, Literal) and isinstance(domain.value, str) and _holder(holder):
-            return Read(_holder(holder), domain.value, name, offset=node.offset)
+            return Read(_holder(holder), domain.value, name, offset=offset, domain_offset=domain.offset)
     if isinstance(outer, Select) and _holder(outer.operand):
-        return Read(_holder(outer.operand), outer.field, name, offset=node.offset)
+        return Read(_holder(outer.operand), outer.field, name, offset=offset, domain_offset=outer.offset + 1)
     return None
 
 
@@ -293,6 +316,8 @@ def _source(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind 
 
 def _source_of_call(node: Call) -> str:
     arguments = [_source(each) for each in node.arguments]
+    if node.function == NOT and getattr(node.arguments[0], "function", "") in _INFIX:
+        return f"!({arguments[0]})"
     if operator := _INFIX.get(node.function):
         return f" {operator} ".join(arguments)
     if node.function in _WRAPPED:

@@ -106,14 +106,20 @@ def _tested(node: Expression) -> Guards:
     return _NONE
 
 
-def constants(node: Expression) -> Iterator[Call]:
-    """Go through the quantities and versions that an expression writes as constants."""
+def every_node(node: Expression) -> Iterator[Expression]:
+    """Go through an expression and all within it, in the order in which it is written."""
     stack = [node]
     while stack:
         each = stack.pop()
+        yield each
+        stack.extend(reversed(list(each.children())))
+
+
+def constants(node: Expression) -> Iterator[Call]:
+    """Go through the quantities and versions that an expression writes as constants."""
+    for each in every_node(node):
         if isinstance(each, Call) and each.function in {"quantity", "semver"} and each.target is None:
             yield each
-        stack.extend(each.children())
 
 
 def drivers(parts: list[Expression] | tuple[Expression, ...]) -> set[str]:

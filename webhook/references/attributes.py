@@ -93,7 +93,8 @@ def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Probl
         for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
             known = around.known(read)
             if known and not _is_published(known.devices, known.profile.name_in(read.domain, read.name), read):
-                yield finding(selector.path, *_unpublished(known, read, selector.expression))
+                message, hint = _unpublished(known, read, selector.expression)
+                yield finding(selector.path, message, hint, character=read.offset)
                 break  # of an expression only the first finding is shown
 
 
@@ -115,7 +116,7 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 wanted = min(types)
                 hint = f'semver("{value}")' if wanted == "version" else ""
                 message = f'attribute "{read.domain}/{read.name}" is of type {wanted}, not {_TYPES[type(value)]}'
-                yield finding(selector.path, message, hint and f"compare it with {hint}", "WrongType")
+                yield finding(selector.path, message, hint and f"compare it with {hint}", "WrongType", read.offset)
 
 
 @rule("attribute-optional", *SELECTING)
@@ -139,7 +140,7 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 message += "this is an error, and ends scheduling for all nodes"
                 asking = guarded(selector.expression, iter([read[:3]]))
                 advice = Advice(f"ask first: {asking}", Fix("replace", asking, safe=False))
-                yield finding(selector.path, message, advice, "Fails")
+                yield finding(selector.path, message, advice, "Fails", read.offset)
                 break
 
 

@@ -43,7 +43,7 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
 
 def every_rule() -> dict[str, Rule]:
     """Return all rules; those about selectors come with the CEL engine, which most objects do not need."""
-    from webhook.references import attributes, selectors  # noqa: F401, PLC0415 - declare their rules
+    from webhook.references import attributes, devices, selectors  # noqa: F401, PLC0415 - declare their rules
 
     return RULES
 

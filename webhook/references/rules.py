@@ -127,10 +127,24 @@ if TYPE_CHECKING:
     Check = Callable[[JSONObject, Context], Iterator[Problem]]
 
 
-def finding(path: Iterable[str | int], message: str, hint: str | Advice = "", reason: str = "NotFound") -> Problem:
-    """Make a finding; its rule and level are filled in by :func:`webhook.references.lookup.look`."""
+def finding(
+    path: Iterable[str | int],
+    message: str,
+    hint: str | Advice = "",
+    reason: str = "NotFound",
+    character: int | None = None,
+) -> Problem:
+    """Make a finding; its rule and level are filled in by :func:`webhook.references.lookup.look`.
+
+    Args:
+        path: Where it is.
+        message: What is wrong.
+        hint: How to mend it.
+        reason: Its cause, in one word.
+        character: Where in the expression at the path it is; None if it is about all of it.
+    """
     advice = Advice(hint) if isinstance(hint, str) else hint
-    return Problem(WARNING, "", reason, Path(path), message, advice.hint, fix=advice.fix)
+    return Problem(WARNING, "", reason, Path(path), message, advice.hint, fix=advice.fix, character=character)
 
 
 def listed(names: Iterable[str]) -> str:

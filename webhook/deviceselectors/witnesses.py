@@ -1,0 +1,259 @@
+"""Conditions that no device, or every device, can meet; found by trying values.
+
+Conditions about one value of a device (its driver, an attribute, a capacity) are evaluated for a few values that stand
+for all: each constant that they compare it with, its neighbours, another text, and none at all. So a contradiction is
+found however it is spelled: ``x > 5 && x < 3``, ``x in []``, ``x != "a" && x == "a"``, in one selector or in several.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.cel.errors import CelError
+from webhook.cel.kubernetes import quantity, semver
+from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
+from webhook.cel.syntax.reads import reads
+from webhook.cel.types.values import DefaultingMap
+from webhook.deviceselectors.parts import AND, NOT, OR, compared, read_of
+from webhook.formats import parse_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webhook.deviceselectors.parts import Parts
+
+Path = tuple[str, ...]
+
+_CONDITIONAL: Final = "_?_:_"
+_BOOLEANS: Final = frozenset({AND, OR, NOT, _CONDITIONAL})
+_PLAIN: Final = frozenset({("driver",), ("allowMultipleAllocations",)})
+_NAMED: Final = 3
+"""The steps to an attribute or a capacity."""
+_MAKING: Final = frozenset({"quantity", "semver"})
+_MOST: Final = 24
+"""How many conditions about one value are looked at."""
+_VALUES_MOST: Final = 64
+
+
+class _Absent:
+    """Stands for a value that the device does not have."""
+
+
+_ABSENT: Final = _Absent()
+
+
+class Condition(NamedTuple):
+    """A part of a selector that looks at one value only.
+
+    Args:
+        selector: The selector's place among those that must all hold.
+        part: The part.
+    """
+
+    selector: int
+    part: Expression
+
+
+class Conflict(NamedTuple):
+    """Conditions that cannot hold together: one by itself, two, or more.
+
+    Args:
+        conditions: The conditions, in the order in which they are written.
+        is_of_last: Whether one of them is of the last selector, so that the others do not contradict each other.
+    """
+
+    conditions: tuple[Condition, ...]
+    is_of_last: bool
+
+
+def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
+    """Find conditions that no device can meet together; None if there are none, or it cannot be told.
+
+    Args:
+        selectors: The selectors, which must all hold.
+    """
+    for path, conditions in _by_value(selectors).items():
+        if len(conditions) == 1 and not _is_compound(conditions[0].part):
+            continue  # a single comparison holds for something
+        values = _values(conditions, selectors)
+        known = [each for each in conditions if values.limited_by or _is_understood(each.part)]
+        if not values.tried or not known:
+            continue
+        holding = {each: _holding(each, path, values.tried, selectors) for each in known}
+        if found := _least(known, holding, values.limited_by):
+            return Conflict(found, is_of_last=found[-1].selector == len(selectors) - 1)
+    return None
+
+
+def always_holds(parts: Parts) -> bool:
+    """Tell whether a selector that looks at one value is true whatever that is."""
+    if len(parts.all) != 1 or not _is_compound(parts.root) or not _is_understood(parts.root):
+        return False
+    for path, conditions in _by_value([parts]).items():
+        return all(_holding(conditions[0], path, _around(conditions, [parts]), [parts]))
+    return False
+
+
+def _by_value(selectors: Sequence[Parts]) -> Mapping[Path, list[Condition]]:
+    """Return the conditions about each value; those about several, or about more than a value, are left out."""
+    found: defaultdict[Path, list[Condition]] = defaultdict(list)
+    for place, selector in enumerate(selectors):
+        for part in selector.all:
+            paths = set(reads(part, "device"))
+            path = paths.pop() if len(paths) == 1 else ()
+            if (path in _PLAIN or len(path) == _NAMED) and len(found[path]) < _MOST:
+                found[path].append(Condition(place, part))
+    return found
+
+
+def _least(
+    known: Sequence[Condition], holding: Mapping[Condition, list[bool]], limit: Condition | None
+) -> tuple[Condition, ...]:
+    """Return as few conditions as possible that do not hold together; none if all of them do."""
+    if limit and not any(holding[limit]):
+        return (limit,)
+    pairs = ((one, other) for one, other in combinations(known, 2) if limit in {None, one, other})
+    alone = ((each,) for each in known if limit is None)
+    for some in chain(alone, pairs, [tuple(known)]):
+        if not any(map(all, zip(*(holding[each] for each in some), strict=True))):
+            return some
+    return ()
+
+
+def _is_compound(node: Expression) -> bool:
+    return isinstance(node, Call) and node.function in {*_BOOLEANS, "@in"}
+
+
+def _is_understood(node: Expression) -> bool:
+    """Tell whether a condition only compares its value with constants: then a few values stand for all."""
+    if isinstance(node, Literal) or (isinstance(node, Select) and node.test):
+        return True
+    if isinstance(node, Call) and node.function in _BOOLEANS:
+        return all(map(_is_understood, node.arguments))
+    subject, wish = compared(node)
+    return subject is not None and not wish.removeprefix("not ").startswith("to ") and _is_value(subject)
+
+
+def _is_value(node: Expression) -> bool:
+    """Tell whether an expression is a value of the device itself, not what is made of it."""
+    is_plain = isinstance(node, Select) and isinstance(node.operand, Ident) and (node.field,) in _PLAIN
+    return is_plain or read_of(node) is not None
+
+
+class _Values(NamedTuple):
+    """Values that stand for all that a device may have.
+
+    Args:
+        tried: The values.
+        limited_by: The condition that lets no others pass; None if they stand for what their neighbours are.
+    """
+
+    tried: Sequence[Any]
+    limited_by: Condition | None = None
+
+
+def _values(conditions: Sequence[Condition], selectors: Sequence[Parts]) -> _Values:
+    for each in conditions:
+        found = _only(each.part, selectors[each.selector])
+        if found is not None:
+            return _Values(found or [_ABSENT], each)
+    return _Values(_around(conditions, selectors))
+
+
+def _only(node: Expression, selector: Parts) -> list[Any] | None:
+    """Return the only values for which a condition can be true; None if there may be others."""
+    if isinstance(node, Call) and node.function == OR:
+        each = [_only(one, selector) for one in node.arguments]
+        return None if None in each else [value for one in each for value in one or ()]
+    if isinstance(node, Call) and node.function == "_==_":
+        one, other = node.arguments
+        for subject, constant in ((one, other), (other, one)):
+            if _is_value(subject) and _is_constant(constant):
+                return list(_constants(constant, selector))
+    if isinstance(node, Call) and node.function == "@in":
+        subject, among = node.arguments
+        if _is_value(subject) and isinstance(among, ListExpression):
+            return list(_constants(among, selector)) if all(map(_is_constant, among.elements)) else None
+    return None
+
+
+def _is_constant(node: Expression) -> bool:
+    is_made = isinstance(node, Call) and node.function in _MAKING and node.target is None
+    return isinstance(node, Literal) or (is_made and all(isinstance(each, Literal) for each in node.children()))
+
+
+def _constants(node: Expression, selector: Parts) -> Iterator[Any]:
+    """Return the constants of an expression: texts, numbers, quantities, versions."""
+    if isinstance(node, Literal):
+        yield node.value
+    elif isinstance(node, Call) and node.function in _MAKING and node.target is None:
+        try:
+            yield selector.evaluate(node, {})
+        except CelError:
+            return
+    else:
+        for each in node.children():
+            yield from _constants(each, selector)
+
+
+def _around(conditions: Sequence[Condition], selectors: Sequence[Parts]) -> list[Any]:
+    """Return the constants, what is next to each, another text, both booleans, and none."""
+    found: list[Any] = [_ABSENT, True, False, "", "\U0010ffff"]
+    for each in conditions:
+        for constant in _constants(each.part, selectors[each.selector]):
+            found += [constant, *_next_to(constant)]
+    return found if len(found) <= _VALUES_MOST else []
+
+
+def _next_to(value: Any) -> Iterator[Any]:
+    """Return the nearest values below and above, so that one lies between any two that have others between them."""
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int | float):
+        yield from (int(value) - 1, int(value), int(value) + 1)
+    elif isinstance(value, str):
+        yield f"{value}\0"
+    elif isinstance(value, quantity.Quantity):
+        for step in ("1n", "-1n"):
+            yield quantity.Quantity(value.number + parse_quantity(step))
+    elif isinstance(value, semver.Semver):
+        yield semver.parse("0.0.0-0")
+        yield semver.Semver(_later(value.version))
+
+
+def _later(version: semver.Version) -> semver.Version:
+    """Return the version that comes right after another."""
+    major, minor, patch = version.numbers
+    first = (False, 0, "")
+    if version.is_release:
+        return semver.Version((major, minor, patch + 1), is_release=False, pre_release=(first,))
+    return version._replace(pre_release=(*version.pre_release, first))
+
+
+def _holding(condition: Condition, path: Path, values: Sequence[Any], selectors: Sequence[Parts]) -> list[bool]:
+    selector = selectors[condition.selector]
+    return [_holds(selector, condition.part, path, value) for value in values]
+
+
+def _holds(selector: Parts, part: Expression, path: Path, value: Any) -> bool:
+    try:
+        return selector.evaluate(part, {"device": _device(path, value)}) is True
+    except CelError:
+        return False
+
+
+def _device(path: Path, value: Any) -> Mapping[str, Any]:
+    """Return a device that has one value."""
+    device: dict[str, Any] = {
+        "driver": "",
+        "allowMultipleAllocations": False,
+        "attributes": DefaultingMap(),
+        "capacity": DefaultingMap(),
+    }
+    if len(path) == 1:
+        device[path[0]] = value
+    elif value is not _ABSENT:
+        device[path[0]][path[1]] = {path[2]: value}
+    return device

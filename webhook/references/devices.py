@@ -1,0 +1,261 @@
+"""Rules about what the devices of a cluster have, and what claims and classes want of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.fixes import Advice, Fix
+from webhook.inventory.reading import items, mapping, text
+from webhook.references.claims import CLAIMS, devices_path, requests_of
+from webhook.references.rules import finding, in_expression, instead, listed, rule
+from webhook.references.selectors import SELECTING, reads_of, selectors_of
+from webhook.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webhook.deviceselectors.fleet import Fleet
+    from webhook.deviceselectors.parts import Read
+    from webhook.problem import Problem
+    from webhook.references.rules import Context, JSONObject
+
+
+@rule("not-published", *SELECTING, beside_devices=True)
+def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector reads a domain, attribute or capacity that no device of the class has.
+
+    Drivers rename attributes from release to release. Without a guard the read is a run-time error, which ends the
+    scheduling of the pod for all nodes. `draguard match` shows what devices have.
+    """
+    from webhook.deviceselectors.fleet import published  # noqa: PLC0415 - only with slices at hand
+
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for each in selectors_of(obj, context):
+        contents = fleet.of_class(each.around) if each.around else fleet.contents
+        if not contents:
+            continue
+        known: dict[str, dict[tuple[str, str], set[str]]] = {}
+        for read in {read[:3]: read for read in reads_of(each.parts)}.values():
+            if read.holder not in known:
+                known[read.holder] = published(contents, read.holder)
+            if (read.domain, read.name) not in known[read.holder]:
+                where = "class" if each.around else "cluster"
+                message, advice = _unpublished(read, known[read.holder], where, each.expression)
+                is_domain = all(read.domain != domain for domain, _ in known[read.holder])
+                yield finding(each.path, message, advice, character=read.domain_offset if is_domain else read.offset)
+                break  # of an expression only the first finding is shown
+
+
+def _unpublished(read: Read, known: dict[tuple[str, str], set[str]], where: str, expression: str) -> tuple[str, Advice]:
+    kind = read.holder.removesuffix("s")
+    domains = sorted({domain for domain, _ in known})
+    if read.domain not in domains:
+        advice = in_expression(expression, read.domain, domains, "domains")
+        elsewhere = [domain for domain, name in known if name == read.name]
+        if elsewhere and advice.fix is None:
+            advice = Advice(f'"{read.name}" is in domain {listed(elsewhere)}')
+        return f'no device of the {where} has the domain "{read.domain}" in its {read.holder}', advice
+    names = sorted(name for domain, name in known if domain == read.domain)
+    advice = in_expression(expression, read.name, names, "it has")
+    return f'no device of the {where} has the {kind} "{read.domain}/{read.name}"', advice
+
+
+@rule("selector-fails", *SELECTING, beside_devices=True)
+def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector fails on some device of the class: that ends the scheduling of the pod for all nodes.
+
+    A read of an attribute that a device lacks is a run-time error, and so is a comparison of values of different
+    types. The scheduler then gives the pod up, though another device or node would do; whether it comes to that device
+    depends on what is free. Ask first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
+    """
+    from webhook.deviceselectors.fleet import ERROR, guarded  # noqa: PLC0415 - only with slices at hand
+
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for each in selectors_of(obj, context):
+        if not each.is_certain:
+            continue
+        failing = []
+        reason = ""
+        for content in fleet.contents:
+            choice = fleet.choose(each.around, each.own[: each.place + 1], content)
+            is_this = choice.place == each.place and not choice.of_class
+            if choice.outcome == ERROR and is_this:
+                failing.append(content)
+                reason = reason or choice.reason
+        if not failing:
+            continue
+        count, all_ = fleet.count(failing), fleet.count(fleet.of_class(each.around))
+        message = f"on {count} of {all_} devices this is an error, and ends scheduling for all nodes: {reason}"
+        unguarded = (read[:3] for read in reads_of(each.parts) if not read.is_guarded)
+        advice = Advice()
+        if match := _TYPED.search(reason):
+            advice = Advice(f"an attribute is read without its type: leave out .{match[1]}")
+        elif "no such key" in reason:
+            asking = guarded(each.expression, unguarded)
+            advice = Advice(f"ask first: {asking}", Fix("replace", asking, safe=False))
+        yield finding(each.path, message, advice, "Fails")
+
+
+_TYPED: Final = re.compile(r"no such key: (string|int|bool|version|value)$")
+"""What manifests write below an attribute or capacity, and selectors do not."""
+
+
+def _is_class(obj: JSONObject) -> bool:
+    return obj.get("kind") == "DeviceClass"
+
+
+@rule("selects-nothing", *SELECTING, beside_devices=True)
+def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """No device of the cluster meets the selectors of a request, or of a class.
+
+    Pods with such a claim stay pending. The reason is that of the most devices; `draguard match` shows all.
+    """
+    fleet = context.fleet
+    if fleet is None or not fleet.contents:
+        return
+    if _is_class(obj):
+        own = items(obj, "spec", "selectors")
+        if own:
+            yield from _nothing(fleet, (), own, ("spec", "selectors"), "the class")
+        return
+    for request in requests_of(obj):
+        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        own = items(request.asks, "selectors")
+        if device_class is not None and own:
+            around = items(device_class, "spec", "selectors")
+            yield from _nothing(fleet, around, own, (*request.path, "selectors"), f'request "{request.name}"')
+
+
+def _nothing(
+    fleet: Fleet, around: Sequence[JSONObject], own: Sequence[JSONObject], path: tuple[str | int, ...], who: str
+) -> Iterator[Problem]:
+    from webhook.deviceselectors.fleet import ERROR, TRUE  # noqa: PLC0415 - only with slices at hand
+
+    choices = [(fleet.choose(around, own, each), each) for each in fleet.contents]
+    if any(choice.outcome in {TRUE, ERROR} for choice, _ in choices):
+        return
+    reasons: Counter[tuple[int, str]] = Counter()
+    for choice, content in choices:
+        if not choice.of_class:
+            reasons[choice.place, choice.reason] += fleet.count([content])
+    ((index, reason), count) = max(reasons.items(), key=lambda pair: pair[1], default=((0, ""), 0))
+    message = f"no device meets the selectors of {who}"
+    message += f": of {count}, {reason}" if count and reason else ""
+    yield finding((*path, index, "cel", "expression"), message, _mistyped(reason), "SelectsNothing")
+
+
+_UNQUOTED: Final = re.compile(r'(\S+) is [^"\s]\S*, wanted (?:[=!<>]+ |one of \[)?+"')
+_QUOTED: Final = re.compile(r'(\S+) is ".*", wanted (?:[=!<>]+ |one of \[)?+[^"\s]')
+_RESPELT: Final = re.compile(r'\S+ is "(.*)", wanted "(.*)"')
+_NO_LETTER: Final = re.compile(r"[\W_]")
+
+
+def _mistyped(reason: str) -> str:
+    """Say that a value is compared with one of another type or spelling, which is never equal to it."""
+    if match := _UNQUOTED.match(reason):
+        return f"{match[1]} is not a string: compare it with a value without quotes"
+    if (match := _RESPELT.match(reason)) and _letters(match[1]) == _letters(match[2]):
+        return f'did you mean "{match[1]}"?'
+    match = _QUOTED.match(reason)
+    return f"{match[1]} is a string: put what it is compared with in quotes" if match and " to " not in reason else ""
+
+
+def _letters(value: str) -> str:
+    return _NO_LETTER.sub("", value).lower()
+
+
+@rule("not-enough-devices", *CLAIMS, beside_devices=True)
+def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A request asks for more devices than any node has.
+
+    All devices of a claim must be usable from one node. Devices in use count here, so this is so however empty the
+    cluster is.
+    """
+    from webhook.deviceselectors.fleet import ERROR, TRUE  # noqa: PLC0415 - only with slices at hand
+
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for request in requests_of(claim):
+        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        wanted: Any = mapping(request.asks).get("count") or 1
+        if device_class is None or text(request.asks, "allocationMode") == "All" or not isinstance(wanted, int):
+            continue
+        around, own = items(device_class, "spec", "selectors"), items(request.asks, "selectors")
+        choices = {id(each): fleet.choose(around, own, each).outcome for each in fleet.contents}
+        chosen = [each for each in fleet.contents if choices[id(each)] == TRUE]
+        most, node = fleet.most_on_a_node(chosen)
+        if wanted > most and ERROR not in choices.values() and (chosen or not own):
+            where = f" ({node})" if node else ""
+            message = f'request "{request.name}" asks for {wanted} devices, and no node has more than {most}{where}'
+            key = "count" if "count" in request.asks else "deviceClassName"
+            yield finding((*request.path, key), message, reason="NotEnough")
+
+
+@rule("capacity-not-published", *CLAIMS, beside_devices=True)
+def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A request asks for a capacity that no device of the class has under that name.
+
+    The name must be written as the device has it: without domain if the device has it without, or with the same one
+    (up to Kubernetes 1.37). A device without it is passed over, so the pod stays pending.
+    """
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for request in requests_of(claim):
+        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        contents = fleet.of_class(items(device_class, "spec", "selectors")) if device_class else []
+        known = sorted({name for each in contents for name in each.capacity})
+        for name in mapping(request.asks, "capacity", "requests"):
+            if contents and name not in known:
+                message = f'no device of the class has the capacity "{name}"'
+                bare = name.rpartition("/")[2]
+                hint = f'did you mean "{bare}"?' if bare in known else instead(name, known, "capacities")
+                yield finding((*request.path, "capacity", "requests", name), message, hint)
+
+
+@rule("constraint-not-published", *CLAIMS, beside_devices=True)
+def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A constraint names an attribute that no device of one of its requests has, so it never holds.
+
+    Vendors use different names for one fact: where a constraint joins devices of several drivers, all of them must
+    publish the attribute, under the same name and with the same type.
+    """
+    fleet = context.fleet
+    if fleet is None:
+        return
+    from webhook.deviceselectors.fleet import published  # noqa: PLC0415
+
+    path = devices_path(claim)
+    for index, constraint in enumerate(items(claim, *path, "constraints")):
+        field = "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
+        name = text(constraint, field)
+        among = constraint.get("requests") or []
+        for request in requests_of(claim):
+            if among and request.name not in among and request.name.partition("/")[0] not in among:
+                continue
+            device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+            contents = fleet.of_class(items(device_class, "spec", "selectors")) if device_class else []
+            domain, _, rest = name.partition("/")
+            known = published(contents, "attributes")
+            if contents and (domain, rest) not in known:
+                message = f'no device of request "{request.name}" has the attribute "{name}", so this never holds'
+                hint = _attribute(domain, rest, known)
+                yield finding((*path, "constraints", index, field), message, hint)
+                break
+
+
+def _attribute(domain: str, name: str, known: Iterable[tuple[str, str]]) -> str:
+    """Say which attribute was probably meant: a shared domain alone does not make names alike."""
+    if near := nearest(name, [other for one, other in known if one == domain]):
+        return f'did you mean "{domain}/{near}"?'
+    if near := nearest(domain, [one for one, other in known if other == name]):
+        return f'did you mean "{near}/{name}"?'
+    full = sorted(f"{one}/{other}" for one, other in known)
+    return f"attributes: {listed(full)}" if full else "there are no attributes"
