@@ -453,16 +453,21 @@ class TestColour:
         assert ("\x1b[" in draguard("validate", "--color", choice, ROOT / self.BAD).out) is colours
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 class TestProgress:
     def test_it_is_shown_once_work_takes_long_and_is_gone_in_the_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(progress, "PATIENCE", 0.0)
-        terminal = io.StringIO()
+        terminal = Terminal()
         assert list(progress.with_progress(range(3), terminal)) == [0, 1, 2]
         assert terminal.getvalue().startswith("\r\x1b[K1 documents")
         assert terminal.getvalue().endswith("\r\x1b[K")
 
     def test_it_does_not_flicker_while_work_is_quick(self) -> None:
-        terminal = io.StringIO()
+        terminal = Terminal()
         assert list(progress.with_progress(range(3), terminal)) == [0, 1, 2]
         assert terminal.getvalue() == ""
 
@@ -473,10 +478,6 @@ class TestProgress:
         shown: bool,  # noqa: FBT001 - as above
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        class Terminal(io.StringIO):
-            def isatty(self) -> bool:
-                return True
-
         monkeypatch.setattr(progress, "PATIENCE", 0.0)
         with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:
             assert main(["validate", *options, str(ROOT / TestColour.BAD)]) == 1

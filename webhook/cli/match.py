@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -11,6 +10,7 @@ from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
+from webhook.cli.output import wants_colors
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.surroundings import read_cluster
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, rows, shortened
@@ -93,15 +93,9 @@ def _match(arguments: Namespace, asked: Sequence[Asked], fleet: Fleet) -> int:
     if arguments.output == "json":
         print(json.dumps([_as_json(each, found) for each, found in results], indent=2))
     else:
-        for line in _as_text(results, color=_is_colored(arguments)):
+        for line in _as_text(results, color=wants_colors(arguments)):
             print(line)
     return 0 if all(_is_fine(found) for _, found in results) else 1
-
-
-def _is_colored(arguments: Namespace) -> bool:
-    if arguments.color != "auto":
-        return bool(arguments.color == "always")
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _objects(arguments: Namespace, inventory: Inventory, report: Report) -> list[tuple[str, JSONObject]]:

@@ -59,8 +59,7 @@ def show(report: Report, arguments: Namespace) -> int:
 
 
 def _style(arguments: Namespace) -> Style:
-    color = arguments.color == "always" or (arguments.color == "auto" and _takes_colors())
-    return Style(color, _columns(), arguments.quiet)
+    return Style(wants_colors(arguments), _columns(), arguments.quiet)
 
 
 def _columns() -> int:
@@ -72,7 +71,10 @@ def _columns() -> int:
     return max(get_terminal_size().columns, _NARROWEST)
 
 
-def _takes_colors() -> bool:
+def wants_colors(arguments: Namespace) -> bool:
+    """Tell whether text on standard output has colours."""
+    if arguments.color != "auto":
+        return bool(arguments.color == "always")
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -46,15 +46,7 @@ def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Ca
 
 def with_progress(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:
     """Pass documents on, and once this takes long, show how many there were."""
-    due, shown = monotonic() + PATIENCE, False
-    try:
+    with counting("documents", terminal) as show:
         for number, document in enumerate(documents, 1):
             yield document
-            if (now := monotonic()) >= due:
-                terminal.write(f"{_ERASE}{number} documents")
-                terminal.flush()
-                due, shown = now + _EVERY, True
-    finally:
-        if shown:
-            terminal.write(_ERASE)
-            terminal.flush()
+            show(number)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cli.arguments import UsageError
+from webhook.cli.output import wants_colors
 from webhook.cli.progress import counting
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.simulationreferences import References
@@ -63,15 +63,10 @@ def run(arguments: Namespace) -> int:
     except ValueError as error:
         message = f"Kubernetes {stated}: {error}"
         raise UsageError(message) from error
-    color = arguments.color == "always" or (arguments.color == "auto" and _takes_colors())
-    text = Text(color=color)
+    text = Text(color=wants_colors(arguments))
     if arguments.fit:
         return _fit(scheduler, pods, text, arguments)
     return _schedule(scheduler, pods, text, arguments)
-
-
-def _takes_colors() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _workloads(paths: Iterable[str], inventory: Inventory, report: Report) -> list[JSONObject]:

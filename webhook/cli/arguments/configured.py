@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.cli.arguments.parsing import repeated
+
 if TYPE_CHECKING:
     import argparse
 
@@ -35,10 +37,9 @@ def configured(parser: argparse.ArgumentParser) -> None:
 
 def excluded(parser: argparse.ArgumentParser) -> None:
     """Take what is not read."""
-    parser.add_argument(
+    repeated(
+        parser,
         "--exclude",
-        action="append",
-        default=[],
         metavar="GLOB",
-        help="skip matching paths; patterns as in .gitignore: '*.json', examples/**, charts; can be repeated",
+        help="skip matching paths; patterns as in .gitignore: '*.json', examples/**, charts",
     )

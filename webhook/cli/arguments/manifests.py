@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.configured import configured, excluded
+from webhook.cli.arguments.parsing import repeated
 from webhook.cli.arguments.shared import (
     RELEASE,
     STRICT,
@@ -144,29 +145,23 @@ def validate(parser: argparse.ArgumentParser) -> None:
     )
     reading.stdin(parser)
     excluded(parser)
-    parser.add_argument(
+    repeated(
+        parser,
         "--kubernetes-version",
-        action="append",
-        default=[],
         metavar="VERSION",
         help="judge as this release does, such as 1.30 (default: the newest release that serves the object's version; "
-        "pods and workloads follow the objects of resource.k8s.io in the same file or else in the same directory); "
-        "can be repeated: a table tells which release says what",
+        "pods and workloads follow the objects of resource.k8s.io in the same file or else in the same directory)",
+        then=": a table tells which release says what",
     )
     gates(parser, "the defaults of the release")
-    parser.add_argument(
-        "--namespace-labels",
-        action="append",
-        default=[],
-        metavar="NAMESPACE=KEY=VALUE,…",
-        help="the labels of a namespace, all of them; can be repeated",
+    repeated(
+        parser, "--namespace-labels", metavar="NAMESPACE=KEY=VALUE,…", help="the labels of a namespace, all of them"
     )
-    parser.add_argument(
+    repeated(
+        parser,
         "--old",
-        action="append",
-        default=[],
         metavar="PATH",
-        help="an earlier state of the same objects, to judge updates: a file, directory, glob or -; can be repeated",
+        help="an earlier state of the same objects, to judge updates: a file, directory, glob or -",
     )
     parser.add_argument(
         "--against",
@@ -191,12 +186,11 @@ def validate(parser: argparse.ArgumentParser) -> None:
         help="judge pods and workloads without resource claims, too",
     )
     pod_templates(parser)
-    parser.add_argument(
+    repeated(
+        parser,
         "--driver-profile",
-        action="append",
-        default=[],
         metavar="FILE",
-        help="a profile of what a driver publishes and takes (`draguard driver show`); can be repeated",
+        help="a profile of what a driver publishes and takes (`draguard driver show`)",
     )
     parser.add_argument("--strict", action="store_true", help=STRICT)
     fixes(parser)

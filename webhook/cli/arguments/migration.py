@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.configured import configured, excluded
+from webhook.cli.arguments.parsing import repeated
 from webhook.cli.arguments.shared import pod_templates
 
 if TYPE_CHECKING:
@@ -51,12 +52,11 @@ def convert(parser: argparse.ArgumentParser) -> None:
         type=lambda text: text.removeprefix(_GROUP),
         help="the version (default: the newest that the stated releases serve)",
     )
-    parser.add_argument(
+    repeated(
+        parser,
         "--kubernetes-version",
-        action="append",
-        default=[],
         metavar="VERSION",
-        help="a release that shall take the objects, such as 1.34 (default: the newest); can be repeated",
+        help="a release that shall take the objects, such as 1.34 (default: the newest)",
     )
     pod_templates(parser)
     parser.add_argument("-w", "--write", action="store_true", help="change the files in place")

@@ -133,6 +133,25 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(None if what.endswith("d") else action, f"{what} {value!r}{hint}")
 
 
+def repeated(
+    parser: argparse._ActionsContainer,
+    *names: str,
+    help: str,  # noqa: A002 - as argparse calls it
+    then: str = "",
+    **options: Any,
+) -> None:
+    """Take an option that can be given several times, and say so.
+
+    Args:
+        parser: Where the option belongs.
+        *names: The names of the option.
+        help: What it says.
+        then: What follows that it can be repeated, such as the default.
+        **options: What argparse takes besides.
+    """
+    parser.add_argument(*names, action="append", default=[], help=f"{help}; can be repeated{then}", **options)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Ask whether something similar was meant; empty if nothing is similar."""
     near = nearest(name, known)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.cli.arguments.parsing import repeated
+
 if TYPE_CHECKING:
     import argparse
 
@@ -21,15 +23,7 @@ def paths(
         metavar: How the help calls one.
     """
     parser.add_argument("paths", nargs="*", default=[], metavar=metavar, help=help_)
-    parser.add_argument(
-        "-f",
-        "--filename",
-        dest="filenames",
-        action="append",
-        default=[],
-        metavar=metavar,
-        help="a path, as kubectl takes it; can be repeated",
-    )
+    repeated(parser, "-f", "--filename", dest="filenames", metavar=metavar, help="a path, as kubectl takes it")
     parser.add_argument(
         "-R", "--recursive", action="store_true", help="accepted, as by kubectl: directories are always read as a whole"
     )
@@ -38,20 +32,8 @@ def paths(
 def charts(parser: argparse.ArgumentParser) -> None:
     """Take how Helm charts are rendered."""
     group = parser.add_argument_group("Helm charts")
-    group.add_argument(
-        "--helm-values",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="values for the charts, as for helm --values; can be repeated",
-    )
-    group.add_argument(
-        "--helm-set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a value for the charts, as for helm --set; can be repeated",
-    )
+    repeated(group, "--helm-values", metavar="FILE", help="values for the charts, as for helm --values")
+    repeated(group, "--helm-set", metavar="KEY=VALUE", help="a value for the charts, as for helm --set")
 
 
 def stdin(parser: argparse.ArgumentParser) -> None:

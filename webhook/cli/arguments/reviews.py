@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import reading
+from webhook.cli.arguments.parsing import repeated
 from webhook.cli.arguments.shared import cluster, gates, policies, prescheduled
 
 if TYPE_CHECKING:
@@ -79,14 +80,13 @@ def _answers(parser: argparse.ArgumentParser) -> None:
 
 def _enforcement(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what findings lead to")
-    group.add_argument(
+    repeated(
+        group,
         "--enforce",
-        action="append",
-        default=[],
         metavar="[WHAT=]MODE",
         help="deny (default): the request is refused; warn: it is admitted, and its user warned; audit: it is "
         "admitted, and the finding noted in the audit log. WHAT is a rule, policy/NAME, or workloads (pod templates; "
-        "default: warn); without it the mode is that of everything else; can be repeated",
+        "default: warn); without it the mode is that of everything else",
     )
     exempt = {
         "namespace": "leave objects in these namespaces alone",
@@ -94,9 +94,7 @@ def _enforcement(parser: argparse.ArgumentParser) -> None:
         "group": "leave requests of these groups alone, such as system:nodes",
     }
     for what, text in exempt.items():
-        group.add_argument(
-            f"--exempt-{what}", action="append", default=[], metavar="PATTERN", help=f"{text}; can be repeated"
-        )
+        repeated(group, f"--exempt-{what}", metavar="PATTERN", help=f"{text}")
 
 
 def review(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
+from webhook.cli.arguments.parsing import repeated
 from webhook.cli.arguments.shared import cluster, gates
 
 if TYPE_CHECKING:
@@ -87,16 +88,8 @@ def simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fit", action="store_true", help="how many more pods of this kind fit, on which nodes, and what runs out"
     )
-    parser.add_argument(
-        "--without", action="append", default=[], metavar="NODE", help="as if there was no such node; can be repeated"
-    )
-    parser.add_argument(
-        "--release",
-        action="append",
-        default=[],
-        metavar="[NAMESPACE/]CLAIM",
-        help="as if a claim gave its devices back; can be repeated",
-    )
+    repeated(parser, "--without", metavar="NODE", help="as if there was no such node")
+    repeated(parser, "--release", metavar="[NAMESPACE/]CLAIM", help="as if a claim gave its devices back")
     parser.add_argument(
         "-n", "--namespace", default="default", help="where claims of --release are that state none (%(default)s)"
     )
@@ -113,9 +106,7 @@ def match(parser: argparse.ArgumentParser) -> None:
         parser, "manifests of claims, templates and classes: files, directories, globs, or - for standard input"
     )
     cluster(parser, "their devices")
-    parser.add_argument(
-        "-e", "--expression", action="append", default=[], metavar="CEL", help="a selector; can be repeated"
-    )
+    repeated(parser, "-e", "--expression", metavar="CEL", help="a selector")
     parser.add_argument(
         "--kubernetes-version", metavar="VERSION", help="the scheduler's release, such as 1.35 (default: 1.36)"
     )
@@ -128,9 +119,7 @@ def snapshot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", action="store_true", help="run the command, and print what it prints")
     parser.add_argument("--context", metavar="NAME", help="the context of kubectl's configuration")
     parser.add_argument("-n", "--namespace", metavar="NAME", help="one namespace only (default: all)")
-    parser.add_argument(
-        "--without", action="append", default=[], metavar="RESOURCE", help="leave a resource out; can be repeated"
-    )
+    repeated(parser, "--without", metavar="RESOURCE", help="leave a resource out")
 
 
 def _output(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments.outputs import reports
+from webhook.cli.arguments.parsing import repeated
 
 if TYPE_CHECKING:
     import argparse
@@ -27,37 +28,34 @@ def report(parser: argparse.ArgumentParser) -> None:
 
 def cluster(parser: argparse.ArgumentParser, what: str) -> None:
     """Take what is in a cluster."""
-    parser.add_argument(
+    repeated(
+        parser,
         "--cluster",
-        action="append",
-        default=[],
         metavar="PATH",
         help=f"what is in the cluster, for {what}: a file, directory, glob or - with what `kubectl get -o yaml` "
-        "prints (`draguard snapshot` tells the command) or must-gather collects; can be repeated",
+        "prints (`draguard snapshot` tells the command) or must-gather collects",
     )
 
 
 def gates(parser: argparse.ArgumentParser, default: str) -> None:
     """Take the feature gates."""
-    parser.add_argument(
+    repeated(
+        parser,
         "--feature-gates",
-        action="append",
-        default=[],
         metavar="GATE=BOOL,…",
         help="feature gates that differ from the defaults of the release, as kube-apiserver takes them, AllAlpha and "
-        f"AllBeta included; DynamicResourceAllocation counts as on; can be repeated (default: {default})",
+        "AllBeta included; DynamicResourceAllocation counts as on",
+        then=f" (default: {default})",
     )
 
 
 def pod_templates(parser: argparse.ArgumentParser) -> None:
     """Take where workloads of other projects keep their pods."""
-    parser.add_argument(
+    repeated(
+        parser,
         "--pod-template",
-        action="append",
-        default=[],
         metavar="GROUP/KIND=PATH",
-        help="where workloads of another project keep their pods, such as example.com/Trainer=spec.workers[].template; "
-        "can be repeated",
+        help="where workloads of another project keep their pods, such as example.com/Trainer=spec.workers[].template",
     )
 
 
@@ -67,13 +65,12 @@ RELEASE = "judge policies as this release does, such as 1.34 (default: the newes
 def policies(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Take policies, and what they look at."""
     group = parser.add_argument_group("policies")
-    group.add_argument(
+    repeated(
+        group,
         "--policies",
-        action="append",
-        default=[],
         metavar="PATH",
         help="policies and bindings, and objects that they look at, such as parameters and Namespaces: "
-        "a file, directory, glob or -; can be repeated",
+        "a file, directory, glob or -",
     )
     group.add_argument(
         "--authorizer",
@@ -87,13 +84,7 @@ def policies(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 def requester(group: argparse._ArgumentGroup) -> None:
     """Take who sends the objects, and where to."""
     group.add_argument("--as", dest="as_user", metavar="USER", help="who sends the objects (default: kubernetes-admin)")
-    group.add_argument(
-        "--as-group",
-        action="append",
-        default=[],
-        metavar="GROUP",
-        help="a group of that user, beside system:authenticated; can be repeated",
-    )
+    repeated(group, "--as-group", metavar="GROUP", help="a group of that user, beside system:authenticated")
     group.add_argument(
         "-n", "--namespace", default="default", help="where objects go that state none (default: %(default)s)"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.cli.arguments.parsing import repeated
+
 if TYPE_CHECKING:
     import argparse
 
@@ -18,13 +20,12 @@ def suppression(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "--select": "report only these rules, and files that cannot be read",
         "--ignore": "do not report these rules",
     }.items():
-        group.add_argument(option, action="append", default=[], metavar="RULE[,RULE…]", help=f"{what}; can be repeated")
-    group.add_argument(
+        repeated(group, option, metavar="RULE[,RULE…]", help=f"{what}")
+    repeated(
+        group,
         "--level",
-        action="append",
-        default=[],
         metavar="RULE=LEVEL",
-        help="report a rule as off, note, warn or error; a LEVEL without RULE= caps all other rules; can be repeated",
+        help="report a rule as off, note, warn or error; a LEVEL without RULE= caps all other rules",
     )
     group.add_argument(
         "--baseline",
