@@ -1,6 +1,6 @@
 """The budget of a review or document: how much work it may cost, and its deadline.
 
-Selectors and patterns come from strangers, and compiling them takes time before any limit of an evaluation counts.
+Selectors and patterns come from any client, and compiling them takes time before any limit of an evaluation counts.
 Whatever is parsed, expanded, checked, estimated, compiled or searched spends units of the budget in force; a unit is
 about a microsecond. Functions that go through large values spend from it, too, and so does evaluation, beside the
 limits of its `Meter`.
@@ -90,10 +90,10 @@ class Budget:
         return self._share + self._reserve
 
     def spend(self, units: int) -> None:
-        """Spends units; call it before the work.
+        """Spend units; call it before the work.
 
         Raises:
-            BudgetExceededError: There are not so many left.
+            BudgetExceededError: Fewer units are left.
             DeadlineExceededError: The deadline has passed.
         """
         self._share -= units
@@ -117,18 +117,18 @@ NONE: Final = Budget(is_offline=True)
 _in_force: ContextVar[Budget] = ContextVar("budget", default=NONE)
 
 current = _in_force.get
-"""Returns the budget in force."""
+"""Return the budget in force."""
 enter = _in_force.set
-"""Puts a budget in force, and returns what `leave` takes: for reviews, of which `limited` would take 2 us more."""
+"""Put a budget in force, and return what `leave` takes: for reviews, of which `limited` would take 2 us more."""
 leave = _in_force.reset
-"""Puts the budget from before in force again."""
+"""Put the earlier budget in force again."""
 
 
 def work(units: int) -> None:
-    """Spends units of the budget in force.
+    """Spend units of the budget in force.
 
     Raises:
-        BudgetExceededError: There are not so many left.
+        BudgetExceededError: Fewer units are left.
         DeadlineExceededError: The deadline has passed.
     """
     _in_force.get().spend(units)
@@ -136,7 +136,7 @@ def work(units: int) -> None:
 
 @contextmanager
 def limited(budget: Budget) -> Iterator[Budget]:
-    """Puts a budget in force for what is done within the `with` block."""
+    """Put a budget in force for what is done within the `with` block."""
     token = _in_force.set(budget)
     try:
         yield budget

@@ -1,4 +1,4 @@
-"""Which name was probably meant by one that there is not.
+"""The known name that an unknown one probably stands for.
 
 Two names are near if one is a slip of the other: few letters changed, left out, added or swapped, for the length of the
 word that they are in, as compilers count it (rustc ``rustc_span/src/edit_distance.rs``: a third of the letters). Names

@@ -157,8 +157,8 @@ def noted(problems: Iterable[Problem]) -> dict[str, str]:
     listed: list[str] = []
     left = MAX_ANNOTATION_BYTES
     for problem in problems:
-        told = {"rule": problem.rule, "field": problem.field, "message": problem.message}
-        text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+        fields = {"rule": problem.rule, "field": problem.field, "message": problem.message}
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
         left -= len(text.encode(errors="replace")) + 1
         if left < 0:
             break

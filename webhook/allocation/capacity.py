@@ -45,7 +45,7 @@ def take(capacity: Mapping[str, Json], requests: Mapping[str, Any] | None) -> Ta
         requests: What the request wants, by capacity.
 
     Raises:
-        ValueError: A quantity is none.
+        ValueError: A quantity is malformed.
     """
     wanted = requests or {}
     if any(name not in capacity for name in wanted):

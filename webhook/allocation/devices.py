@@ -51,7 +51,7 @@ def decode_amount(value: object) -> int:
     """Read a quantity from JSON, in nanos.
 
     Raises:
-        ValueError: There is none.
+        ValueError: The value is not a quantity.
     """
     return amount(decode_quantity(value))
 
@@ -228,7 +228,7 @@ class Catalog:
         taint_rules: DeviceTaintRules, as in the API.
 
     Raises:
-        ValueError: A quantity is none.
+        ValueError: A quantity is malformed.
     """
 
     __slots__ = (

@@ -145,7 +145,7 @@ def implementation(features: Features, release: Release, among: Collection[str] 
         among: The implementations to choose from; empty for all.
 
     Raises:
-        ValueError: None supports all features.
+        ValueError: No implementation supports all features.
     """
     supported = _SUPPORTED[max((since for since in _SUPPORTED if since <= release), default=min(_SUPPORTED))]
     allowed = {name: known for name, known in supported.items() if not among or name in among}

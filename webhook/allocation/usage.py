@@ -66,7 +66,7 @@ class Usage:
         """Count what an allocated claim uses.
 
         Raises:
-            ValueError: A quantity is none.
+            ValueError: A quantity is malformed.
         """
         holder = full_name(claim)
         for result in _results(claim):

@@ -1,4 +1,4 @@
-"""What else is wrong with an object that cannot be decoded: nobody likes to hear of it only in the next run.
+"""What validation would find in an object that cannot be decoded, so that all findings come in one run.
 
 The API server stops at what it cannot decode. Here the object is mended as the hints say, where they leave no choice,
 and validated then: a quoted number becomes a number, a misspelt field the one that was meant. What cannot be mended
@@ -90,10 +90,10 @@ def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
             around[name] = _converted(around[name])
             continue
         value = around.pop(name)
-        meant = misspelt(struct, misfit.path)
-        if meant and meant not in around:
-            around[meant] = value
-            written[Path((*misfit.path[:-1], meant))] = misfit.path
+        name_meant = misspelt(struct, misfit.path)
+        if name_meant and name_meant not in around:
+            around[name_meant] = value
+            written[Path((*misfit.path[:-1], name_meant))] = misfit.path
         elif opaque_part(struct, misfit.path) is None:
             doubtful.add(Path(misfit.path[:-1]))
     found, problems = _walked(struct, obj, old)

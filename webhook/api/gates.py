@@ -180,5 +180,5 @@ def _enabled(release: Release, stated: frozenset[tuple[str, bool]]) -> frozenset
 
 
 def _suggestion(gate: str) -> str:
-    meant = nearest(gate, [*GATES, ALL_ALPHA, ALL_BETA])
-    return f"; did you mean {meant}?" if meant else f"; known are {', '.join(sorted(GATES))}"
+    near = nearest(gate, [*GATES, ALL_ALPHA, ALL_BETA])
+    return f"; did you mean {near}?" if near else f"; known are {', '.join(sorted(GATES))}"

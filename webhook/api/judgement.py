@@ -306,9 +306,9 @@ def _ratcheted(
         ),
     )
     paths = {problem.path for problem in late}
-    said = {(problem.path, problem.message) for problem in rest}
+    reported = {(problem.path, problem.message) for problem in rest}
     superseded = (each for each in _compared(handwritten, obj, before) if each.path in paths)
-    return rest + [each for each in superseded if (each.path, each.message) not in said]
+    return rest + [each for each in superseded if (each.path, each.message) not in reported]
 
 
 def _spelled(problem: Problem, struct: CompiledStruct) -> Problem:
@@ -471,9 +471,9 @@ def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
     if kind in KINDS:
         hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(served(str(kind), release)) or 'no version'}"
         return [Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
-    meant = nearest(kind, KINDS) if isinstance(kind, str) else ""
-    hint = f'did you mean "{meant}"?' if meant else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
-    fix = Fix("replace", meant, safe=False) if meant else None
+    near = nearest(kind, KINDS) if isinstance(kind, str) else ""
+    hint = f'did you mean "{near}"?' if near else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
+    fix = Fix("replace", near, safe=False) if near else None
     return [Problem("error", "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
 
 

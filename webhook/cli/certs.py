@@ -34,8 +34,8 @@ def run(arguments: Namespace) -> int:
         print(path)
     keys = {certs.CA_KEY, certs.KEY}
     files = [directory / name for name in (certs.CA_CERTIFICATE, certs.CA_KEY, certs.CERTIFICATE, certs.KEY)]
-    told = dict.fromkeys(text for file in files for text in exposures(file, secret=file.name in keys))
-    for text in told:
+    warnings = dict.fromkeys(text for file in files for text in exposures(file, secret=file.name in keys))
+    for text in warnings:
         print(f"draguard certs: warning: {text}", file=sys.stderr)
     print(f"valid until {issued.expires:%Y-%m-%d} for {', '.join(issued.names)}", file=sys.stderr)
     if issued.new_ca:

@@ -70,9 +70,9 @@ def _item(values: list[Any], index: int) -> Any:
     return values[index] if index < len(values) else _ABSENT
 
 
-def _shown(written: Any, meant: Any) -> str:
+def _shown(written: Any, value_in_force: Any) -> str:
     """Show a value as it was written; one that was not, as the default that it has."""
-    value = meant if written is _ABSENT else written
+    value = value_in_force if written is _ABSENT else written
     if value is _ABSENT or value is None:
         return "absent"
     text = json.dumps(value, ensure_ascii=False, default=str)

@@ -160,13 +160,13 @@ def _function(command: Command) -> str:
 
 
 def _zsh_option(option: Option) -> Iterator[str]:
-    told = option.help.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
+    help_ = option.help.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
     takes = option.takes.replace(":", "\\:").replace("[", "\\[").replace("]", "\\]")
     value = f":{takes}:({' '.join(option.choices)})" if option.choices else f":{takes}:_files"
     apart = "*" if option.again else f"({' '.join(option.names)})"
     for name in option.names:
         yield _quoted(
-            f"{apart}{name}{'=' if option.takes and name.startswith('--') else ''}[{told}]{value if takes else ''}"
+            f"{apart}{name}{'=' if option.takes and name.startswith('--') else ''}[{help_}]{value if takes else ''}"
         )
 
 

@@ -65,7 +65,7 @@ def _check_together(arguments: Namespace, paths: Sequence[str]) -> None:
     """Refuse options that do not go together.
 
     Raises:
-        UsageError: Two do not.
+        UsageError: Two options exclude each other.
     """
     message = ""
     if arguments.write and (arguments.diff or arguments.check):

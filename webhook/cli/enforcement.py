@@ -60,7 +60,7 @@ def check_policies(named: Collection[str], known: Collection[str]) -> None:
     """
     for name in named:
         if name not in known:
-            message = f"--enforce: there is no policy {name} in --policies{_meant(name, known)}"
+            message = f"--enforce: there is no policy {name} in --policies{_suggestion(name, known)}"
             raise UsageError(message)
 
 
@@ -78,11 +78,11 @@ def _check_rules(named: Collection[str]) -> None:
 
     for name in named:
         if not is_rule(name):
-            meant = _meant(name, rule_names()) or "; `draguard explain` lists them"
-            message = f"--enforce: there is no rule {name}{meant}"
+            hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
+            message = f"--enforce: there is no rule {name}{hint}"
             raise UsageError(message)
 
 
-def _meant(name: str, known: Collection[str]) -> str:
+def _suggestion(name: str, known: Collection[str]) -> str:
     near = nearest(name, known)
     return f"; did you mean {near}?" if near else ""

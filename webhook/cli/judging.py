@@ -286,12 +286,12 @@ class _Judge:
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
         before, problems = self._old.of(document)
-        outcome = self._asked(document, before, release)
+        outcome = self._reviewed(document, before, release)
         if not self._old.is_stored and any(each.rule == "old-object" for each in outcome.problems):
-            outcome = self._asked(document, None, release)  # what cannot be stored was not deployed
+            outcome = self._reviewed(document, None, release)  # what cannot be stored was not deployed
         return outcome, [*problems, *outcome.problems, *outcome.warnings]
 
-    def _asked(self, document: Document, before: Any, release: str | None) -> Outcome:
+    def _reviewed(self, document: Document, before: Any, release: str | None) -> Outcome:
         return review(
             document.data,
             before,

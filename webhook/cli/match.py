@@ -83,11 +83,11 @@ def run(arguments: Namespace) -> int:
         raise UsageError(message) from None
 
 
-def _match(arguments: Namespace, asked: Sequence[Asked], fleet: Fleet) -> int:
-    if not asked:
+def _match(arguments: Namespace, query: Sequence[Asked], fleet: Fleet) -> int:
+    if not query:
         message = "there is nothing to match: the manifests have no requests in claims or templates, and no classes"
         raise UsageError(message)
-    results = [(each, rows(fleet, each.of_class, each.own)) for each in asked]
+    results = [(each, rows(fleet, each.of_class, each.own)) for each in query]
     if current().left < 0:  # offline, the devices then have errors of their own
         raise BudgetExceededError
     if arguments.output == "json":
@@ -148,9 +148,9 @@ def _is_fine(found: Sequence[Row]) -> bool:
     return TRUE in outcomes and ERROR not in outcomes
 
 
-def _as_json(asked: Asked, found: Sequence[Row]) -> JSONObject:
+def _as_json(query: Asked, found: Sequence[Row]) -> JSONObject:
     return {
-        **asked.about,
+        **query.about,
         "devices": sum(row.devices for row in found),
         "matching": sum(row.devices for row in found if row.outcome == TRUE),
         "rows": [{**row._asdict(), "nodes": list(row.nodes)} for row in found],
@@ -158,10 +158,10 @@ def _as_json(asked: Asked, found: Sequence[Row]) -> JSONObject:
 
 
 def _as_text(results: Sequence[tuple[Asked, list[Row]]], *, color: bool) -> Iterator[str]:
-    for asked, found in results:
+    for query, found in results:
         total = sum(row.devices for row in found)
         matching = sum(row.devices for row in found if row.outcome == TRUE)
-        yield f"{_title(asked.about)}: {matching} of {total} devices match"
+        yield f"{_title(query.about)}: {matching} of {total} devices match"
         width = max((len(row.model) for row in found), default=0)
         digits = len(str(total))
         for row in found:

@@ -67,7 +67,7 @@ def _sender(arguments: Namespace) -> Sender | None:
     """Load the policies, if there are any.
 
     Raises:
-        UsageError: Something is wrong with them.
+        UsageError: A policy is invalid or cannot work.
     """
     stated = kubernetes(arguments)
     if not arguments.policies:

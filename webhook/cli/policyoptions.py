@@ -126,7 +126,7 @@ def sound_policies(
         strongest: Says by its name which action a policy may lead to at most.
 
     Raises:
-        UsageError: Something is wrong with one of them.
+        UsageError: A policy is invalid or cannot work.
     """
     policies = load_policies(arguments, stated, strongest)
     for line in as_text(policies.findings):
@@ -185,7 +185,7 @@ def sender(policies: Policies, arguments: Namespace) -> Sender:
     """Return who sends manifests to policies: ``--as`` and ``--namespace``.
 
     Raises:
-        UsageError: The user makes no sense.
+        UsageError: There are groups without a user.
     """
     return Sender(policies.set, policies.given, policies.authorizer, user(arguments), arguments.namespace)
 

@@ -126,8 +126,8 @@ def _fill(arguments: argparse.Namespace, configuration: Configuration, sources: 
             continue
         value, stated = configuration.option(name), getattr(arguments, option)
         if option in _MERGED:
-            told = {each.partition("=")[0] for each in stated}
-            value = [*(each for each in value if each.partition("=")[0] not in told), *stated]
+            keys = {each.partition("=")[0] for each in stated}
+            value = [*(each for each in value if each.partition("=")[0] not in keys), *stated]
         elif option in sources:
             continue
         elif isinstance(value, list) and not isinstance(stated, list):

@@ -105,7 +105,7 @@ def _what_if(arguments: Namespace, inventory: Inventory) -> None:
     """Take away nodes, and the devices of claims, as the options say."""
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
-            message = f"--without {name}: there is no such node{_meant(name, _names(inventory, 'Node'))}"
+            message = f"--without {name}: there is no such node{_suggestion(name, _names(inventory, 'Node'))}"
             raise UsageError(message)
     for text in arguments.release:
         namespace, _, name = text.rpartition("/")
@@ -113,7 +113,7 @@ def _what_if(arguments: Namespace, inventory: Inventory) -> None:
         if claim is None:
             known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
             wanted = f"{namespace or arguments.namespace}/{name}"
-            message = f"--release {text}: there is no such claim{_meant(wanted, known)}"
+            message = f"--release {text}: there is no such claim{_suggestion(wanted, known)}"
             raise UsageError(message)
         inventory.add({**claim, "status": {}})
 
@@ -122,7 +122,7 @@ def _names(inventory: Inventory, kind: str) -> list[str]:
     return [name for _, name in inventory.names(kind)]
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def _suggestion(name: str, known: Sequence[str]) -> str:
     near = nearest(name, known)
     if near:
         return f": did you mean {near}?"

@@ -50,8 +50,8 @@ class Text:
         waiting = sum(map(waits, answers))
         pending = len(answers) - placed - waiting
         parts = {"scheduled": placed, "pending": pending, "waiting for devices": waiting}
-        told = [f"{count} {what}" for what, count in parts.items() if count]
-        return f"{_count(len(answers), 'pod')}: {', '.join(told)}"
+        counts = [f"{count} {what}" for what, count in parts.items() if count]
+        return f"{_count(len(answers), 'pod')}: {', '.join(counts)}"
 
     def fit(self, pod: str, found: Fit, last: JSONObject | None) -> Iterator[str]:
         """Tell how many more pods fit, and what runs out first."""
@@ -143,14 +143,14 @@ def _group(group: JSONObject) -> Iterator[str]:
     if not group["requests"]:
         yield f"  {nodes}: {', '.join(group['reasons'])}"
     several = len({(each["claim"], each["request"]) for each in group["requests"]}) > 1
-    told = False
+    is_explained = False
     for request in group["requests"]:
         text, met = _funnel(request)
         if met and several:
             continue
-        told = True
+        is_explained = True
         yield f"  {nodes}, request {request['request']}: {text}"
-    if group["requests"] and not told:
+    if group["requests"] and not is_explained:
         yield f"  {nodes}: each request alone could be met, but not all of them together"
 
 

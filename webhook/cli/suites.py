@@ -57,7 +57,7 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
         message = f"--filter: no case has a name with {' or '.join(map(repr, arguments.filter))}"
         raise UsageError(message)
     if arguments.verbose and report.tested:
-        report.remarks += _told(report.tested)
+        report.remarks += _lines(report.tested)
     suppress(report, suppressed, arguments)
     return show(report, arguments)
 
@@ -68,7 +68,7 @@ def _selection(texts: Sequence[str]) -> Callable[[str], bool] | None:
     return (lambda name: any(each in name.casefold() for each in wanted)) if wanted else None
 
 
-def _told(tested: Tested) -> Iterator[str]:
+def _lines(tested: Tested) -> Iterator[str]:
     """Say of each case how it came out."""
     for ran in tested.runs:
         for case in ran.result.cases:

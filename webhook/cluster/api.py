@@ -193,10 +193,10 @@ class Api:
 
 def _fault(method: str, ref: Ref, status: int, answer: Any) -> ClusterError:
     """Make an error of an answer, which may come from something between here and the API server."""
-    said = answer.get("message") if isinstance(answer, dict) else ""
+    reason = answer.get("message") if isinstance(answer, dict) else ""
     message = f"cannot {_VERBS[method]} {ref.what}: {status} {http.client.responses.get(status, '')}".rstrip()
-    if isinstance(said, str) and said:
-        message += f", {said[:_LONGEST_MESSAGE]}"
+    if isinstance(reason, str) and reason:
+        message += f", {reason[:_LONGEST_MESSAGE]}"
     mend = ref.missing if status == http.client.NOT_FOUND else _MENDS.get(status)
     return _FAULTS.get(status, ClusterError)(f"{message}: {mend}" if mend else message)
 

@@ -159,15 +159,15 @@ class Manager:
 
     def _obtain(self, seconds: float) -> None:
         deadline = self._clock() + seconds
-        told = ""
+        logged = ""
         while not self._ended.is_set():
             pause = self.tick()
             reasons = "; ".join(self.unready())
             if not reasons:
                 return
-            if reasons != told:
+            if reasons != logged:
                 _log.warning("%s", reasons)
-                told = reasons
+                logged = reasons
             if self._clock() >= deadline:
                 message = f"{reasons} (given up after {seconds:g} s)"
                 raise ClusterError(message)

@@ -218,7 +218,7 @@ class Record:
             raise _other(path, value, f"a map with {', '.join(self.keys)}")
         for name, inner in value.items():
             if name not in self.keys:
-                raise ShapeError((*path, name), f"unknown key {name!r}", _meant(name, self.keys))
+                raise ShapeError((*path, name), f"unknown key {name!r}", _suggestion(name, self.keys))
             self.keys[name].shape.check(inner, (*path, name))
         for name, key in self.keys.items():
             if key.is_required and name not in value:
@@ -232,6 +232,6 @@ class Record:
         return schema | ({"required": required} if required else {})
 
 
-def _meant(name: str, known: Mapping[str, Key]) -> str:
+def _suggestion(name: str, known: Mapping[str, Key]) -> str:
     near = nearest(name, known)
     return f"did you mean {near}?" if near else f"the keys are {', '.join(known)}"

@@ -27,12 +27,12 @@ def why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> s
     expected = [each for each in every if each[1].message == message]
     if message is not None and not expected:
         expected = [each for each in every if each[1].message_expression]
-    said = [_said(policy, validation, verdict) for policy, validation in expected or every]
-    more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-    return f"{'; '.join(dict.fromkeys(said[:_SHOWN]))}{more}"
+    reasons = [_reason(policy, validation, verdict) for policy, validation in expected or every]
+    more = f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
+    return f"{'; '.join(dict.fromkeys(reasons[:_SHOWN]))}{more}"
 
 
-def _said(policy: Policy, validation: Validation, verdict: Verdict) -> str:
+def _reason(policy: Policy, validation: Validation, verdict: Verdict) -> str:
     path = validation.path / "expression"
     decision = next((each for each in verdict.decisions if each.policy == policy and each.path == path), None)
     if decision is None:

@@ -59,7 +59,7 @@ def mutate_request(
         deadline: When policies must have answered, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
-        DeadlineExceededError: They have not.
+        DeadlineExceededError: The deadline has passed.
     """
     change: Rewrite | Problem | None = None
 

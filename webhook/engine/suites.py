@@ -349,9 +349,9 @@ def _fields(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
     for name in value:
         if name not in known:
             text = f"there is no field {name!r}"
-            meant = nearest(name, known) if isinstance(name, str) else ""
-            told = f"did you mean {meant!r}?" if meant else f"there are {', '.join(known)}"
-            raise SuiteError(where / str(name), f"{text}; {told}")
+            near = nearest(name, known) if isinstance(name, str) else ""
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+            raise SuiteError(where / str(name), f"{text}; {hint}")
     return value
 
 

@@ -68,8 +68,8 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         message = f"{query} is not a rule or kind; a field is spelled with its kind: {shown}"
         raise UnknownNameError(message)
     alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
-    meant = " or ".join(alike) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
-    hint = f"did you mean {meant}?" if meant else "`draguard explain` lists what there is"
+    near = " or ".join(alike) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
+    hint = f"did you mean {near}?" if near else "`draguard explain` lists what there is"
     message = f"there is no rule or kind {query}: {hint}"
     raise UnknownNameError(message)
 
@@ -140,6 +140,6 @@ def _other_path(kind: Kind, path: Sequence[str]) -> str:
 def _no_field(place: Place, step: str, fields: Iterable[str]) -> str:
     if place.type and step in place.type.opaque:
         return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
-    meant = nearest(step, fields)
-    hint = f"did you mean {place}.{meant}?" if meant else f"it has {', '.join(fields) or 'none'}"
+    near = nearest(step, fields)
+    hint = f"did you mean {place}.{near}?" if near else f"it has {', '.join(fields) or 'none'}"
     return f"{place} has no field {step}: {hint}"

@@ -1,4 +1,4 @@
-"""Which version of its API an object shall have."""
+"""The version that objects are converted to."""
 
 from __future__ import annotations
 

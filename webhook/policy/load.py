@@ -147,8 +147,8 @@ def _policy_meant(binding: Binding, policies: Iterable[tuple[str, str]]) -> str:
     others = [kind for kind, name in policies if name == binding.policy]
     if others:
         return f"it is a {others[0]}: bind it by a {others[0]}Binding"
-    meant = nearest(binding.policy, (name for kind, name in policies if kind == binding.kind))
-    return f'did you mean "{meant}"?' if meant else ""
+    near = nearest(binding.policy, (name for kind, name in policies if kind == binding.kind))
+    return f'did you mean "{near}"?' if near else ""
 
 
 def _finding(given: Given, rule: str, path: Path, message: str, hint: str = "") -> Finding:

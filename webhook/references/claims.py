@@ -125,8 +125,8 @@ _MOST_DEVICES: Final = 32
 
 def _least(request: JSONObject) -> int:
     """Return the least number of devices that a request asks for; one if it takes all that match."""
-    asked = [mapping(request, "exactly")] if "exactly" in request else items(request, "firstAvailable")
-    counts = (number(each, "count") if text(each, "allocationMode") != "All" else 1 for each in asked)
+    requested = [mapping(request, "exactly")] if "exactly" in request else items(request, "firstAvailable")
+    counts = (number(each, "count") if text(each, "allocationMode") != "All" else 1 for each in requested)
     return min((1 if count is None else count for count in counts), default=0)
 
 

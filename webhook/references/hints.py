@@ -143,13 +143,13 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     if match := _SUPPORTED.search(problem.message):
         names = {each.lower(): each for each in _quoted(match[2])}
         near = nearest(match[1].lower(), names)
-        return _meant(names[near]) if near else Advice()
+        return _rename(names[near]) if near else Advice()
     if _NO_NAME.search(problem.message):
         return _respelt(at(obj, problem.path))
     return Advice()
 
 
-def _meant(name: str, *, safe: bool = True) -> Advice:
+def _rename(name: str, *, safe: bool = True) -> Advice:
     return Advice(f'did you mean "{name}"?', Fix("replace", name, safe=safe))
 
 
@@ -173,7 +173,7 @@ def _respelt(name: object) -> Advice:
 def _quantity(problem: Problem, obj: Any) -> Advice:
     written = at(obj, problem.path)
     near = without_byte(written) if isinstance(written, str) else ""
-    return _meant(near) if near else Advice()
+    return _rename(near) if near else Advice()
 
 
 def _quoted(listed: str) -> list[str]:
@@ -238,7 +238,7 @@ def syntax(message: str, expression: str) -> Advice | None:
     return Advice(found[1], _rewritten(expression, message, *found[2])) if found else None
 
 
-def _rewritten(expression: str, message: str, written: str, meant: str) -> Fix | None:
+def _rewritten(expression: str, message: str, written: str, replacement: str) -> Fix | None:
     """Return how an expression is mended at the place, or just before it, that a message is about."""
     match = _LOCATED.search(message)
     if not written or match is None:
@@ -250,7 +250,7 @@ def _rewritten(expression: str, message: str, written: str, meant: str) -> Fix |
     texts = [each.span() for each in _STRING.finditer(expression)]
     if not expression.startswith(written, at) or any(start <= at < end for start, end in texts):
         return None
-    return Fix("replace", f"{expression[:at]}{meant}{expression[at + len(written) :]}")
+    return Fix("replace", f"{expression[:at]}{replacement}{expression[at + len(written) :]}")
 
 
 def _unknown(message: str) -> str:

@@ -1,4 +1,4 @@
-"""Declares reference rules, and what they know."""
+"""Declares reference rules, and the context that they read."""
 
 from __future__ import annotations
 

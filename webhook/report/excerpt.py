@@ -29,7 +29,7 @@ def stated(finding: Finding) -> str:
     return shortened(f"{problem.field}: {finding.brief or problem.message}".removeprefix(": "))
 
 
-def told(finding: Finding) -> str:
+def full_text(finding: Finding) -> str:
     """Say in one text what is wrong, and in lines of their own with which rendered object, and how to mend it."""
     more = {"object": rendered_as(finding), "help": finding.problem.hint}
     return "\n".join([stated(finding), *(f"{name}: {text}" for name, text in more.items() if text)])

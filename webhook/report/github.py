@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.report import Format
-from webhook.report.excerpt import end_column, line_of, relative, told
+from webhook.report.excerpt import end_column, full_text, line_of, relative
 from webhook.report.summary import summary
 
 if TYPE_CHECKING:
@@ -41,4 +41,4 @@ def _command(finding: Finding) -> str:
         place |= {"line": line, "col": finding.column, "endColumn": end_column(finding)}
     place["title"] = f"draguard: {finding.problem.rule}"
     properties = ",".join(f"{name}={str(value).translate(_PROPERTY)}" for name, value in place.items())
-    return f"::{_COMMANDS[finding.problem.level]} {properties}::{told(finding).translate(_DATA)}"
+    return f"::{_COMMANDS[finding.problem.level]} {properties}::{full_text(finding).translate(_DATA)}"

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from webhook.report import Format
-from webhook.report.excerpt import line_of, relative, told
+from webhook.report.excerpt import full_text, line_of, relative
 from webhook.report.identifiers import identified
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class GitLab(Format):
             {
                 "type": "issue",
                 "check_name": finding.problem.rule,
-                "description": told(finding),
+                "description": full_text(finding),
                 "severity": _SEVERITIES[finding.problem.level],
                 "fingerprint": identifier,
                 "location": {"path": relative(finding.file), "lines": {"begin": line_of(finding) or 1}},

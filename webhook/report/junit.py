@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.problem import ERROR
 from webhook.report import Format
-from webhook.report.excerpt import line_of, place_of, told
+from webhook.report.excerpt import full_text, line_of, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -86,7 +86,7 @@ def _object(file: str, about: Identity, findings: list[Finding]) -> _Case:
 
 
 def _placed(finding: Finding) -> str:
-    return f"{place_of(finding)} {finding.problem.rule}: {told(finding)}"
+    return f"{place_of(finding)} {finding.problem.rule}: {full_text(finding)}"
 
 
 def _of_tests(report: Report, tested: Tested) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What several releases say, told once: each finding with the releases that say it, and a table of all."""
+"""Findings of several releases, merged: each finding with the releases that say it, and a table of all."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
     if len(reports) == 1:
         return first
     columns = [f"1.{release_of(each)}" for each in versions if each]
-    said: dict[Finding, tuple[Finding, list[str]]] = {}
+    rows: dict[Finding, tuple[Finding, list[str]]] = {}
     for report, column in zip(reports, columns, strict=True):
         for finding in report.findings:
             # What helps may differ: a hint names what the release has.
             key = finding._replace(kubernetes="", problem=finding.problem._replace(hint="", fix=None))
-            said.setdefault(key, (finding, []))[1].append(column)
+            rows.setdefault(key, (finding, []))[1].append(column)
         first.files |= report.files
     order = {file: index for index, file in enumerate(first.files)}
-    found = [each._replace(kubernetes=by[0], releases=tuple(by)) for each, by in said.values()]
+    found = [each._replace(kubernetes=by[0], releases=tuple(by)) for each, by in rows.values()]
     first.findings = sorted(found, key=lambda each: (order.get(each.file, -1), each.line, each.column))
     first.remarks = list(dict.fromkeys(line for report in reports for line in report.remarks))
     return first

@@ -40,7 +40,7 @@ class Report:
         self.remarks: list[str] = []
         """What text says besides the findings, a line each."""
         self.costs: list[dict[str, Any]] | None = None
-        """What the expressions of policies cost; None if nobody has asked."""
+        """What the expressions of policies cost; None unless requested."""
         self.tested: Tested | None = None
         """What became of the suites of policies; None if none was run."""
 

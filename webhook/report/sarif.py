@@ -11,7 +11,7 @@ from urllib.parse import quote
 from webhook.explain.rules import texts
 from webhook.links import HOME, page
 from webhook.report import Format
-from webhook.report.excerpt import end_column, line_of, relative, told
+from webhook.report.excerpt import end_column, full_text, line_of, relative
 from webhook.report.identifiers import identified
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _result(identifier: str, finding: Finding, rule: int) -> JSONObject:
         "ruleId": problem.rule,
         "ruleIndex": rule,
         "level": problem.level,
-        "message": {"text": told(finding)},
+        "message": {"text": full_text(finding)},
         "locations": [_location(finding)],
         "partialFingerprints": {"primaryLocationLineHash": identifier},
         "properties": {

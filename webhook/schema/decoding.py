@@ -95,7 +95,7 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", hint: str
         return f"json: cannot unmarshal {got or _kind(value)} into {place} of type {go_type}"
 
     def suggest() -> Advice:
-        return Advice(hint) if hint else _meant(value, go_type.removeprefix("*"))
+        return Advice(hint) if hint else _conversion_hint(value, go_type.removeprefix("*"))
 
     return (Misfit(Path(), WRONG_TYPE, describe, suggest),)
 
@@ -109,8 +109,8 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
     """
 
     def suggest() -> Advice:
-        meant = nearest(str(name), known)
-        return Advice(f'did you mean "{meant}"?') if meant else Advice()
+        similar = nearest(str(name), known)
+        return Advice(f'did you mean "{similar}"?') if similar else Advice()
 
     def describe(path: Path) -> str:
         # Go's decoder spells the key of a map like a field.
@@ -143,7 +143,7 @@ _MEANT = {
 """How to mend a value, by the type that it has and the type that it should have."""
 
 
-def _meant(value: object, go_type: str) -> Advice:
+def _conversion_hint(value: object, go_type: str) -> Advice:
     if isinstance(value, str) and go_type in _INTEGERS:
         bound = _INTEGERS[go_type]
         if _WHOLE.fullmatch(value) is not None and -bound <= int(value) < bound:

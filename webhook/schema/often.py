@@ -1,4 +1,4 @@
-"""Types of which many values are asked about: they are planned, which takes as long as some walks."""
+"""Counts values by type: types with many get a plan, which takes as long as some walks."""
 
 from __future__ import annotations
 

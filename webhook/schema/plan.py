@@ -136,11 +136,11 @@ def _examination(
     It is written out field by field, as dataclasses write theirs: a loop takes several times as long, and a slice has
     thousands of structs. Only names of declared fields become part of the source.
     """
-    asked: dict[str, Any] = {"LookCloserError": _LookCloserError, "target": struct.target}
+    scope: dict[str, Any] = {"LookCloserError": _LookCloserError, "target": struct.target}
     tests = []
     for name, plan in plans.items():
         if plan.wrong:
-            asked[f"wrong_{name}"] = plan.wrong
+            scope[f"wrong_{name}"] = plan.wrong
             given = "" if name in needed else f"value.{name} is not None and "
             tests.append(given + plan.whole.format(wrong=f"wrong_{name}", value=f"value.{name}"))
     for union in struct.rules("unions"):
@@ -148,14 +148,14 @@ def _examination(
         tests.append(f"{' + '.join(f'(value.{name} is None)' for name in members)} != {len(members) - 1}")
     for number, rule in enumerate(struct.rules("checks")):
         if rule.fine:
-            asked[f"fine_{number}"] = rule.fine
+            scope[f"fine_{number}"] = rule.fine
             given = " or ".join(f"value.{name} is not None" for name in sorted(rule.given & plans.keys()))
             tests.append(f"({given or True}) and not fine_{number}(value, target)")
     if not tests:
         return None
     lines = (f"    if {test}:\n        raise LookCloserError\n" for test in tests)
-    exec("".join(("def examine(value):\n", *lines)), asked)  # noqa: S102 - see above
-    examine: Callable[[Any], None] = asked["examine"]
+    exec("".join(("def examine(value):\n", *lines)), scope)  # noqa: S102 - see above
+    examine: Callable[[Any], None] = scope["examine"]
     return examine
 
 

@@ -46,8 +46,8 @@ def suggestion(root: StructFields, path: Path) -> Advice:
     name, around = str(path[-1]), list(_around(root, path[:-1]))
     struct = around[-1].struct
     known = (*struct.wire, *struct.type.opaque)
-    if meant := near(name, known):
-        return Advice(_did_you_mean(meant[0]), Fix("rename", meant[0], safe=len(meant) == 1))
+    if alike := near(name, known):
+        return Advice(_did_you_mean(alike[0]), Fix("rename", alike[0], safe=len(alike) == 1))
     if history := _history(struct, name):
         within = _nearest(around[-1:], name)
         fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
@@ -147,7 +147,7 @@ def _nearest(around: Sequence[_Struct], name: str) -> str:
 
 
 def _below(struct: StructFields, name: str, path: str, lists: int, steps: int) -> Iterator[_Place]:
-    """Look for a field in a struct and in what it is made of; nobody writes a status by hand."""
+    """Look for a field in a struct and in what it is made of; a status is not written by hand."""
     dot = f"{path}." if path else ""
     if name in struct.wire:
         yield _Place(lists, steps, f"{dot}{name}")

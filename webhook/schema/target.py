@@ -36,7 +36,7 @@ class Target:
         release: The Kubernetes release, as the minor of 1.x.
         operation: ``CREATE``, ``UPDATE`` or ``UPDATE_STATUS``.
         gates: The feature gates that are on.
-        admin_namespace: Whether the object's namespace is labelled for admin access; None if nobody knows.
+        admin_namespace: Whether the object's namespace is labelled for admin access; None if unknown.
         replaced: The types that look different in this version: those of the newest version, and what replaces them.
         stored: Whether what is validated is in the cluster already, for which some rules are milder.
         declarative: Whether declarative validation decides where handwritten rules say the same in other words.

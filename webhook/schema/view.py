@@ -38,7 +38,7 @@ class View:
 
     @property
     def path(self) -> Path:
-        """Where the struct sits, as seen from whoever asked for the rule."""
+        """Where the struct sits, as seen from the struct that has the rule."""
         place, steps = self._place, []
         while place:
             place, step = place
@@ -116,7 +116,7 @@ class View:
 
     @property
     def admin_namespace(self) -> bool | None:
-        """Whether the object's namespace is labelled for admin access; None if nobody knows."""
+        """Whether the object's namespace is labelled for admin access; None if unknown."""
         return self._struct.target.admin_namespace
 
     def enabled(self, gate: str) -> bool:

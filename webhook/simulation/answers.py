@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.inventory import name_of, namespace_of
 from webhook.inventory.claims import allocation_of
 from webhook.simulation.rejections import Explainer
-from webhook.simulation.suggestions import Helper
+from webhook.simulation.suggestions import Suggestions
 from webhook.simulation.verdicts import Round
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Answers:
     def __init__(self, scheduler: Scheduler) -> None:
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
-        self._helper = Helper(scheduler.cluster)
+        self._suggestions = Suggestions(scheduler.cluster)
         self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject]] = {}
 
     def of(self, placement: Placement) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Answers:
         error = next(iter(verdicts.errors.values()), "")
         found: JSONObject = {
             "nodes": [each.as_json() for each in groups],
-            "help": [each.as_json() for each in self._helper.help(needs, groups, error)],
+            "help": [each.as_json() for each in self._suggestions.of(needs, groups, error)],
         }
         # What is tried for help leaves the cluster as it was, and only its log longer.
         self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found

@@ -52,8 +52,8 @@ class Change(NamedTuple):
     released: JSONObject | None = None
 
 
-class Help(NamedTuple):
-    """A change that helps.
+class Suggestion(NamedTuple):
+    """A change that lets a pending pod fit.
 
     Args:
         change: What it is.
@@ -68,8 +68,8 @@ class Help(NamedTuple):
         return {"change": self.change, "nodes": self.nodes}
 
 
-class Helper:
-    """Tries changes for pods.
+class Suggestions:
+    """Suggests changes that let pending pods fit, by trying them.
 
     Args:
         cluster: The cluster, as it was when the pod was refused; it is left as it is.
@@ -78,8 +78,8 @@ class Helper:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def help(self, needs: Needs, groups: Sequence[Group], error: str) -> list[Help]:
-        """Find what would help a pod.
+    def of(self, needs: Needs, groups: Sequence[Group], error: str) -> list[Suggestion]:
+        """List the changes that would let a pod fit.
 
         Args:
             needs: What the pod needs.
@@ -96,7 +96,7 @@ class Helper:
         if nodes := self._on_newer_release(needs):
             found.append((Change(f"on Kubernetes 1.{self._cluster.settings.release + 1}", 5, _same), nodes))
         best = sorted(found, key=lambda pair: (pair[0].size, -pair[1]))
-        return [Help(change.text, nodes) for change, nodes in best]
+        return [Suggestion(change.text, nodes) for change, nodes in best]
 
     def _on_newer_release(self, needs: Needs) -> int:
         """Count the nodes that would take the pod with the next release's scheduler, if that is known."""

@@ -47,7 +47,7 @@ def as_served(chart: str, api_versions: Collection[str]) -> Iterator[str]:
 def _changed(chart: str, api_versions: Collection[str]) -> Iterator[tuple[str, str]]:
     """Find the templates that would be told wrongly, by their names in the chart, with what they become."""
 
-    def answered(asks: re.Match[str]) -> str:
+    def answer(asks: re.Match[str]) -> str:
         return asks[0] if asks[1] in api_versions else "false"
 
     for directory, _, names in os.walk(chart):
@@ -58,5 +58,5 @@ def _changed(chart: str, api_versions: Collection[str]) -> Iterator[tuple[str, s
                     text = file.read()
             except (OSError, ValueError):  # Helm says what is wrong with it
                 continue
-            if (told := _ASKS.sub(answered, text)) != text:
-                yield f"{inside}/{name}", told
+            if (rewritten := _ASKS.sub(answer, text)) != text:
+                yield f"{inside}/{name}", rewritten

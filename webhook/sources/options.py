@@ -1,4 +1,4 @@
-"""What can be rendered, and how."""
+"""Options of rendering."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RenderOptions(NamedTuple):
         sets: Single values, as for ``helm --set``.
         namespace: The release's namespace.
         release: The cluster's release.
-        progress: Makes what is told, again and again, for how many seconds a program runs.
+        progress: Makes a function that takes the seconds for which a program has run, again and again.
         texts: Takes what each template has rendered, by its file.
     """
 

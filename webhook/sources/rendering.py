@@ -74,7 +74,7 @@ def _check(path: str, options: RenderOptions) -> None:
     """Make sure that a chart can be rendered.
 
     Raises:
-        SourceError: It cannot.
+        SourceError: The chart cannot be rendered.
     """
     for file in options.values:
         try:

@@ -1,4 +1,4 @@
-"""Takes the findings that are suppressed out of a report."""
+"""Removes suppressed findings from a report."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ class Suppressions:
             total = sum(fixed.values())
             what = "finding is" if total == 1 else "findings are"
             report.remarks.append(f"{total} {what} fixed: update the baseline with --write-baseline {known.reason}")
-            told = [f"  {_told(each)}" for each in sorted(fixed)]
-            report.remarks += told[:_SHOWN]
-            report.remarks += [f"  and {len(told) - _SHOWN} more"] if len(told) > _SHOWN else []
+            lines = [f"  {_line(each)}" for each in sorted(fixed)]
+            report.remarks += lines[:_SHOWN]
+            report.remarks += [f"  and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
 
     def _is_read(self, fingerprint: Fingerprint, files: set[str]) -> bool:
         if fingerprint.name:
@@ -139,7 +139,7 @@ class Suppressions:
         return fingerprint.file in files
 
 
-def _told(fingerprint: Fingerprint) -> str:
+def _line(fingerprint: Fingerprint) -> str:
     name = "/".join(filter(None, (fingerprint.namespace, fingerprint.name)))
     about = " ".join(filter(None, (fingerprint.kind, name))) or fingerprint.file
     return ": ".join(filter(None, (fingerprint.rule, about, fingerprint.path)))

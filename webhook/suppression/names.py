@@ -1,4 +1,4 @@
-"""What names rules in options, comments, annotations and the configuration file.
+"""Names of rules in options, comments, annotations and the configuration file.
 
 A name is that of a rule (``unknown-field``), a pattern of such names (``cel-*``), or ``policy/NAME`` for what a policy
 says.
@@ -45,7 +45,7 @@ def is_known(name: str) -> bool:
     return name.startswith(POLICY) or (has_match if _MAGIC.intersection(name) else is_rule)(name)
 
 
-def meant(name: str) -> str:
+def suggestion(name: str) -> str:
     """Say which rule was probably meant by a name that is not known."""
     from webhook.explain.names import rule_names  # noqa: PLC0415 - needed for mistakes only
 
@@ -61,7 +61,7 @@ def check(names: Iterable[str]) -> None:
     """
     for name in names:
         if not is_known(name):
-            message = f"there is no rule {name[:_LONGEST]}; {meant(name)}"
+            message = f"there is no rule {name[:_LONGEST]}; {suggestion(name)}"
             raise UnknownRuleError(message)
 
 

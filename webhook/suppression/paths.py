@@ -1,4 +1,4 @@
-"""Findings that do not count in some files, as the configuration file says."""
+"""Findings that the configuration file ignores in some files."""
 
 from __future__ import annotations
 

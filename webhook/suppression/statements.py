@@ -1,4 +1,4 @@
-"""What manifests say themselves: comments and annotations that suppress findings.
+"""Comments and annotations in manifests that suppress findings.
 
 A comment stands on the line of a finding, on a line of its own above that, or above all content of a document, for the
 document as a whole: ``# draguard: ignore[unknown-field] the driver reads it``. An annotation is about its object:
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.findings import Finding, Identity, Suppression, found, identity
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Key, Path, Problem
-from webhook.suppression.names import is_known, meant, names, names_in
+from webhook.suppression.names import is_known, names, names_in, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -163,7 +163,7 @@ class Statements:
         known = [name for name in dict.fromkeys(statement.rules) if is_known(name)]
         for name in statement.rules:
             if name not in known:
-                hint = meant(name) if len(self.findings) < _MOST_HINTS else ""
+                hint = suggestion(name) if len(self.findings) < _MOST_HINTS else ""
                 self._malformed(where, f"there is no rule {name[:_MOST_RULES]}", hint)
         if not known:
             return

@@ -84,8 +84,8 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 def _no_operator(requirement: View, known: Sequence[str]) -> Problem:
     operator = requirement.operator
     problem = invalid(requirement / "operator", operator, "not a valid selector operator")
-    meant = next((each for each in known if each.lower() == str(operator).lower()), None)
-    return problem._replace(hint=f'did you mean "{meant}"?', fix=Fix("replace", meant)) if meant else problem
+    near = next((each for each in known if each.lower() == str(operator).lower()), None)
+    return problem._replace(hint=f'did you mean "{near}"?', fix=Fix("replace", near)) if near else problem
 
 
 @check(NodeSelectorRequirement)

@@ -38,8 +38,8 @@ class Pod(Object):
         if not isinstance(spec, dict):
             return value
         lists = {name: spec[name] for name in ("containers", "initContainers") if isinstance(spec.get(name), list)}
-        asked = {name: [_with_requests(each) for each in containers] for name, containers in lists.items()}
-        return value | {"spec": {"enableServiceLinks": True} | spec | asked}
+        requested = {name: [_with_requests(each) for each in containers] for name, containers in lists.items()}
+        return value | {"spec": {"enableServiceLinks": True} | spec | requested}
 
 
 def _with_requests(container: Any) -> Any:
@@ -159,9 +159,9 @@ _PATH_OF_CLAIM = 36
 def extended_resource_mappings(pod: View) -> Iterator[Problem]:
     """A mapping is of an extended resource that a container asks for."""
     containers = [*pod.spec.initContainers, *pod.spec.containers]
-    asked = {container.name: container.resources.requests for container in containers}
+    requested = {container.name: container.resources.requests for container in containers}
     for mapping in pod.status.extendedResourceClaimStatus.requestMappings:
-        if (requests := asked.get(mapping.containerName)) is None:
+        if (requests := requested.get(mapping.containerName)) is None:
             detail = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
             yield invalid(mapping / "containerName", mapping.containerName, detail)
         elif mapping.resourceName not in requests:

@@ -84,7 +84,7 @@ class ShareableCapacityStatus(Struct):
 class ShareableSummaryStatus(Struct):
     """What can be had of devices that can be shared."""
 
-    fullyAvailableDevices = number("How many devices nobody uses.", required=True)
+    fullyAvailableDevices = number("How many devices are not in use.", required=True)
     partiallyAvailableDevices = number("How many devices have something left.", required=True)
     capacity = Array(Nested(ShareableCapacityStatus), "Their capacities.", max_items=SHAREABLE_CAPACITY_MAX_ITEMS)
 

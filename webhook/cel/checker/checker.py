@@ -43,7 +43,7 @@ def check(root: Expression, scope: Scope, issues: Issues, budget: Budget) -> lis
         budget: Pays for what does not grow with the text alone, types most of all.
 
     Raises:
-        BudgetExceededError: It cannot.
+        BudgetExceededError: The expression takes more work than the budget allows.
 
     Returns:
         The nodes that the environment's validators are to look at, each with the function that they are a call of, and

@@ -50,7 +50,7 @@ def parse(text: str) -> CIDR:
     """Reads a network.
 
     Raises:
-        EvaluationError: There is none.
+        EvaluationError: The text is invalid.
     """
     # The prefix stands twice in the API server's texts.
     try:

@@ -174,7 +174,7 @@ def parse(text: str) -> URL:
     """Reads a URL with its fragment.
 
     Raises:
-        ValueError: There is none, with Go's message.
+        ValueError: The text is invalid; the message is Go's.
     """
     before, _, fragment = text.partition("#")
     shown = before

@@ -52,7 +52,7 @@ def parse(text: str) -> IP:
     """Reads an address; one with a zone or of the form `::ffff:1.2.3.4` is none.
 
     Raises:
-        EvaluationError: There is none.
+        EvaluationError: The text is invalid.
     """
     try:
         address = netip.parse_address(text)

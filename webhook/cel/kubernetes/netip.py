@@ -121,7 +121,7 @@ def parse_address(text: str) -> Address:
     """Reads an address.
 
     Raises:
-        ValueError: There is none, with Go's message.
+        ValueError: The text is invalid; the message is Go's.
     """
     try:
         for char in text:
@@ -240,7 +240,7 @@ def parse_prefix(text: str) -> Prefix:
     """Reads a network.
 
     Raises:
-        ValueError: There is none, with Go's message.
+        ValueError: The text is invalid; the message is Go's.
     """
     address, slash, length = text.rpartition("/")
     try:

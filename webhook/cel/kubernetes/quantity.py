@@ -51,7 +51,7 @@ def parse(text: str) -> Quantity:
     """Reads a quantity.
 
     Raises:
-        EvaluationError: There is none.
+        EvaluationError: The text is invalid.
     """
     if len(text) <= _SHORT:
         return _parse_short(text)

@@ -60,7 +60,7 @@ def parse(text: str) -> Semver:
     """Reads a version.
 
     Raises:
-        EvaluationError: There is none.
+        EvaluationError: The text is invalid.
     """
     try:
         return Semver(_parse(text))

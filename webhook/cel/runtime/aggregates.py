@@ -149,7 +149,7 @@ def append(made: list[Value], value: Value) -> None:
     """Appends what is in an optional, if anything is.
 
     Raises:
-        EvaluationError: The value is no optional.
+        EvaluationError: The value is not an optional.
     """
     found = _unwrap(value, "list element")
     if found.present:
@@ -160,7 +160,7 @@ def put_optional(made: dict[Value, Value], key: Value, value: Value) -> None:
     """Sets an entry to what is in an optional, or removes it.
 
     Raises:
-        EvaluationError: The value is no optional.
+        EvaluationError: The value is not an optional.
     """
     found = _unwrap(value, f"entry '{key}'")
     if found.present:

@@ -43,7 +43,7 @@ def look(meter: Meter, left: int) -> int:
     """Looks at the clock and spends work; gives the mark for the next look.
 
     Raises:
-        CostLimitExceededError: All that might be spent is.
+        CostLimitExceededError: The limit is reached.
         DeadlineExceededError: The deadline has passed.
         BudgetExceededError: It is more work than the budget in force allows.
     """
@@ -65,7 +65,7 @@ def hasten(meter: Meter, left: int, mark: int, steps: int) -> int:
         steps: For how many units of cost the work would do.
 
     Raises:
-        CostLimitExceededError: All that might be spent is.
+        CostLimitExceededError: The limit is reached.
         DeadlineExceededError: The deadline has passed.
         BudgetExceededError: It is more work than the budget in force allows.
     """
@@ -77,7 +77,7 @@ def count_bytes(meter: Meter, size: int) -> None:
     """Counts bytes of texts, lists and maps that are built.
 
     Raises:
-        CostLimitExceededError: All of the evaluations have come to be too many.
+        CostLimitExceededError: The evaluations have built too many bytes in all.
     """
     meter.bytes -= size
     if meter.bytes < 0:
@@ -89,7 +89,7 @@ def count_built(meter: Meter, value: Any) -> Any:  # any CEL value
     """Counts the bytes of a text, list or map that was built, of its elements only their places; gives the value.
 
     Raises:
-        CostLimitExceededError: All of the evaluations have come to be too many.
+        CostLimitExceededError: The evaluations have built too many bytes in all.
     """
     count_bytes(meter, getsizeof(value))
     return value

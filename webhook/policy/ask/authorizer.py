@@ -87,18 +87,18 @@ class Authorizer:
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._rules = tuple(rules)
 
-    def bindings(self, request: Request, asked: set[str]) -> dict[str, Any]:
+    def bindings(self, request: Request, noted: set[str]) -> dict[str, Any]:
         """Return what expressions ask: ``authorizer`` and ``authorizer.requestResource``.
 
         Args:
             request: The request, on whose user's behalf they ask.
-            asked: Collects their names if they ask.
+            noted: Collects their names if they ask.
         """
 
         def answer(question: PathCheck | ResourceCheck) -> Decision:
             if SUPERUSERS in question.authorizer.user.groups:
                 return Decision(allowed=True)
-            asked.add(NOTE)
+            noted.add(NOTE)
             return Decision(allowed=any(rule.allows(question) for rule in self._rules))
 
         groups = request.user.get("groups")

@@ -57,7 +57,7 @@ def validate(
         deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
-        DeadlineExceededError: They have not.
+        DeadlineExceededError: The deadline has passed.
     """
     session = Session(request, policies, authorizer, deadline)
     audit = Audit(VALIDATION_FAILURE)
@@ -185,7 +185,7 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
     ]
 
 
-def _decision(invocation: Invocation, validation: Validation, outcome: Outcome, said: Outcome | None) -> Decision:
+def _decision(invocation: Invocation, validation: Validation, outcome: Outcome, expression: Outcome | None) -> Decision:
     if outcome.error:
         return _failed(invocation, outcome.error, validation)
     policy, binding, path = invocation.hook.policy, invocation.binding, validation.path / "expression"
@@ -195,15 +195,15 @@ def _decision(invocation: Invocation, validation: Validation, outcome: Outcome, 
         policy,
         binding,
         denied=True,
-        message=_message(validation, said),
+        message=_message(validation, expression),
         reason=validation.reason,
         path=path,
         params=invocation.params,
     )
 
 
-def _message(validation: Validation, said: Outcome | None) -> str:
-    message = said.value.strip() if said and isinstance(said.value, str) else ""
+def _message(validation: Validation, expression: Outcome | None) -> str:
+    message = expression.value.strip() if expression and isinstance(expression.value, str) else ""
     if "\n" in message or len(message.encode(errors="replace")) > MAX_MESSAGE_BYTES:
         message = ""
     return message or validation.message.strip() or f"failed expression: {validation.expression.strip()}"

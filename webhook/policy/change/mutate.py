@@ -79,7 +79,7 @@ def mutate(
         deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
-        DeadlineExceededError: They have not.
+        DeadlineExceededError: The deadline has passed.
     """
     # Each policy is evaluated once, and once more if something has changed (apiserver pkg/admission/reinvocation.go).
     session = Session(request, policies, authorizer, deadline)

@@ -53,8 +53,8 @@ def _fields(before: str, environment: Environment) -> Iterator[str]:
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    meant = nearest(name, (each for each in known if each != name))
-    return f'did you mean "{meant}"?' if meant else ""
+    near = nearest(name, (each for each in known if each != name))
+    return f'did you mean "{near}"?' if near else ""
 
 
 def hint_of_type(found: Type, wanted: Iterable[Type]) -> str:

@@ -36,7 +36,7 @@ class Programs(NamedTuple):
     mutations: tuple[NamedExpression, ...]
 
     def prepare(self) -> None:
-        """Compile now what else is compiled when it is first evaluated: in the time of whoever asks then."""
+        """Compile now what else is compiled when it is first evaluated: in the time of that request."""
         for each in chain(self.conditions, *self._others):
             if each and isinstance(each.compiled, CompiledExpression):
                 with suppress(CelError):  # which is reported when it is evaluated

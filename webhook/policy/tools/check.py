@@ -137,14 +137,14 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
 def _group_meant(group: str, kinds: Kinds) -> str:
     if re.fullmatch(r"v\d+\w*", group):
         return 'that is a version; the core group is ""'
-    meant = nearest(group, kinds.groups)
-    return f'did you mean "{meant}"?' if meant else ""
+    near = nearest(group, kinds.groups)
+    return f'did you mean "{near}"?' if near else ""
 
 
 def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
     """Suggest a resource: one of the groups, or one of this name of other groups."""
-    if meant := nearest(name, (each for group in rule.groups for each in kinds.resources(group))):
-        return f'did you mean "{meant}"?'
+    if near := nearest(name, (each for group in rule.groups for each in kinds.resources(group))):
+        return f'did you mean "{near}"?'
     elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]
     return f"{name} are in the API group {' and '.join(elsewhere)}" if elsewhere else ""
 
@@ -167,8 +167,8 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
         yield _warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
     else:
         message = f"there is no kind {quoted(kind.kind)} in {kind.api_version}: the policy only fails"
-        meant = nearest(kind.kind, kinds.names(kind.group))
-        yield _warning("unknown-resource", path / "kind", message, f'did you mean "{meant}"?' if meant else "")
+        near = nearest(kind.kind, kinds.names(kind.group))
+        yield _warning("unknown-resource", path / "kind", message, f'did you mean "{near}"?' if near else "")
 
 
 def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:

@@ -103,7 +103,7 @@ class Adapter(Pages):
         self.held = 0
         """How many bytes the bodies have that are coming in, or wait as heavy reviews."""
         self._coming: set[_Body] = set()
-        self._told_at = float("-inf")
+        self._logged_at = float("-inf")
 
     def reasons(self) -> Iterator[str]:
         """Say why requests should go elsewhere, if they should."""
@@ -115,11 +115,11 @@ class Adapter(Pages):
         """Answer a request.
 
         Raises:
-            RefusedError: It is refused.
+            RefusedError: The request is refused.
             GoneError: Its client has gone.
         """
-        asked = _REVIEWS.get(scope["path"])
-        if not asked:
+        endpoint = _REVIEWS.get(scope["path"])
+        if not endpoint:
             return await super().answer(scope, incoming)
         headers = dict(scope["headers"])
         _check_review(scope["method"], headers)
@@ -129,7 +129,7 @@ class Adapter(Pages):
         timeout, arrived = _timeout(scope), scope["state"]["arrived"]
         key: Key = scope["state"]["client"], scope["client"]
         deadline = arrived + LENIENCE * timeout
-        call = Call(*asked, deadline)
+        call = Call(*endpoint, deadline)
         if self.heavy and self._weights.is_heavy(len(body)):
             answer = await self._beside(body, call, deadline, key)
         else:
@@ -209,8 +209,8 @@ class Adapter(Pages):
 
     def _tell(self, what: str) -> None:
         now = time.monotonic()
-        if now - self._told_at > 1:  # once a second: a log line for each would add to the load
-            self._told_at = now
+        if now - self._logged_at > 1:  # once a second: a log line for each would add to the load
+            self._logged_at = now
             _log.warning("overloaded, %s", what)
 
 

@@ -56,7 +56,7 @@ def write_answer(answer: Answer, *, is_last: bool) -> bytes:
         is_last: Whether the process ends now.
     """
     record = answer.record
-    told = record and (
+    recorded = record and (
         record.endpoint,
         record.decision,
         _head_of(record),
@@ -67,14 +67,14 @@ def write_answer(answer: Answer, *, is_last: bool) -> bytes:
         record.message,
     )
     # JSON, since what a request states as its resource or namespace may hold integers of any size.
-    head = json.dumps((is_last, answer.status, answer.content_type, told)).encode()
+    head = json.dumps((is_last, answer.status, answer.content_type, recorded)).encode()
     return LENGTHS.pack(len(head), len(answer.body)) + head + answer.body
 
 
 def read_answer(head: bytes, body: bytes) -> tuple[Answer, bool]:
     """Read an answer, and whether it is the last of its process."""
-    is_last, status, content_type, told = json.loads(head)
-    return Answer(status, body, content_type, told and _record(*told)), is_last
+    is_last, status, content_type, recorded = json.loads(head)
+    return Answer(status, body, content_type, recorded and _record(*recorded)), is_last
 
 
 def _head_of(record: Record) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class Pages:
         """Answer a request.
 
         Raises:
-            RefusedError: It is refused.
+            RefusedError: The request is refused.
             GoneError: Its client has gone.
         """
         if int(dict(scope["headers"]).get(b"content-length", 0)) > self.body_limit:

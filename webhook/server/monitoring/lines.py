@@ -73,8 +73,8 @@ class Lines(logging.Handler):
                 with self.lock:  # type: ignore[union-attr]  # every handler makes one
                     dropped, self._dropped = self._dropped, 0
                 text = "%d lines were dropped: standard error was not read in time"
-                told = logging.LogRecord(__name__, logging.WARNING, __file__, 0, text, (dropped,), None)
-                self._write(self._line(told))
+                record = logging.LogRecord(__name__, logging.WARNING, __file__, 0, text, (dropped,), None)
+                self._write(self._line(record))
 
     def _write(self, line: bytes) -> None:
         while line:

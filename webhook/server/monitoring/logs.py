@@ -107,7 +107,7 @@ def fields(record: Record, seconds: float) -> dict[str, Any]:
     """
     kind, group, version = record.kind
     found = list(dict.fromkeys(record.found))
-    told = {
+    fields = {
         "decision": record.decision,
         "endpoint": record.endpoint,
         "uid": record.uid,
@@ -126,7 +126,7 @@ def fields(record: Record, seconds: float) -> dict[str, Any]:
         "cost": record.cost,
         "message": record.message,
     }
-    return {name: value for name, value in told.items() if value} | {"durationMs": round(seconds * 1000, 3)}
+    return {name: value for name, value in fields.items() if value} | {"durationMs": round(seconds * 1000, 3)}
 
 
 def _as_record(found: Found) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a line."""
-        told = {
+        fields = {
             "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{record.msecs:03.0f}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -147,7 +147,7 @@ class JsonFormatter(logging.Formatter):
         }
         trace = self.formatException(record.exc_info) if record.exc_info else ""
         for bound in _BOUNDS:
-            shown = _cut(told, bound)
+            shown = _cut(fields, bound)
             if trace:
                 shown["exception"] = trace[-3 * bound :]  # its end says what it was
             line = json.dumps(shown, separators=(",", ":"))
@@ -184,13 +184,17 @@ class TextFormatter(logging.Formatter):
         return f"\x1b[{colour}m{padded}\x1b[0m" if colour else padded
 
 
-def _decision(told: Mapping[str, Any]) -> str:
-    where = "/".join(_word(told[part]) for part in ("namespace", "name") if part in told)
-    what = [told["endpoint"].ljust(8), *(_word(told[part]) for part in ("operation", "kind") if part in told), where]
-    by = f"by {_word(told['user'])}" if "user" in told else ""
-    remarks = [f"{told['durationMs']:.1f} ms"]
-    remarks += [word for name, word in (("dryRun", "dry run"), ("patched", "patched")) if name in told]
-    why = [", ".join(map(_reason, told.get("found", ()))), told.get("message", "")]
+def _decision(fields: Mapping[str, Any]) -> str:
+    where = "/".join(_word(fields[part]) for part in ("namespace", "name") if part in fields)
+    what = [
+        fields["endpoint"].ljust(8),
+        *(_word(fields[part]) for part in ("operation", "kind") if part in fields),
+        where,
+    ]
+    by = f"by {_word(fields['user'])}" if "user" in fields else ""
+    remarks = [f"{fields['durationMs']:.1f} ms"]
+    remarks += [word for name, word in (("dryRun", "dry run"), ("patched", "patched")) if name in fields]
+    why = [", ".join(map(_reason, fields.get("found", ()))), fields.get("message", "")]
     return ": ".join(filter(None, [" ".join(filter(None, [*what, by, f"({', '.join(remarks)})"])), *why]))
 
 

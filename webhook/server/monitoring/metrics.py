@@ -101,7 +101,7 @@ class Metrics:
         self._certificate_good = gauge(
             "draguard_certificate_last_reload_successful", "Whether the newest files for TLS are in use."
         )
-        self._policies_asked = gauge("draguard_policies", "Policies that are asked.")
+        self._policies_served = gauge("draguard_policies", "Policies that are asked.")
         self._generation = gauge("draguard_policy_set_generation", "How many times policies were loaded.")
         self._policies_good = gauge(
             "draguard_policies_last_reload_successful", "Whether the policies in the files are those asked."
@@ -172,11 +172,11 @@ class Metrics:
         end = self._certificate.not_after
         self._expiration.set(end.timestamp() if end else nan)
         self._certificate_good.set(not self._certificate.fault)
-        asked = self._answering.value.policies
-        hooks = (*asked.validating, *asked.mutating) if asked else ()
+        policies = self._answering.value.policies
+        hooks = (*policies.validating, *policies.mutating) if policies else ()
         for hook in hooks:
             self._policy_errors(hook.policy.name)
-        self._policies_asked.set(len({hook.policy.name for hook in hooks}))
+        self._policies_served.set(len({hook.policy.name for hook in hooks}))
         self._generation.set(self._answering.generation)
         self._policies_good.set(not self._answering.fault)
         before, self._counted = self._counted, self._counts()

@@ -122,12 +122,12 @@ def _nurse(control: socket.socket, review: Callable[[bytes, Call], Answer], foll
     """Fork judges until the other end is closed, and then end them all."""
     os.setsid()  # a group of its own, which a terminal's signals do not reach
     while True:
-        told, files, _, _ = socket.recv_fds(control, 1, 1)
-        if told == _FOLLOW:
+        command, files, _, _ = socket.recv_fds(control, 1, 1)
+        if command == _FOLLOW:
             follow()
             gc.collect()
             gc.freeze()
-        elif told == _FORK:
+        elif command == _FORK:
             with socket.socket(fileno=files[0]) as connection:
                 if os.fork() == 0:
                     control.close()
