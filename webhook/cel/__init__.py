@@ -64,7 +64,7 @@ from webhook.cel.errors import (
 )
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.meter import Meter
-from webhook.cel.runtime.program import Program
+from webhook.cel.runtime.program import Joint, Program
 
 __all__ = [
     "CelError",
@@ -76,6 +76,7 @@ __all__ = [
     "EvaluationError",
     "Function",
     "Issue",
+    "Joint",
     "Library",
     "Meter",
     "Overload",

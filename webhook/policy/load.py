@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from webhook.api.versions import NEWEST
 from webhook.policy.ask.plan import Hook
 from webhook.policy.ask.policyset import Finding, Given, PolicySet
+from webhook.policy.ask.quick import quick_of
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
 from webhook.policy.manifest.objects import metadata_of, text_of
@@ -95,7 +96,7 @@ def load(
 
 def _hook(policy: Policy, bindings: tuple[Binding, ...], release: Release) -> Hook:
     programs = compile_policy(policy, release)
-    return Hook(policy, programs, bindings, programs.uses)
+    return Hook(policy, programs, bindings, programs.uses, quick_of(policy, programs))
 
 
 def _stood_for(obj: JSONObject) -> tuple[str, str]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import NONE, BudgetExceededError, current, work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, logic
 from webhook.cel.runtime.generator import Generator
+from webhook.cel.runtime.joint import JointGenerator
 from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
 from webhook.cel.types.values import Optional
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
     from webhook.cel.runtime.constants import Analysis
 
 _WORK_OF_NODE: Final = 5
@@ -31,9 +35,32 @@ def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `web
         CostLimitExceededError: It is more work than the budget in force allows, offline.
         BudgetExceededError: It is more work than the budget in force allows.
     """
+    return _compile([analysis], partial(Generator, analysis, specialised=specialised))
+
+
+def compile_joint(
+    conditions: Sequence[Analysis], checks: Sequence[Analysis], variables: Mapping[str, Analysis], unasked: int
+) -> Any:  # `webhook.cel.runtime.program.Ask`
+    """Writes and compiles several expressions; gives the function that evaluates them.
+
+    Args:
+        conditions: As for `webhook.cel.runtime.program.Joint`.
+        checks: As there.
+        variables: As there.
+        unasked: As there.
+
+    Raises:
+        CostLimitExceededError: It is more work than the budget in force allows, offline.
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    make = partial(JointGenerator, conditions, checks, variables, unasked)
+    return _compile([*conditions, *variables.values(), *checks], make)
+
+
+def _compile(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are
     try:
-        work(analysis.size * _WORK_OF_NODE)
-        generator = Generator(analysis, specialised=specialised)
+        work(sum(analysis.size for analysis in analyses) * _WORK_OF_NODE)
+        generator = make()
         name = generator.write()
         names = {"__builtins__": BUILTINS, **generator.constants}
         for source in generator.functions:

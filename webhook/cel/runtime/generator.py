@@ -50,8 +50,7 @@ class Generator(Writer):
 
     def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
         super().__init__(analysis.scope)
-        self._analysis = analysis
-        self._is_checked = analysis.checked.is_checked
+        self._turn_to(analysis)
         self._specialised = specialised and analysis.scope.options.fold_constants
         self._locals: dict[str, Callable[[], Operand]] = {}
         """What reads the variables of the comprehensions around."""
@@ -66,6 +65,12 @@ class Generator(Writer):
             ast.Comprehension: self._comprehension,
             ast.Shared: self._twice,
         }
+
+    def _turn_to(self, analysis: Analysis) -> None:
+        """Goes on with another expression."""
+        self.scope = analysis.scope
+        self._analysis = analysis
+        self._is_checked = analysis.checked.is_checked
 
     def write(self) -> str:
         """Writes the whole; gives the name of its function."""

@@ -9,7 +9,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.meter import TOO_DEEP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from webhook.cel.runtime.constants import Analysis
     from webhook.cel.runtime.meter import Meter
@@ -67,3 +67,56 @@ class Program:
         except RecursionError:
             raise EvaluationError(TOO_DEEP) from None
         return evaluate
+
+
+class Ask(Protocol):
+    """The type of `Joint.ask`."""
+
+    def __call__(
+        self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Value], /
+    ) -> tuple[int, int, bool]:
+        """Evaluates several expressions."""
+
+
+class Joint:
+    """Several expressions that tell quickly what is nearly always so.
+
+    Args:
+        conditions: Those that are evaluated first.
+        checks: Those that are evaluated where all conditions hold.
+        variables: What both may use as `variables.NAME`, by their names.
+        unasked: How many conditions at most are left out once one does not hold: the last ones.
+    """
+
+    def __init__(
+        self, conditions: Sequence[Program], checks: Sequence[Program], variables: Mapping[str, Program], unasked: int
+    ) -> None:
+        self._conditions = [each._analysis for each in conditions]
+        self._checks = [each._analysis for each in checks]
+        self._variables = {name: each._analysis for name, each in variables.items()}
+        self._unasked = unasked
+
+    @cached_property
+    def ask(self) -> Ask:
+        """Tells whether all expressions hold, or a condition does not.
+
+        Args:
+            meter: Counts what is built; costs are counted by the caller.
+            left: What may be spent.
+            mark: As for `webhook.cel.runtime.meter.look`.
+            bindings: As for `Program.evaluate`, the variables apart.
+
+        Returns:
+            What is left, less than 0 if the expressions are to be evaluated one by one; the next mark; and whether
+            everything holds. What they cost is what they would cost one by one, each variable once.
+
+        Raises:
+            CostLimitExceededError: They come to something else, and are to be evaluated one by one.
+            RecursionError: As well.
+            DeadlineExceededError: It was to go on after the meter's deadline, or the budget's.
+            BudgetExceededError: It was more work than the budget in force allows.
+        """
+        from webhook.cel.runtime.compiler import compile_joint  # noqa: PLC0415  # most are only checked
+
+        ask: Ask = compile_joint(self._conditions, self._checks, self._variables, self._unasked)
+        return ask

@@ -72,7 +72,7 @@ class Writer(ABC):
     """
 
     def __init__(self, scope: Scope) -> None:
-        self.scope: Final = scope
+        self.scope = scope
         self.constants: Final[dict[str, Value]] = {}
         self.functions: Final[list[str]] = []
         self.variables: Final[dict[str, str]] = {}

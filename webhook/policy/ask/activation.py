@@ -147,10 +147,10 @@ class Evaluation:
 
     def is_certain(self, expressions: int) -> bool:
         """Tell whether that many expressions and all variables cannot cost more than what is left of the budget."""
-        return (expressions + self._variables) * (CALL_LIMIT + _STEP) <= self.budget
+        return (expressions + self._variables) * (CALL_LIMIT + STEP) <= self.budget
 
 
-_STEP: Final = 100_000
+STEP: Final = 100_000
 """What the last step of an expression that is stopped is taken to cost at most.
 
 A search through megabytes of text can cost more. The API server would refuse for that even where all validations hold;

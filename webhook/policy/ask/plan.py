@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from webhook.policy.ask.clusterobjects import ClusterObjects
     from webhook.policy.ask.matcher import Matched, NamespaceLabels
+    from webhook.policy.ask.quick import Quick
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind, Resource
     from webhook.policy.manifest.model import Binding, Policy
@@ -42,12 +43,14 @@ class Hook:
         programs: Its compiled expressions.
         bindings: What puts it to work.
         uses: The names of what its expressions use, such as ``namespaceObject``.
+        quick: The quick way to ask it; None if there is none.
     """
 
     policy: Policy
     programs: Programs
     bindings: tuple[Binding, ...]
     uses: frozenset[str]
+    quick: Quick | None = None
 
     def passed(self, binding: Binding, params: JSONObject | None) -> tuple[Decision, ...]:
         """Return what the policy says if all its validations hold."""
@@ -65,6 +68,7 @@ class Invocation(NamedTuple):
         params: The parameters.
         passed: What the policy says if all its validations hold.
         fault: Why it cannot be evaluated.
+        quick: The quick way to ask it; None if there is none.
     """
 
     hook: Hook
@@ -73,6 +77,7 @@ class Invocation(NamedTuple):
     params: JSONObject | None = None
     passed: tuple[Decision, ...] = ()
     fault: Fault | None = None
+    quick: Quick | None = None
 
 
 class Candidate(NamedTuple):
@@ -101,12 +106,15 @@ class Candidate(NamedTuple):
         if fault := _fault(hook.policy, objects):
             yield Invocation(hook, None, fault=fault)
             return
+        # The quick way takes objects as they were sent.
+        quick = hook.quick if matched == (request.resource, request.kind) else None
         for binding in hook.bindings:
             if binding.match and not match(binding.match, request, objects.kinds, labels):
                 continue
             try:
                 for params in collect_params(hook.policy, binding, request.namespace, objects):
-                    yield Invocation(hook, binding, matched, params, hook.passed(binding, params))
+                    passed = hook.passed(binding, params)
+                    yield Invocation(hook, binding, matched, params, passed, quick=quick)
             except ConfigurationError as error:
                 yield Invocation(hook, binding, fault=error.fault)
 

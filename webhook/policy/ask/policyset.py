@@ -66,6 +66,8 @@ class PolicySet(ClusterObjects):
         """Compile all expressions now; else each is when it is first evaluated."""
         for hook in (*self.validating, *self.mutating):
             hook.programs.prepare()
+            if hook.quick:
+                hook.quick.prepare()
 
     @property
     def errors(self) -> list[Finding]:

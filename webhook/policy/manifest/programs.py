@@ -6,14 +6,13 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.cel import CelError
-from webhook.policy.manifest.expressions import CompiledExpression, Compiler
+from webhook.cel import CelError, Joint
+from webhook.policy.manifest.expressions import CompiledExpression, Compiler, Failure
 from webhook.policy.manifest.model import MUTATING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webhook.policy.manifest.expressions import Failure
     from webhook.policy.manifest.model import Policy
     from webhook.release import Release
 
@@ -41,6 +40,20 @@ class Programs(NamedTuple):
             if each and isinstance(each.compiled, CompiledExpression):
                 with suppress(CelError):  # which is reported when it is evaluated
                     each.compiled.program.prepare()
+
+    def joint(self, unasked: int) -> Joint | None:
+        """Join the conditions and validations; None if one cannot be evaluated, or there are none.
+
+        Args:
+            unasked: How many conditions are left out once one is false.
+        """
+        parts = self.conditions, self.validations, tuple(self.variables.values())
+        if not any(parts[:2]) or any(isinstance(each.compiled, Failure) for each in chain(*parts)):
+            return None
+        if "namespaceObject" in _names(self.conditions):  # there it is another than elsewhere
+            return None
+        conditions, validations, values = ([each.compiled.program for each in part] for part in parts)
+        return Joint(conditions, validations, dict(zip(self.variables, values, strict=True)), unasked)
 
     @property
     def _others(self) -> tuple[Iterable[NamedExpression | None], ...]:

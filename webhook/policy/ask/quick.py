@@ -1,0 +1,83 @@
+"""The quick way to ask a policy: one function tells that it does not apply, or that all its validations hold.
+
+It is derived from the policy's compiled expressions, and what it tells costs the same as asking them one by one.
+Whatever else they come to, they are asked one by one, from the start.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.budget import DOCUMENT, Budget, limited
+from webhook.cel import CostLimitExceededError
+from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
+from webhook.policy.ask.activation import STEP
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from webhook.cel import Joint, Meter
+    from webhook.policy.manifest.model import Policy
+    from webhook.policy.manifest.programs import Programs
+
+LIMIT: Final = 300_000
+"""What the quick way may cost for a request: so little that no limit of an expression or policy is come near to."""
+OFTEN: Final = 16
+"""How often a policy is asked before there is a quick way, as making it takes longer than asking a few times."""
+
+_MOST: Final = CALL_LIMIT + STEP
+_UNASKED: Final = (MATCH_CONDITIONS_LIMIT - LIMIT) // _MOST
+"""How many match conditions are not evaluated once one is false, as they cannot exceed what all may cost."""
+_UNSAID: Final = (POLICY_LIMIT - LIMIT) // _MOST
+"""How many messages and variables are not evaluated where all validations hold, for the same reason."""
+_KNOWN: Final = frozenset({"object", "oldObject", "params", "request", "namespaceObject", "variables"})
+
+
+class Quick:
+    """The quick way to ask a policy; it is made when the policy has been asked often.
+
+    Args:
+        joint: The policy's conditions and validations.
+        needs: Which bindings are wanted beside the objects and parameters.
+    """
+
+    __slots__ = ("_asked", "_joint", "ask", "needs")
+
+    def __init__(self, joint: Joint, needs: tuple[str, ...]) -> None:
+        self._joint = joint
+        self._asked = 0
+        self.needs = needs
+        self.ask = self._not_yet
+        """As `Joint.ask`."""
+
+    def prepare(self) -> None:
+        """Make the quick way now."""
+        try:
+            with limited(Budget(DOCUMENT, is_offline=True)):
+                self.ask = self._joint.ask
+        except CostLimitExceededError:
+            self.ask = _never
+
+    def _not_yet(
+        self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any]
+    ) -> tuple[int, int, bool]:
+        self._asked += 1
+        if self._asked >= OFTEN:
+            self.prepare()
+        return _never(meter, left, mark, bindings)
+
+
+def _never(_meter: Meter, _left: int, mark: int, _bindings: Mapping[str, Any]) -> tuple[int, int, bool]:
+    return -1, mark, False
+
+
+def quick_of(policy: Policy, programs: Programs) -> Quick | None:
+    """Return the quick way to ask a policy; None if there is none."""
+    joint, uses = programs.joint(_UNASKED), programs.uses
+    says_more = policy.annotations or (
+        any(programs.messages) and len(programs.messages) + len(programs.variables) > _UNSAID
+    )
+    if joint is None or says_more or not uses <= _KNOWN:
+        return None
+    return Quick(joint, tuple(uses & {"request", "namespaceObject"}))
