@@ -149,7 +149,9 @@ def _validated(case: _Case) -> Response:
     refusals, warned, audited = _enforced([*found, *_around(request, options, found)], case)
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
-    if options.policies is None:
+    cost = 0 if options.policies is None else options.policies.say_nothing(request, case.deadline)
+    if options.policies is None or cost is not None:
+        case.record.cost += cost or 0
         return with_remarks({"allowed": True}, warned, noted(audited))
     return _answered(_asking(case, options.policies).validate(request), case, warned, noted(audited))
 
@@ -195,8 +197,13 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], 
 
 
 def _mutated(case: _Case) -> Response:
-    if case.options.policies is not None:
-        return _mutated_by_policies(case, _asking(case, case.options.policies))
+    policies, request = case.options.policies, case.request
+    if policies is not None:
+        cost = policies.change_nothing(request, case.deadline)
+        if cost is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
+            return _mutated_by_policies(case, _asking(case, policies))
+        case.record.cost += cost
+        return {"allowed": True}
     obj = case.request.get("object")
     change = _rewrite(obj, case)
     if change is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import NONE, BudgetExceededError, current, work
@@ -35,7 +34,7 @@ def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `web
         CostLimitExceededError: It is more work than the budget in force allows, offline.
         BudgetExceededError: It is more work than the budget in force allows.
     """
-    return _compile([analysis], partial(Generator, analysis, specialised=specialised))
+    return _compile([analysis], lambda: Generator(analysis, specialised=specialised))
 
 
 def compile_joint(
@@ -53,8 +52,8 @@ def compile_joint(
         CostLimitExceededError: It is more work than the budget in force allows, offline.
         BudgetExceededError: It is more work than the budget in force allows.
     """
-    make = partial(JointGenerator, conditions, checks, variables, unasked)
-    return _compile([*conditions, *variables.values(), *checks], make)
+    parts = [*conditions, *variables.values(), *checks]
+    return _compile(parts, lambda: JointGenerator(conditions, checks, variables, unasked))
 
 
 def _compile(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are

@@ -62,7 +62,9 @@ class JointGenerator(Generator):
             self.line(f"if {self._whole(check)} is not True: {_LOOK_CLOSER}")
         bound = [f"\t{name} = bindings[{self.given(variable)}]" for variable, name in self.variables.items()]
         name = "ask"
-        self.functions.append("\n".join([_FUNCTION.format(name), *bound, *self._lines, "\treturn left, mark, True", ""]))
+        self.functions.append(
+            "\n".join([_FUNCTION.format(name), *bound, *self._lines, "\treturn left, mark, True", ""])
+        )
         return name
 
     def variable(self, name: str) -> Operand:
@@ -91,8 +93,9 @@ class JointGenerator(Generator):
         self._locals = before[1]
 
     def _start(self, node: Expression) -> Chain | None:
-        if isinstance(node, ast.Select) and not node.test and isinstance(node.operand, ast.Ident):
-            if node.operand.resolved == f".{_VARIABLES}":
+        if isinstance(node, ast.Select) and not node.test:
+            operand = node.operand
+            if isinstance(operand, ast.Ident) and operand.resolved == f".{_VARIABLES}":
                 return Chain(partial(self._read, node.field))
         return super()._start(node)
 

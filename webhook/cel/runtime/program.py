@@ -32,13 +32,13 @@ class Program:
     """
 
     def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
-        self._analysis = analysis
+        self.analysis = analysis
         self._specialised = specialised
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The names of the variables that the expression uses."""
-        return tuple(self._analysis.variables)
+        return tuple(self.analysis.variables)
 
     def prepare(self) -> None:
         """Compiles the expression now rather than when it is first evaluated."""
@@ -63,7 +63,7 @@ class Program:
         try:
             from webhook.cel.runtime.compiler import compile_expression  # noqa: PLC0415  # most are only checked
 
-            evaluate: Evaluate = compile_expression(self._analysis, specialised=self._specialised)
+            evaluate: Evaluate = compile_expression(self.analysis, specialised=self._specialised)
         except RecursionError:
             raise EvaluationError(TOO_DEEP) from None
         return evaluate
@@ -72,9 +72,7 @@ class Program:
 class Ask(Protocol):
     """The type of `Joint.ask`."""
 
-    def __call__(
-        self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Value], /
-    ) -> tuple[int, int, bool]:
+    def __call__(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Value], /) -> tuple[int, int, bool]:
         """Evaluates several expressions."""
 
 
@@ -91,9 +89,9 @@ class Joint:
     def __init__(
         self, conditions: Sequence[Program], checks: Sequence[Program], variables: Mapping[str, Program], unasked: int
     ) -> None:
-        self._conditions = [each._analysis for each in conditions]
-        self._checks = [each._analysis for each in checks]
-        self._variables = {name: each._analysis for name, each in variables.items()}
+        self._conditions = [each.analysis for each in conditions]
+        self._checks = [each.analysis for each in checks]
+        self._variables = {name: each.analysis for name, each in variables.items()}
         self._unasked = unasked
 
     @cached_property

@@ -8,21 +8,19 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from webhook.budget import BudgetExceededError, current
-from webhook.cel import CostLimitExceededError, Meter
+from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
-from webhook.cel.runtime.meter import look
 from webhook.policy.ask.activation import namespace_value, request_value
 from webhook.policy.ask.convert import convert
+from webhook.policy.ask.matcher import Matched
 from webhook.policy.ask.plan import Invocation
-from webhook.policy.ask.quick import LIMIT
+from webhook.policy.ask.quick import ask_quickly, is_of
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.matcher import Matched
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind
@@ -50,11 +48,9 @@ class Session:
         self.policies = policies
         self.notes: set[str] = set()
         self.meter = Meter(CALL_LIMIT, deadline)
-        self._left = LIMIT
-        self._mark = LIMIT + 1  # it is looked at the clock at once
+        self._quick_bindings: dict[str, Any] = {"oldObject": request.old_object}
         self._seen: object = self
         self._is_plain = False
-        self._quick_bindings: dict[str, Any] = {"oldObject": request.old_object}
         self._authorizer = authorizer
         self._namespaces: set[str] = set()
         self._objects: dict[tuple[str, Kind], JSONObject | None] = {}
@@ -130,7 +126,7 @@ class Session:
         bindings["oldObject"] = self._converted("oldObject", self.request.old_object, matched.kind)
         return bindings
 
-    def ask_quickly(self, invocation: Invocation, obj: JSONObject | None, *, changes: bool = False) -> bool | None:
+    def told_quickly(self, invocation: Invocation, obj: JSONObject | None, *, changes: bool = False) -> bool | None:
         """Tell whether all validations of a policy hold; False if it does not apply, None if it has to be asked.
 
         Args:
@@ -143,35 +139,19 @@ class Session:
         """
         if (quick := invocation.quick) is None or not self._is_as_sent(obj):
             return None
-        bindings, meter = self._quick_bindings, self.meter
+        bindings = self._quick_bindings
         for name in quick.needs:
             if name not in bindings:
-                bindings[name] = self._request(invocation.matched) if name == "request" else self._namespace_value
+                matched = Matched(self.request.resource, self.request.kind)
+                bindings[name] = self._request(matched) if name == "request" else self._namespace_value
         bindings["object"] = obj
-        bindings["params"] = invocation.params
-        built = meter.bytes
-        try:
-            if self._left < self._mark:
-                self._mark = look(meter, self._left)
-            left, mark, holds = quick.ask(meter, self._left, self._mark, bindings)
-        except (CostLimitExceededError, RecursionError):
-            left = -1
-        except BudgetExceededError:
-            if not current().is_offline:
-                raise
-            left = -1
-        if left < 0 or (holds and changes):
-            meter.bytes = built
-            return None
-        meter.cost += self._left - left
-        self._left, self._mark = left, mark
-        return holds
+        return ask_quickly(((quick, invocation.params),), bindings, self.meter, changes=changes)
 
     def _is_as_sent(self, obj: JSONObject | None) -> bool:
         """Tell whether an object and what is stored of it are of the version in which the request is."""
         if obj is not self._seen:
-            kind, old = self.request.kind, self.request.old_object
-            self._seen, self._is_plain = obj, (obj is None or _is_of(obj, kind)) and (old is None or _is_of(old, kind))
+            kind = self.request.kind.api_version, self.request.kind.kind
+            self._seen, self._is_plain = obj, is_of(obj, *kind) and is_of(self.request.old_object, *kind)
         return self._is_plain
 
     def _request(self, matched: Matched) -> JSONObject:
@@ -189,7 +169,3 @@ class Session:
     @cached_property
     def _authorizer_bindings(self) -> dict[str, Any]:
         return self._authorizer.bindings(self.request, self.notes)
-
-
-def _is_of(obj: JSONObject, kind: Kind) -> bool:
-    return obj.get("kind") == kind.kind and obj.get("apiVersion") == kind.api_version

@@ -7,7 +7,7 @@ or namespaces matter, too, it has the policies that may be about the request, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from webhook.policy.ask.matcher import is_exempt, match
 from webhook.policy.ask.params import ConfigurationError, Fault, check_param_kind, collect_params
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     Place = tuple[Resource, Kind, str, str, bool]
     Plan = tuple["Invocation | Candidate", ...]
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 _MAX_PLACES: Final = 1000
 """More than a cluster has; made-up places must not fill the memory."""
@@ -138,10 +141,7 @@ class Plans:
         found = self._known.get(place)
         if found is None:
             found = tuple(self._planned(request))
-            if _length(request) <= _MAX_PLACE:
-                if len(self._known) >= _MAX_PLACES:
-                    self._known.clear()
-                self._known[place] = found
+            keep(self._known, place, found, _length(request))
         return found
 
     def _planned(self, request: Request) -> Iterator[Invocation | Candidate]:
@@ -180,6 +180,21 @@ def _fault(policy: Policy, objects: ClusterObjects) -> Fault | None:
     except ConfigurationError as error:
         return error.fault
     return None
+
+
+def keep(known: dict[_Key, _Value], place: _Key, found: _Value, length: int) -> None:
+    """Keep what was found for a place, unless places are made up.
+
+    Args:
+        known: What is kept.
+        place: The place.
+        found: What was found.
+        length: How many characters the place has.
+    """
+    if length <= _MAX_PLACE:
+        if len(known) >= _MAX_PLACES:
+            known.clear()
+        known[place] = found
 
 
 def _length(request: Request) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.policy.ask.clusterobjects import ClusterObjects
 from webhook.policy.ask.plan import Hook, Plans
+from webhook.policy.ask.silence import Silence
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import MUTATING, VALIDATING
 from webhook.policy.manifest.objects import text_of
@@ -47,6 +48,7 @@ class PolicySet(ClusterObjects):
         findings: What is wrong with policies and bindings; those with an error are not in the set.
         origins: Where policies and bindings were given.
         plans: Which policies are evaluated for a request, by the kind of policy.
+        silence: What tells at once that no policy has anything to say of a request, by the kind of policy.
     """
 
     release: Release
@@ -56,11 +58,22 @@ class PolicySet(ClusterObjects):
     findings: tuple[Finding, ...]
     origins: Mapping[object, Given] = field(default_factory=dict)
     plans: Mapping[str, Plans] = field(init=False)
+    silence: Mapping[str, Silence] = field(init=False)
 
     def __post_init__(self) -> None:
         """Make room for the plans."""
         plans = {VALIDATING: Plans(self.validating, self), MUTATING: Plans(self.mutating, self)}
         object.__setattr__(self, "plans", plans)
+        silence = {kind: Silence(each, changes=kind == MUTATING) for kind, each in plans.items()}
+        object.__setattr__(self, "silence", silence)
+
+    def say_nothing(self, request: Mapping[str, Any], deadline: float | None) -> int | None:
+        """Return what it costs to find that no validating policy has anything to say; None if they are to be asked."""
+        return self.silence[VALIDATING].cost(request, deadline)
+
+    def change_nothing(self, request: Mapping[str, Any], deadline: float | None) -> int | None:
+        """Return what it costs to find that no mutating policy changes anything; None if they are to be asked."""
+        return self.silence[MUTATING].cost(request, deadline)
 
     def prepare(self) -> None:
         """Compile all expressions now; else each is when it is first evaluated."""

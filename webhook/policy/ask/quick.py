@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.budget import DOCUMENT, Budget, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import CostLimitExceededError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
+from webhook.cel.runtime.meter import look
 from webhook.policy.ask.activation import STEP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from webhook.cel import Joint, Meter
+    from webhook.cel.runtime.program import Ask
     from webhook.policy.manifest.model import Policy
+    from webhook.policy.manifest.objects import JSONObject
     from webhook.policy.manifest.programs import Programs
 
 LIMIT: Final = 300_000
@@ -48,7 +51,7 @@ class Quick:
         self._joint = joint
         self._asked = 0
         self.needs = needs
-        self.ask = self._not_yet
+        self.ask: Ask = self._not_yet
         """As `Joint.ask`."""
 
     def prepare(self) -> None:
@@ -56,12 +59,10 @@ class Quick:
         try:
             with limited(Budget(DOCUMENT, is_offline=True)):
                 self.ask = self._joint.ask
-        except CostLimitExceededError:
+        except (CostLimitExceededError, RecursionError):
             self.ask = _never
 
-    def _not_yet(
-        self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any]
-    ) -> tuple[int, int, bool]:
+    def _not_yet(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any]) -> tuple[int, int, bool]:
         self._asked += 1
         if self._asked >= OFTEN:
             self.prepare()
@@ -70,6 +71,47 @@ class Quick:
 
 def _never(_meter: Meter, _left: int, mark: int, _bindings: Mapping[str, Any]) -> tuple[int, int, bool]:
     return -1, mark, False
+
+
+Step = tuple[Quick, "JSONObject | None"]
+"""The quick way to ask a policy, and its parameters."""
+
+
+def ask_quickly(steps: Iterable[Step], bindings: dict[str, Any], meter: Meter, *, changes: bool = False) -> bool | None:
+    """Tell whether all validations of the last of some policies hold; False if it does not apply.
+
+    Args:
+        steps: How to ask the policies.
+        bindings: What their expressions use, the parameters apart, which become a part of it.
+        meter: Counts what they cost.
+        changes: Whether they make changes where they apply: then their conditions are to be evaluated again.
+
+    Returns:
+        None if one of them says something else, so that all of them are to be asked one by one.
+
+    Raises:
+        DeadlineExceededError: There is no time left.
+        BudgetExceededError: It is more work than the budget in force allows.
+    """
+    left, built, holds = LIMIT, meter.bytes, False
+    try:
+        mark = look(meter, left)
+        for quick, bindings["params"] in steps:
+            left, mark, holds = quick.ask(meter, left, mark, bindings)
+            if changes and holds:
+                left = -1
+                break
+    except (CostLimitExceededError, RecursionError):
+        left = -1
+    except BudgetExceededError:
+        if not current().is_offline:
+            raise
+        left = -1
+    if left < 0:
+        meter.bytes = built
+        return None
+    meter.cost += LIMIT - left
+    return holds
 
 
 def quick_of(policy: Policy, programs: Programs) -> Quick | None:
@@ -81,3 +123,8 @@ def quick_of(policy: Policy, programs: Programs) -> Quick | None:
     if joint is None or says_more or not uses <= _KNOWN:
         return None
     return Quick(joint, tuple(uses & {"request", "namespaceObject"}))
+
+
+def is_of(obj: Any, api_version: str, kind: str) -> bool:
+    """Tell whether an object is of a kind, as objects are that the quick way takes; so is None."""
+    return obj is None or (type(obj) is dict and obj.get("kind") == kind and obj.get("apiVersion") == api_version)

@@ -7,12 +7,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cel import CelError, Joint
-from webhook.policy.manifest.expressions import CompiledExpression, Compiler, Failure
+from webhook.policy.manifest.expressions import CompiledExpression, Compiler
 from webhook.policy.manifest.model import MUTATING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from webhook.cel import Program
+    from webhook.policy.manifest.expressions import Failure
     from webhook.policy.manifest.model import Policy
     from webhook.release import Release
 
@@ -47,12 +49,11 @@ class Programs(NamedTuple):
         Args:
             unasked: How many conditions are left out once one is false.
         """
-        parts = self.conditions, self.validations, tuple(self.variables.values())
-        if not any(parts[:2]) or any(isinstance(each.compiled, Failure) for each in chain(*parts)):
+        conditions, validations, values = map(_compiled, (self.conditions, self.validations, self.variables.values()))
+        if conditions is None or validations is None or values is None or not (conditions or validations):
             return None
         if "namespaceObject" in _names(self.conditions):  # there it is another than elsewhere
             return None
-        conditions, validations, values = ([each.compiled.program for each in part] for part in parts)
         return Joint(conditions, validations, dict(zip(self.variables, values, strict=True)), unasked)
 
     @property
@@ -63,6 +64,12 @@ class Programs(NamedTuple):
     def uses(self) -> frozenset[str]:
         """The names of what the expressions use: ``object``, ``request``, …; no condition sees a namespace."""
         return _names(chain(*self._others)) | (_names(self.conditions) - {"namespaceObject"})
+
+
+def _compiled(expressions: Iterable[NamedExpression]) -> list[Program] | None:
+    compiled = [each.compiled for each in expressions]
+    programs = [each.program for each in compiled if isinstance(each, CompiledExpression)]
+    return programs if len(programs) == len(compiled) else None
 
 
 def _names(expressions: Iterable[NamedExpression | None]) -> frozenset[str]:

@@ -1,0 +1,330 @@
+# ruff: noqa: SLF001 - what is told is compared with the parts of the usual way
+"""The quick way to ask a policy tells what its expressions come to one by one, at the same cost."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.reviews import POLICIES, reviews
+from tests.policy import test_library, test_scenarios
+from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
+from tests.policy.test_properties import mutilated
+from tests.steps import counting
+from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
+from webhook.cel.limits import MAX_BYTES
+from webhook.documents import Document, read
+from webhook.engine.suites import run_suite
+from webhook.policy.ask import evaluate, quick
+from webhook.policy.ask.authorizer import DENY_ALL
+from webhook.policy.ask.conditions import Outcome, evaluate_conditions
+from webhook.policy.ask.dispatch import Session
+from webhook.policy.ask.evaluate import validate
+from webhook.policy.ask.request import Request, request_of, request_of_review
+from webhook.policy.change.mutate import mutate
+from webhook.policy.load import load
+from webhook.policy.manifest.model import VALIDATING
+
+if TYPE_CHECKING:
+    from webhook.policy.ask.plan import Invocation
+    from webhook.policy.ask.policyset import PolicySet
+
+Told = list[tuple[str, bool | None]]
+"""Policies, and what was told of them quickly."""
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    """Compare whatever is told quickly with what expressions come to one by one, and collect it."""
+    answers: Told = []
+    quickly = Session.told_quickly
+
+    def compared(session: Session, invocation: Invocation, obj: Any, *, changes: bool = False) -> bool | None:
+        if invocation.quick:
+            invocation.quick.prepare()
+        meter = session.meter
+        cost, left = meter.cost, meter.bytes
+        holds = quickly(session, invocation, obj, changes=changes)
+        answers.append((invocation.hook.policy.name, holds))
+        spent = meter.cost - cost, left - meter.bytes
+        if holds is None:
+            assert spent == (0, 0)
+            return None
+        alone = Session(session.request._replace(object=obj), session.policies, session._authorizer)
+        programs = invocation.hook.programs
+        if changes:
+            met = evaluate_conditions(programs, alone.bindings(invocation, obj), alone.request, alone.meter)
+            assert met == Outcome(holds=False)
+        else:
+            result = evaluate._ask(alone, invocation)
+            assert result == evaluate._Result(invocation.passed) if holds else not any(result)
+        assert spent == (alone.meter.cost, MAX_BYTES - alone.meter.bytes)
+        assert alone.notes <= session.notes
+        return holds
+
+    monkeypatch.setattr(Session, "told_quickly", compared)
+    return answers
+
+
+def ask(request: Request, policies: PolicySet) -> None:
+    validate(request, policies)
+    if request.operation != "DELETE":
+        mutate(request, policies)
+
+
+# -- what is told
+
+
+@pytest.mark.slow
+def test_of_recorded_scenarios(told: Told) -> None:
+    for scenario in test_scenarios.SCENARIOS:
+        if "verdict" in scenario:
+            test_scenarios.verdict_on(scenario)
+    assert {True, False} <= {holds for _, holds in told}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", test_library.NAMES)
+def test_of_the_library(told: Told, name: str) -> None:
+    (suite,) = test_library.documents(name, "tests.yaml")
+    run_suite(suite, test_library.manifests(name))
+    assert {holds for _, holds in told} > {None} or "inherit" in name, "a mutating policy without conditions is asked"
+
+
+LIBRARY: list[Any] = [document.data for document in read([POLICIES]) if isinstance(document, Document)]
+EVERYTHING: list[Any] = [
+    *LIBRARY,
+    policy("named", [PODS], validations=[{"expression": "object.metadata.name != 'x'"}], variables=[]),
+    binding("named"),
+    policy(
+        "many",
+        [PODS | {"apiGroups": ["*"], "resources": ["*"]}],
+        matchConditions=[
+            {"name": "a", "expression": "has(object.metadata.labels)"},
+            {"name": "b", "expression": "object.metadata.labels.all(k, k != 'b')"},
+            {"name": "c", "expression": "request.operation == 'CREATE' || !('c' in oldObject.metadata.labels)"},
+            {"name": "d", "expression": "!('d' in object.metadata.labels) || size(object.spec) > 5"},
+        ],
+        variables=[
+            {"name": "names", "expression": "object.spec.containers.map(c, c.name)"},
+            {"name": "long", "expression": "variables.names.filter(n, n.size() > 3)"},
+            {"name": "failing", "expression": "object.spec.nope.nope"},
+        ],
+        validations=[
+            {"expression": "!has(object.spec.containers) || variables.long.size() < 3 || variables.failing == 1"},
+            {"expression": "variables.failing == 1 || object.metadata.name.startsWith('p')"},
+            {"expression": "[1, 2].all(i, has(object.spec.containers) ? variables.names[0] != string(i) : true)"},
+        ],
+    ),
+    binding("many"),
+    *mutating("changed", "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'b': 'c'}}]"),
+    *mutating(
+        "changes",
+        "Object{metadata: Object.metadata{annotations: {'b': 'c'}}}",
+        matchConditions=[{"name": "n", "expression": "object.metadata.labels.exists(k, k == 'b')"}],
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def everything() -> PolicySet:
+    policies = load(EVERYTHING)
+    policies.prepare()
+    return policies
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("told")
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(
+    obj=st.sampled_from([POD, CLAIM, *(each["request"]["object"] for each in reviews().values())]).flatmap(mutilated),
+    operation=st.sampled_from(["CREATE", "UPDATE", "DELETE"]),
+)
+def test_of_whatever_is_asked(everything: PolicySet, obj: Any, operation: str) -> None:
+    if isinstance(obj, dict):
+        old = None if operation == "CREATE" else obj
+        ask(request_of(obj, old, kinds=everything.kinds, operation=operation), everything)
+
+
+def test_of_what_is_common(told: Told, everything: PolicySet) -> None:
+    for review in reviews().values():
+        ask(request_of_review(review["request"]), everything)
+    library = {name.removesuffix(".dra.example.com"): holds for name, holds in told if name.endswith(".com")}
+    assert library == {
+        "admin-access": True,
+        "claim-device-limit": True,
+        "claims-are-used": True,
+        "claims-inherit-team": None,  # it has no conditions, and makes a change
+        "deprecated-api-versions": True,
+        "device-tolerations": True,
+        "opaque-parameter-drivers": True,
+        "prescheduled-pods-refused": True,
+        "prescheduled-pods-rewritten": False,
+        "resourceslice-publishers": True,
+        "selector-on-shared-classes": True,
+    }
+
+
+# -- what is not told
+
+
+UNTOLD: dict[str, dict[str, Any]] = {
+    "false": {"expression": "false"},
+    "an error": {"expression": "object.nope"},
+    "an error of a variable": {
+        "expression": "variables.v || true",
+        "variables": [{"name": "v", "expression": "object.nope.nope == 1"}],
+    },
+    "an error of a condition": {"matchConditions": [{"name": "c", "expression": "object.nope"}]},
+    "the variables as a whole": {
+        "expression": "has(variables.v)",
+        "variables": [{"name": "v", "expression": "1"}],
+    },
+    "what does not compile": {"expression": "object."},
+    "what notes something": {"auditAnnotations": [{"key": "k", "valueExpression": "'v'"}]},
+    "what asks what users may do": {"expression": "authorizer.path('/').check('get').allowed() || true"},
+    "a condition about the namespace": {
+        "matchConditions": [{"name": "c", "expression": "namespaceObject == null"}],
+    },
+    "what costs much": {"expression": f"{list(range(400))}.all(i, {list(range(400))}.all(j, i + j >= 0))"},
+    "what builds much": {"expression": "object.metadata.big + object.metadata.big != ''"},
+    "more messages than may be left out": {
+        "messageExpression": "'m'",
+        "variables": [{"name": f"v{number}", "expression": "1"} for number in range(8)],
+    },
+}
+
+
+@pytest.mark.parametrize("name", UNTOLD)
+def test_what_is_not_told_costs_nothing_and_is_asked_as_usual(name: str) -> None:
+    fields = dict(UNTOLD[name])
+    validation = {"expression": fields.pop("expression", "true")}
+    if message := fields.pop("messageExpression", ""):
+        validation["messageExpression"] = message
+    policies = load([policy(validations=[validation], **fields), binding()])
+    request = request_of(POD | {"metadata": {"name": "p", "big": "x" * (18 << 20)}}, kinds=policies.kinds)
+    expected = validate(request, policies)
+    policies.prepare()
+    session = Session(request, policies, DENY_ALL)
+    told = [session.told_quickly(each, request.object) for each in session.invocations(VALIDATING)]
+    assert not any(told)
+    assert (session.meter.cost, session.meter.bytes) == (0, MAX_BYTES)
+    assert validate(request, policies) == expected
+
+
+def test_objects_of_another_version_are_not_told_about() -> None:
+    rules = [{"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}]
+    policies = load([policy("p", rules, validations=[{"expression": "object.apiVersion.endsWith('v1')"}]), binding()])
+    policies.prepare()
+    for version, told in {"v1": True, "v1beta2": None}.items():
+        request = request_of(CLAIM | {"apiVersion": f"resource.k8s.io/{version}"}, kinds=policies.kinds)
+        session = Session(request, policies, DENY_ALL)
+        assert [session.told_quickly(each, request.object) for each in session.invocations(VALIDATING)] == [told]
+        assert validate(request, policies).allowed
+
+
+def test_a_quick_way_is_made_once_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "OFTEN", 3)
+    policies = load([policy(validations=[{"expression": "true"}]), binding()])
+    request = request_of(POD, kinds=policies.kinds)
+    session = Session(request, policies, DENY_ALL)
+    (invocation,) = session.invocations(VALIDATING)
+    assert [session.told_quickly(invocation, POD) for _ in range(4)] == [None, None, None, True]
+
+
+def test_a_policy_that_is_too_much_work_has_no_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "DOCUMENT", 10)
+    policies = load([policy(validations=[{"expression": "object.metadata.name == 'p'"}]), binding()])
+    policies.prepare()
+    request = request_of(POD, kinds=policies.kinds)
+    session = Session(request, policies, DENY_ALL)
+    (invocation,) = session.invocations(VALIDATING)
+    assert session.told_quickly(invocation, POD) is None
+    assert validate(request, policies).allowed
+
+
+def test_there_is_no_time_left() -> None:
+    policies = load([policy(validations=[{"expression": "true"}]), binding()])
+    policies.prepare()
+    with pytest.raises(DeadlineExceededError):
+        validate(request_of(POD, kinds=policies.kinds), policies, deadline=time.monotonic() - 1)
+
+
+def test_more_work_than_is_allowed_is_refused_or_an_error_offline() -> None:
+    policies = load([policy(validations=[{"expression": "true"}]), binding()])
+    policies.prepare()
+    request = request_of(POD, kinds=policies.kinds)
+    with limited(Budget(1)), pytest.raises(BudgetExceededError):
+        validate(request, policies)
+    with limited(Budget(1, is_offline=True)):
+        assert "more work than draguard allows" in validate(request, policies).message
+
+
+# -- silence
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(review=st.sampled_from([each["request"] for each in reviews().values()]).flatmap(mutilated))
+def test_silence_costs_what_policies_cost_that_say_nothing(everything: PolicySet, review: dict[str, Any]) -> None:
+    request = request_of_review(review)
+    for cost, verdict in (
+        (everything.say_nothing(review, None), validate(request, everything)),
+        (everything.change_nothing(review, None), mutate(request, everything)),
+    ):
+        if cost is not None:
+            assert (verdict.allowed, verdict.cost, verdict.warnings, verdict.notes) == (True, cost, (), ())
+            assert verdict.object == request.object
+            assert not verdict.audit_annotations
+
+
+def test_silence_of_what_is_common() -> None:
+    library = load(LIBRARY)
+    library.prepare()
+    costs = {
+        name: (library.say_nothing(each["request"], None), library.change_nothing(each["request"], None))
+        for name, each in reviews().items()
+    }
+    assert costs == {
+        "pods": (62, 9),
+        "deployments": (57, 0),
+        "resourceclaims": (None, None),  # policies look at the namespace, and one adds labels
+        "resourceslices": (None, 0),  # policies look at the user
+    }
+
+
+def test_silence_takes_few_steps() -> None:
+    library = load(LIBRARY)
+    library.prepare()
+    request = reviews()["pods"]["request"]
+    assert (library.say_nothing(request, None), library.change_nothing(request, None)) == (62, 9)
+    with counting() as steps:
+        library.say_nothing(request, None)
+        library.change_nothing(request, None)
+    assert steps() < 120
+
+
+def test_requests_that_are_made_up_do_not_fill_the_memory() -> None:
+    library = load(LIBRARY)
+    known = library.silence[VALIDATING]._known
+    request = reviews()["pods"]["request"]
+    long = request | {"resource": {"group": "g" * 2000, "version": "v1", "resource": "pods"}}
+    assert library.say_nothing(long, None) == 0
+    assert not known
+    for number in range(2000):
+        assert library.say_nothing(request | {"subResource": str(number)}, None) == 0
+    assert 0 < len(known) <= 1000
+
+
+@pytest.mark.parametrize("field", ["kind", "resource"])
+@pytest.mark.parametrize("value", [None, 5, [], {}, {"group": [], "version": "", "kind": "", "resource": ""}])
+def test_nothing_is_told_of_what_is_malformed(everything: PolicySet, field: str, value: Any) -> None:
+    assert everything.say_nothing(reviews()["pods"]["request"] | {field: value}, None) is None
