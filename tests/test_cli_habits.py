@@ -149,6 +149,16 @@ class TestPipes:
         assert self.run(stdin=b"").code == self.run("-", stdin=b"").code == 1
         assert self.run("--allow-empty", stdin=b"").code == 0
 
+    @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
+    def test_a_file_that_is_named_holds_a_manifest(self, text: str, tmp_path: Path) -> None:
+        (tmp_path / "empty.yaml").write_text(text, encoding="utf-8")
+        done = draguard("validate", tmp_path / "empty.yaml")
+        assert (done.code, "the file holds no manifest" in done.out) == (1, True)
+        done = draguard("validate", "--allow-empty", tmp_path / "empty.yaml")
+        assert done.out.endswith("no problems\nnot read: 1 file without a manifest\n")
+        done = draguard("validate", tmp_path)
+        assert (done.code, "not read: 1 file without a manifest" in done.out) == (0, True)
+
     def test_a_path_counts_more(self) -> None:
         assert self.run(FINE, stdin=b"a: [").code == 0
 

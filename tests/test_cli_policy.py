@@ -354,6 +354,14 @@ class TestValidate:
         allowed = findings(*command, "--authorizer", folder / "rules.yaml")
         assert [each["level"] for each in allowed] == ["note"]
 
+    def test_what_is_assumed_is_told_once_and_of_how_many_objects(self, write: Callable[..., Path]) -> None:
+        asking = policy(validations=[{"expression": "authorizer.path('/x').check('get').allowed()"}])
+        pods = [NODELESS | {"metadata": {"name": name}} for name in "abc"]
+        folder = write(p=[asking, binding()], pods=pods)
+        found = findings("validate", "--policies", folder / "p.yaml", folder / "pods.yaml")
+        assert [each["rule"] for each in found] == ["policy", "assumed", "policy", "policy"]
+        assert found[1]["message"].endswith(" (and of 2 more objects)")
+
     def test_labels_of_a_namespace_are_assumed_and_told_unless_stated(self, write: Callable[..., Path]) -> None:
         tier = "!has(namespaceObject.metadata.labels.tier) || namespaceObject.metadata.labels.tier != 'small'"
         team = NODELESS | {"metadata": {"name": "a", "namespace": "team"}}

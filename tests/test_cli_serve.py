@@ -98,6 +98,13 @@ class TestServe:
         assert done.code == 2
         assert f"draguard serve: error: {complaint}" in done.err
 
+    def test_an_authority_is_printed_only_if_it_is_served_with(self) -> None:
+        with running("--dev") as (port, _):
+            done = draguard("serve", "--dev", "--port", str(port))
+        assert (done.code, done.out) == (2, "")
+        assert f"cannot listen on localhost port {port}: Address already in use" in done.err
+        assert "caBundle" not in done.err
+
     @pytest.mark.parametrize(
         ("options", "host"),
         [(["--dev"], "localhost"), ([], "0.0.0.0"), (["--dev", "--host", "::1"], "::1")],  # noqa: S104 - as in a pod

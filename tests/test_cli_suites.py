@@ -103,6 +103,14 @@ class TestFiles:
         assert done.code == 1
         assert "error suite: there is no policy here to test: put the suite beside policies, or list" in done.out
 
+    def test_of_what_is_not_there_no_cases_are_counted(self, tmp_path: Path) -> None:
+        done = draguard("policy", "test", tmp_path / "gone")
+        assert done.code == 2
+        assert (
+            done.out
+            == f"{tmp_path}/gone: error unreadable: no such file or directory\n\n0 documents in 0 files: 1 error\n"
+        )
+
     def test_policies_objects_and_context_can_be_in_files(self, new: Path, tmp_path: Path) -> None:
         suite = yaml.safe_load((new / "tests.yaml").read_text(encoding="utf-8"))
         (tmp_path / "objects").mkdir()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from webhook.cel.kubernetes.quantity import parse
-from webhook.deviceselectors.fleet import EVERYWHERE, guarded, shortened
+from webhook.deviceselectors.fleet import EVERYWHERE, shortened
+from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import Parts, parts_of
 from webhook.deviceselectors.reads import depends_on_device, drivers, reads
 from webhook.release import Release
@@ -103,9 +102,26 @@ def test_what_cannot_be_compiled_has_no_parts() -> None:
     assert parts_of("device.", 36) is None
 
 
-def test_a_guard_binds_less_than_or() -> None:
-    read: Any = ("attributes", "g", "x")
-    assert guarded("a || b", iter([read])) == f"has({A}.x) && (a || b)"
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (f"{A}.x == 1", f"has({A}.x) && {A}.x == 1"),
+        (f"{A}.y == 1 || {A}.x == 1", f"{A}.y == 1 || has({A}.x) && {A}.x == 1"),
+        (f"{A}.x == 1 || {A}.x == 2", f"has({A}.x) && {A}.x == 1 || has({A}.x) && {A}.x == 2"),
+        (f"{A}.x == 1 && {A}.x == 2", f"has({A}.x) && {A}.x == 1 && {A}.x == 2"),
+        (f"{A}.y == 1 && ({A}.y == 2 || {A}.x == 2)", f"{A}.y == 1 && ({A}.y == 2 || has({A}.x) && {A}.x == 2)"),
+        (f"!{A}.x", f"has({A}.x) && !{A}.x"),
+        (f"!({A}.x == 1 || {A}.y == 2)", f"has({A}.x) && !({A}.x == 1 || {A}.y == 2)"),
+        (f"({A}.x) == 1", f"has({A}.x) && ({A}.x) == 1"),
+        (f'semver("1.0.0").isLessThan({A}.x)', f'has({A}.x) && semver("1.0.0").isLessThan({A}.x)'),
+        (f'"a" in [{A}.x]', f'has({A}.x) && "a" in [{A}.x]'),
+        (f"{A}.y == 1 ? {A}.x == 1 : true", f"{A}.y == 1 ? has({A}.x) && {A}.x == 1 : true"),
+        (f"has({A}.x) && {A}.x == 1", f"has({A}.x) && {A}.x == 1"),
+        ("not CEL", "not CEL"),
+    ],
+)
+def test_each_condition_asks_for_what_it_reads(expression: str, expected: str) -> None:
+    assert guarded(expression, {("attributes", "g", "x")}, Release(36)) == expected
 
 
 def test_many_nodes_are_shortened() -> None:

@@ -15,6 +15,14 @@ def found(obj: Any, old: Any = None) -> list[tuple[str, str, str]]:
     return [(problem.rule, str(problem.path), problem.message) for problem in validate(obj, old)]
 
 
+def test_a_kind_that_is_not_a_text_is_told_as_by_the_decoder() -> None:
+    for field, value, kind in (("kind", ["a"], "array"), ("kind", 2, "number")):
+        obj = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"} | {field: value}
+        (problem,) = validate(obj)
+        assert problem.rule == "wrong-type"
+        assert problem.message == f"json: cannot unmarshal {kind} into Go struct field .{field} of type string"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

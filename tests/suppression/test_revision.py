@@ -198,6 +198,21 @@ class TestNewOnly:
         (repository / "apps/a.yaml").unlink()
         assert rules(draguard(*arguments)) == [("warning", "claim-not-found")]
 
+    def test_a_suppression_that_was_of_no_use_before_is_not_new(self, repository: Path) -> None:
+        unused = "# draguard: ignore[enum] none so far\n"
+        (repository / "apps/c.yaml").write_text(unused + claim("c"), encoding="utf-8")
+        ignores = "ignores:\n- {paths: [apps/**], rules: [enum], reason: none so far}\n"
+        (repository / ".draguard.yaml").write_text(ignores, encoding="utf-8")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        arguments = ("validate", "-o", "json", "--against", "HEAD", "--new-only", ".")
+        change(repository / "apps/c.yaml", "spec:\n", "spec:\n  # moved down\n")
+        assert rules(draguard(*arguments)) == []
+        change(repository / "apps/c.yaml", unused, f"{unused}# draguard: ignore[maximum] new\n")
+        assert rules(draguard(*arguments)) == [("warning", "unused-suppression")]
+        (repository / ".draguard.yaml").write_text(ignores.replace("enum", "minimum"), encoding="utf-8")
+        assert rules(draguard(*arguments)) == [("warning", "unused-suppression")] * 2
+
     def test_what_cannot_be_read_any_more_is_new(self, repository: Path) -> None:
         (repository / "apps/c.yaml").write_text("apiVersion: [\n", encoding="utf-8")
         git("add", ".", at=repository)

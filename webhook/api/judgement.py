@@ -40,7 +40,7 @@ from webhook.schema import (
     Often,
     compile_struct,
 )
-from webhook.schema.decoding import apart, refuses
+from webhook.schema.decoding import WRONG_TYPE, apart, kind_of, refuses
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -460,18 +460,28 @@ def no_object(obj: object) -> list[Problem]:
     return [refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served") for field in missing]
 
 
+def _not_named(obj: dict[str, Any]) -> list[Problem]:
+    """Say that the API version or the kind is not a text (apimachinery ``SimpleMetaFactory.Interpret``)."""
+    text = "json: cannot unmarshal {} into Go struct field .{} of type string"
+    return [
+        refused(BAD_REQUEST, Path((name,)), text.format(kind_of(obj[name]), name)).named(WRONG_TYPE)
+        for name in ("apiVersion", "kind")
+        if not isinstance(obj[name], str)
+    ]
+
+
 def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
     """Say that there is no such kind, if only Kubernetes could define it."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not misnamed(version, kind):
         return []
-    if missing := no_object(obj):
+    if missing := no_object(obj) or _not_named(obj):
         return missing
     message = f'no matches for kind "{kind}" in version "{version}"'
     if kind in KINDS:
         hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(served(str(kind), release)) or 'no version'}"
         return [Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
-    near = nearest(kind, KINDS) if isinstance(kind, str) else ""
+    near = nearest(str(kind), KINDS)
     hint = f'did you mean "{near}"?' if near else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
     fix = Fix("replace", near, safe=False) if near else None
     return [Problem("error", "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]

@@ -220,7 +220,7 @@ def misnamed(api_version: object, kind: object) -> bool:
     if group == GROUP:
         return True
     others = group is None or (isinstance(group, str) and "." not in group.removesuffix(".k8s.io"))
-    return others and kind in KINDS
+    return others and isinstance(kind, str) and kind in KINDS
 
 
 def served(kind: str, release: Release) -> list[str]:

@@ -32,6 +32,8 @@ _BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
 _TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!""")
 _HEADER: Final = re.compile(r"[|>][^\n]*\n")
 _ESCAPED: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]")
+_ENDS_EARLY: Final = re.compile(r"<EOF>|token recognition error")
+_COMMENT_HINT: Final = "YAML takes what follows # for a comment: write it on the line below `expression: |`, indented"
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _SINGLE: Final = re.compile(r"''|[^']")
 _PLAIN: Final = re.compile(r"[\s\S]")
@@ -57,6 +59,9 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
         return finding._replace(
             problem=problem._replace(hint="YAML takes a text that begins with ! for a tag: quote it")
         )
+    if _is_cut(document, finding.line, value, problem.message):
+        finding = finding._replace(problem=problem._replace(hint=_COMMENT_HINT, fix=None))
+        problem = finding.problem
     if not problem.hint and _LOCATED.search(problem.message):
         from webhook.references.hints import syntax  # noqa: PLC0415 - only who has got an expression wrong pays for it
 
@@ -65,6 +70,13 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     place = position(document, problem.path, _before(value, problem))
     finding = finding._replace(brief=_brief(problem.message), key_line=finding.line)
     return finding._replace(line=place.line, column=place.column, text=document.line(place.line))
+
+
+def _is_cut(document: Document, line: int, value: str, message: str) -> bool:
+    """Tell whether an expression ends where YAML sees a comment, and for that reason too early."""
+    start = document.line(line).find(f"{value} ") if value and "\n" not in value else -1
+    rest = document.line(line)[start + len(value) :].lstrip()
+    return start >= 0 and rest.startswith("#") and _ENDS_EARLY.search(message) is not None
 
 
 def _brief(message: str) -> str:

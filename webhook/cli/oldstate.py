@@ -123,6 +123,11 @@ class AtRevision:
             found |= {id(each): each for each in self._documents[path]}
         return list(found.values())
 
+    def has(self, file: str) -> bool:
+        """Tell whether a file is the same in the revision."""
+        path = self._revision.path_of(os.path.abspath(file))  # noqa: PTH100 - pathlib takes longer to import
+        return path is not None and self._is_unchanged(path)
+
     def _of(self, document: Document) -> Document | None:
         """Return the document that an object was in."""
         about = identity(document.data)

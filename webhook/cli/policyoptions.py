@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.versions import NEWEST, release_of
@@ -215,6 +216,25 @@ def found_by_validating(change: Change, verdict: Verdict, document: Document) ->
     )
     findings += (found(problem, document, f"1.{policies.release}") for problem in problems)
     return list(dict.fromkeys(findings))
+
+
+def each_once(findings: Iterable[Finding]) -> list[Finding]:
+    """Say once what had to be assumed, and of how many objects."""
+    kept, times = dict[Finding, None](), Counter[str]()
+    first: dict[str, Finding] = {}
+    for finding in findings:
+        if finding.problem.rule == "assumed":
+            times[finding.problem.message] += 1
+            finding = first.setdefault(finding.problem.message, finding)  # noqa: PLW2901 - the first stands for all
+        kept[finding] = None
+    return [_of_several(each, times[each.problem.message]) if each.problem.rule == "assumed" else each for each in kept]
+
+
+def _of_several(finding: Finding, count: int) -> Finding:
+    if count == 1:
+        return finding
+    message = f"{finding.problem.message} (and of {counted(count - 1, 'more object')})"
+    return finding._replace(problem=finding.problem._replace(message=message))
 
 
 def _findings(decision: Decision, document: Document, policies: PolicySet) -> Iterator[Finding]:

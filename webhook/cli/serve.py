@@ -21,6 +21,7 @@ from webhook.server.monitoring.observing import Metered, Monitoring
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable
     from types import FrameType
 
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server asks from outside
@@ -78,7 +79,11 @@ def _serve(arguments: Namespace) -> int:
             stack.callback(forks.close)
             clients = _clients(arguments)
             manager = stack.enter_context(managing(arguments))
-            certificate = _made_on_the_fly(host, clients) if arguments.dev else _from_files(arguments, clients)
+            ready: Callable[[str], None] = (lambda _url: manager.follow()) if manager else (lambda _url: None)
+            if arguments.dev:
+                certificate, ready = _made_on_the_fly(host, clients)
+            else:
+                certificate = _from_files(arguments, clients)
             heavy = server.Heavy(forks)
             metered = None
             if arguments.monitoring_port is not None:
@@ -106,7 +111,7 @@ def _serve(arguments: Namespace) -> int:
                 plain=plain,
                 chores=[answering.follow],
                 tick=monitoring.tick,
-                ready=(lambda _url: manager.follow()) if manager else (lambda _url: None),
+                ready=ready,
             )
     except server.ServerError as error:
         raise UsageError(str(error)) from error
@@ -176,13 +181,17 @@ def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.
     return found
 
 
-def _made_on_the_fly(host: str, clients: server.Clients | None) -> server.Certificate:
+def _made_on_the_fly(host: str, clients: server.Clients | None) -> tuple[server.Certificate, Callable[[str], None]]:
+    """Make a certificate, and what prints its authority once the server listens."""
     from webhook import certs  # noqa: PLC0415 - cryptography is loaded only to make certificates
 
     try:
         pair = certs.ephemeral([*certs.DEFAULT_NAMES, host])
     except certs.CertificateError as error:
         raise UsageError(str(error)) from error
-    print("caBundle of the certificate that was made on the fly:", file=sys.stderr)
-    print(base64.b64encode(pair.ca).decode(), flush=True)
-    return server.Certificate(pair.certificate, pair.key, clients=clients)
+
+    def ready(_url: str) -> None:
+        print("caBundle of the certificate that was made on the fly:", file=sys.stderr)
+        print(base64.b64encode(pair.ca).decode(), flush=True)
+
+    return server.Certificate(pair.certificate, pair.key, clients=clients), ready

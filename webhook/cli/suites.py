@@ -56,6 +56,8 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
     if report.tested and selected and not report.tested.cases and not report.findings:
         message = f"--filter: no case has a name with {' or '.join(map(repr, arguments.filter))}"
         raise UsageError(message)
+    if report.tested and not report.tested.runs and any(not each.line for each in report.findings):
+        report.tested = None  # what is named cannot be read
     if arguments.verbose and report.tested:
         report.remarks += _lines(report.tested)
     suppress(report, suppressed, arguments)

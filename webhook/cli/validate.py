@@ -65,16 +65,27 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     report = merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
         before = [Report() for _ in versions]
-        for documents, stated, earlier in zip(read, versions, before, strict=True):
-            nothing = Deployed((), earlier)
-            judge_all(old.before(documents), nothing, deepcopy(cluster), arguments, stated=stated, report=earlier)
+        states = [old.before(documents) for documents in read]
+        for documents, stated, earlier in zip(states, versions, before, strict=True):
+            judge_all(documents, Deployed((), earlier), deepcopy(cluster), arguments, stated=stated, report=earlier)
         # What is wrong with policies is not among the manifests: it was not compared.
         found_before = [each for each in merged(before, versions).findings if each.file in before[0].files]
-        suppressed.leave_out(found_before, f"found at {arguments.against}, too")
+        documents_before = (each for documents in states for each in documents)
+        configuration = arguments.settings.configuration
+        suppressed.leave_out(
+            found_before,
+            documents_before,
+            f"found at {arguments.against}, too",
+            has_settings=bool(configuration) and old.has(configuration.file),
+        )
     report.left_out = manifests.left_out
     suppress(report, suppressed, arguments)
     report.findings = manifests.in_templates(report.findings)
     report.suppressed = manifests.in_templates(report.suppressed)
+    if arguments.policies:
+        from webhook.cli.policyoptions import each_once  # noqa: PLC0415 - only who has policies pays for them
+
+        report.findings = each_once(report.findings)
     report.remarks += table(report.findings, versions)
     return report
 

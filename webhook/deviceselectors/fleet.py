@@ -16,9 +16,10 @@ from webhook.deviceselectors.parts import parts_of
 from webhook.inventory.reading import mapping, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webhook.allocation.devices import Content
+    from webhook.deviceselectors.parts import Read
     from webhook.inventory.reading import JSONObject
     from webhook.release import Release
 
@@ -219,8 +220,16 @@ def shortened(names: Sequence[str]) -> str:
 _SHOWN: Final = 3
 
 
-def guarded(expression: str, reads: Iterator[tuple[str, str, str]]) -> str:
-    """Write a selector so that it is false, and no error, on devices that lack what it reads."""
-    asks = [f'has(device.{holder}["{domain}"].{name})' for holder, domain, name in dict.fromkeys(reads)]
-    inner = f"({expression})" if "||" in expression or "?" in expression else expression
-    return " && ".join([*asks, inner])
+def lacking(reads: Iterable[Read], contents: Sequence[Content]) -> set[tuple[str, str, str]]:
+    """Return what is read without a guard of devices of which some do not have it.
+
+    Args:
+        reads: What a selector reads.
+        contents: The devices.
+    """
+    return {
+        read[:3]
+        for read in reads
+        if not read.is_guarded
+        and any((read.domain, read.name) not in published([each], read.holder) for each in contents)
+    }

@@ -16,7 +16,7 @@ from webhook.fixes import Advice, Fix
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CONDITIONAL: Final = "_?_:_"
+CONDITIONAL: Final = "_?_:_"
 _OPTIONAL: Final = frozenset({"_?._", "_[?_]"})
 
 Guards = frozenset[tuple[str, str, str]]
@@ -49,7 +49,7 @@ def _reads(node: Expression, guards: Guards) -> Iterator[Read]:
                 yield from _reads(each, known)
                 known |= _denied(each)
             return
-        if node.function == _CONDITIONAL:
+        if node.function == CONDITIONAL:
             condition, then, otherwise = node.arguments
             yield from _reads(condition, guards)
             yield from _reads(then, guards | _asserted(condition))

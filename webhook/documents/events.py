@@ -12,7 +12,8 @@ from yaml.reader import Reader
 from yaml.scanner import Scanner
 
 from webhook.documents.fault import Fault
-from webhook.documents.limits import MAX_TAG_DIRECTIVES, too_many_directives
+from webhook.documents.limits import MAX_EXCERPT, MAX_TAG_DIRECTIVES, too_many_directives
+from webhook.documents.yamlhints import hint_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,19 +21,7 @@ if TYPE_CHECKING:
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that YAML allows nowhere, not even in quotes (go-yaml v2 ``readerc.go``)."""
 
-_HINTS: Final = {
-    "mapping values are not allowed in this context": 'quote a text that holds ": ", and check the indentation',
-    "found character that cannot start any token": (
-        "indent with spaces, not tabs; quote a text that starts with %, @ or `"
-    ),
-    "found a tab character that violates indentation": "indent with spaces",
-    "found a tab character where an indentation space is expected": "indent with spaces",
-    "did not find expected <document start>": "give one document between two --- lines, and no % directive",
-    "did not find expected key": "check the indentation, and that quotes and brackets are closed",
-    "could not find expected ':'": "give the key a colon, and indent what goes on from the line before",
-    "found undefined tag handle": "quote a text that starts with !",
-    "found unknown escape character": "in double quotes a backslash is written twice; or use single quotes",
-}
+_NO_COLON: Final = "could not find expected ':'"
 _TAG_DIRECTIVE: Final = re.compile("(?:^|(?<=[\r\n\x85\u2028\u2029]))%TAG")
 _MAY_BE_TAG: Final = re.compile(r"![^\s,\[\]!]*[,\[\]]")
 _TAG: Final = re.compile(r"![\w\-;/?:@&=+$,.!~*'()\[\]%]*", re.ASCII)
@@ -125,5 +114,13 @@ def fault_of(error: Exception, text: str) -> Fault:
         return Fault(f"control characters are not allowed: U+{ord(character[0]):04X}", character.start(), hint)
     mark = error.problem_mark or error.context_mark
     problem = error.problem or "unknown problem parsing YAML content"
+    if problem == _NO_COLON and error.context_mark is not None:
+        mark = error.context_mark  # where the text begins, not where it ends
     context = f", {error.context}" if error.context else ""
-    return Fault(problem + context, 0 if mark is None else mark.index, _HINTS.get(problem, ""))
+    offset = 0 if mark is None else mark.index
+    return Fault(problem + context, offset, hint_of(problem, _line(text, offset)))
+
+
+def _line(text: str, offset: int) -> str:
+    end = text.find("\n", offset)
+    return text[text.rfind("\n", 0, offset) + 1 : len(text) if end < 0 else end][:MAX_EXCERPT]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from webhook.documents.ignored import Ignored
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.selection import BROKEN_LINK, NO_OBJECT, SUFFIXES, Selection, mentions_objects
+from webhook.documents.selection import BROKEN_LINK, EMPTY, NO_OBJECT, SUFFIXES, Selection, mentions_objects
 from webhook.documents.source import Unreadable
 from webhook.documents.stream import Document, parse, too_large
 
@@ -50,7 +50,7 @@ def read(
         elif found.path == _STDIN:
             yield from _read_stdin(stdin or sys.stdin.buffer, selection)
         else:
-            yield from _read(found, None if found.is_named else selection)
+            yield from _counted(found, selection) if selection else _read(found, None)
 
 
 def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
@@ -149,6 +149,20 @@ def _checked(found: _Found, trees: Trees) -> tuple[str, _Found | Unreadable]:
 def _is_broken(found: _Found) -> bool:
     """Tell whether a link in a directory leads nowhere."""
     return not found.is_named and os.path.islink(found.path) and not os.path.exists(found.path)  # noqa: PTH110, PTH114
+
+
+def _counted(found: _Found, selection: Selection) -> Iterator[Document | Unreadable]:
+    """Read a file; one without a manifest is counted, or refused if it is named: it was probably not written."""
+    empty, left_out = True, selection.left_out.total()
+    for document in _read(found, None if found.is_named else selection):
+        empty = False
+        yield document
+    if not empty or selection.left_out.total() > left_out:
+        return
+    if found.is_named and not selection.allow_empty:
+        yield Unreadable(_shown(found.path), 1, 1, "the file holds no manifest", "--allow-empty accepts that")
+    else:
+        selection.left_out[EMPTY] += 1
 
 
 def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Document | Unreadable]:

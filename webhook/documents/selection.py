@@ -36,6 +36,7 @@ IGNORED: Final = "ignored-by-git"
 VENDORED: Final = "vendored"
 NO_OBJECT: Final = "no-api-version"
 BROKEN_LINK: Final = "broken-link"
+EMPTY: Final = "empty"
 EXCLUDED: Final = "excluded"
 
 _VENDORED: Final = frozenset({"node_modules", "vendor"})
@@ -55,7 +56,7 @@ class Selection:
     """Leaves out what is not a manifest, and counts it by reason.
 
     Args:
-        allow_empty: Whether standard input and directories may hold no manifest at all.
+        allow_empty: Whether standard input, files that are named and directories may hold no manifest at all.
         stdin_name: The file that standard input stands for, as an editor gives it; empty if it is none.
         excluded: What the user has excluded; each tells it of a path.
         own: The real paths of files of draguard itself, which are no manifests.

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel.syntax.ast import Call, Literal
-from webhook.deviceselectors.fleet import guarded
+from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import read_of
 from webhook.fixes import Advice, Fix
 from webhook.inventory.reading import text
@@ -138,7 +138,7 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
                     f'not every device of driver "{known.profile.driver}" has "{read.name}": on one that lacks it '
                 )
                 message += "this is an error, and ends scheduling for all nodes"
-                asking = guarded(selector.expression, iter([read[:3]]))
+                asking = guarded(selector.expression, {read[:3]}, context.release, context.gates)
                 advice = Advice(f"ask first: {asking}", Fix("replace", asking, safe=False))
                 yield finding(selector.path, message, advice, "Fails", read.offset)
                 break

@@ -72,7 +72,8 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     types. The scheduler then gives the pod up, though another device or node would do; whether it comes to that device
     depends on what is free. Ask first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
     """
-    from webhook.deviceselectors.fleet import ERROR, guarded  # noqa: PLC0415 - only with slices at hand
+    from webhook.deviceselectors.fleet import ERROR, lacking  # noqa: PLC0415 - only with slices at hand
+    from webhook.deviceselectors.guarding import guarded  # noqa: PLC0415 - as above
 
     fleet = context.fleet
     if fleet is None:
@@ -92,12 +93,11 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
             continue
         count, all_ = fleet.count(failing), fleet.count(fleet.of_class(each.around))
         message = f"on {count} of {all_} devices this is an error, and ends scheduling for all nodes: {reason}"
-        unguarded = (read[:3] for read in reads_of(each.parts) if not read.is_guarded)
         advice = Advice()
         if match := _TYPED.search(reason):
             advice = Advice(f"an attribute is read without its type: leave out .{match[1]}")
         elif "no such key" in reason:
-            asking = guarded(each.expression, unguarded)
+            asking = guarded(each.expression, lacking(reads_of(each.parts), failing), context.release, context.gates)
             advice = Advice(f"ask first: {asking}", Fix("replace", asking, safe=False))
         yield finding(each.path, message, advice, "Fails")
 
@@ -146,7 +146,10 @@ def _nothing(
             reasons[choice.place, choice.reason] += fleet.count([content])
     ((index, reason), count) = max(reasons.items(), key=lambda pair: pair[1], default=((0, ""), 0))
     message = f"no device meets the selectors of {who}"
-    message += f": of {count}, {reason}" if count and reason else ""
+    if count and reason:
+        all_ = sum(reasons.values())
+        some = f"all {all_} devices" if count == all_ else f"{count} of {all_} devices"
+        message += f": on {'the only device' if all_ == 1 else some}, {reason}"
     yield finding((*path, index, "cel", "expression"), message, _mistyped(reason), "SelectsNothing")
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from webhook.documents.selection import BROKEN_LINK, EXCLUDED, HELM, IGNORED, NO_OBJECT, PATCH, TEMPLATE, VENDORED
+from webhook.documents.selection import (
+    BROKEN_LINK,
+    EMPTY,
+    EXCLUDED,
+    HELM,
+    IGNORED,
+    NO_OBJECT,
+    PATCH,
+    TEMPLATE,
+    VENDORED,
+)
 from webhook.report.excerpt import printable
 
 if TYPE_CHECKING:
@@ -83,6 +93,7 @@ _LEFT_OUT = {
     VENDORED: ("{} vendored directory", "{} vendored directories"),
     EXCLUDED: ("{} path that is excluded", "{} paths that are excluded"),
     BROKEN_LINK: ("{} symbolic link that leads nowhere", "{} symbolic links that lead nowhere"),
+    EMPTY: ("{} file without a manifest", "{} files without a manifest"),
     NO_OBJECT: ("{} file that is not YAML and has no apiVersion", "{} files that are not YAML and have no apiVersion"),
 }
 """How a reason for which something was not read is told: of one, and of several."""

@@ -92,7 +92,7 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", hint: str
         # Go's decoder names the fields it went through, but neither list indices nor map keys.
         fields = ".".join(str(step) for step in path if not isinstance(step, int | Key))
         place = f"Go struct field {owner}.{fields}" if fields else "Go value"
-        return f"json: cannot unmarshal {got or _kind(value)} into {place} of type {go_type}"
+        return f"json: cannot unmarshal {got or kind_of(value)} into {place} of type {go_type}"
 
     def suggest() -> Advice:
         return Advice(hint) if hint else _conversion_hint(value, go_type.removeprefix("*"))
@@ -153,7 +153,7 @@ def _conversion_hint(value: object, go_type: str) -> Advice:
         is_quoted = value.lower() in _BOOLEANS
         fix = Fix("replace", _BOOLEANS[value.lower()]) if is_quoted else None
         return Advice("leave out the quotes: true or false", fix)
-    kind = _kind(value)
+    kind = kind_of(value)
     if go_type.startswith("[]") and kind != "array":
         return Advice("write a list: a `-` before each entry")
     if go_type.startswith("map[") and kind != "object":
@@ -161,7 +161,8 @@ def _conversion_hint(value: object, go_type: str) -> Advice:
     return _MEANT.get((kind, "string" if "." in go_type else go_type), Advice())
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Name the JSON type of a value, as Go's decoder does."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):

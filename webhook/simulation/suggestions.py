@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
-from webhook.deviceselectors.fleet import guarded
+from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
 from webhook.inventory.claims import allocation_of
@@ -152,9 +152,9 @@ class Suggestions:
             parts = parts_of(expression, settings.release, settings.gates)
             if parts is None:
                 continue
-            missing = [read[:3] for read in reads(parts.root) if not read.is_guarded]
+            missing = {read[:3] for read in reads(parts.root) if not read.is_guarded}
             if "no such key" in error and missing:
-                better = guarded(expression, iter(missing))
+                better = guarded(expression, missing, settings.release, settings.gates)
                 what = f"with the selector of request {name} guarded: {better}"
                 yield Change(what, 0, _edited(index, _with_selector(name, selector, better)))
             what = f"without the selector {parts.wanted()} of request {name}"

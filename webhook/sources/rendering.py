@@ -30,6 +30,10 @@ _PLACE: Final = re.compile(r"(?<![\w./-])([\w.-]+/[\w./-]*templates/[\w./-]+):(\
 """Where in a template an error is, as Helm says it."""
 _SAYS: Final = re.compile(r"\A(?:Error|error): ")
 _INSTALL_HELM: Final = "install Helm (https://helm.sh/docs/intro/install), or its library: pip install 'draguard[helm]'"
+_OF_VALUES: Final = re.compile(
+    r"execution error at|nil pointer|values don't meet|error calling (?:required|fail)\b|kubeVersion"
+)
+"""What Helm says where other values, or another release, may help."""
 _CHART_HINT: Final = "--namespace, --helm-values and --helm-set say what it is rendered with"
 _INSTALL_KUSTOMIZE: Final = "install kubectl (https://kubernetes.io/docs/tasks/tools) or kustomize, or name the files"
 
@@ -170,9 +174,16 @@ def _failed(path: str, file: str, text: str) -> Unreadable:
     message = " ".join(_SAYS.sub("", text).split())
     place = _PLACE.search(message) if path else None
     if place is None:
-        return Unreadable(file, 1, 1, f"cannot be rendered: {message}", _CHART_HINT if path else "")
+        return Unreadable(file, 1, 1, f"cannot be rendered: {message}", _hint(message, path) if path else "")
     line, column = int(place[2]), int(place[3] or 0) + 1
-    return Unreadable(_file(path, place[1]), line, column, f"cannot be rendered: {message}", _CHART_HINT)
+    return Unreadable(_file(path, place[1]), line, column, f"cannot be rendered: {message}", _hint(message, path))
+
+
+def _hint(message: str, chart: str) -> str:
+    """Say what a chart lacks to be rendered; nothing of what is wrong in the chart itself, which Helm says."""
+    if "missing in charts/ directory" in message:
+        return f"fetch what it depends on: helm dependency build {chart}"
+    return _CHART_HINT if _OF_VALUES.search(message) else ""
 
 
 def _file(path: str, template: str) -> str:

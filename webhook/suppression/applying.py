@@ -53,9 +53,31 @@ class Suppressions:
         self._objects: set[tuple[str, str, str]] = set()
         self._decisions: dict[tuple[str, str | None, str], Decision | None] = {}
 
-    def leave_out(self, findings: Iterable[Finding], reason: str) -> None:
-        """Suppress findings that an earlier revision has, too."""
-        self.known = [*self.known, baseline.Known(baseline.REVISION, reason, baseline.counted(findings))]
+    def leave_out(
+        self,
+        findings: Sequence[Finding],
+        documents: Iterable[Document | Unreadable],
+        reason: str,
+        *,
+        has_settings: bool = False,
+    ) -> None:
+        """Suppress findings that an earlier revision has, too, and what was wrong with its suppressions.
+
+        Args:
+            findings: What is found in the earlier revision, whether it was suppressed there or not.
+            documents: What the revision held.
+            reason: Why the findings do not count.
+            has_settings: Whether the revision has the same configuration file.
+        """
+        statements = Statements()
+        paths = PathIgnores([each._replace(used=set()) for each in self.paths.all])
+        for document in documents:
+            if isinstance(document, Document):
+                statements.note(document)
+        for finding in findings:
+            _stated(finding, statements, paths)
+        before = [*findings, *self._wrong_with(statements, paths if has_settings else PathIgnores())]
+        self.known = [*self.known, baseline.Known(baseline.REVISION, reason, baseline.counted(before))]
 
     def note(self, document: Document) -> None:
         """Take a document into account: what it says itself, and that its object was read."""
@@ -75,23 +97,26 @@ class Suppressions:
     def apply(self, report: Report) -> None:
         """Take out of a report what is suppressed, and add what is wrong with suppressions."""
         kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
-        added = [
-            *self._statements.findings,
-            *(each for said in self._statements.all for each in said.unused(self.matters)),
-        ]
-        if self.is_whole:
-            added += (each for ignore in self.paths.all for each in ignore.unused())
+        added = list(self._wrong_with(self._statements, self.paths))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
         report.findings = in_order(report, kept) if added else kept
         for known in self.known:
             self._tell_gone(known, report)
+
+    def _wrong_with(self, statements: Statements, paths: PathIgnores) -> Iterator[Finding]:
+        yield from statements.findings
+        for said in statements.all:
+            yield from said.unused(self.matters)
+        if self.is_whole:
+            for ignore in paths.all:
+                yield from ignore.unused()
 
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
         seen = [(known, known.see(finding)) for known in self.known]
         if not finding.line:  # that an input cannot be read at all is always reported
             return finding
-        suppression = self._stated(finding)
+        suppression = _stated(finding, self._statements, self.paths)
         decision = self._decision(finding) if self.levels and not suppression else None
         if decision and decision.level == OFF:
             suppression = Suppression(OPTION, decision.source)
@@ -102,11 +127,6 @@ class Suppressions:
             return finding
         report.suppressed.append(finding._replace(suppression=suppression))
         return None
-
-    def _stated(self, finding: Finding) -> Suppression | None:
-        """Suppress what comments, annotations and paths are about."""
-        stated: Iterable[Statement | PathIgnore] = (*self._statements.about(finding), *self.paths.about(finding))
-        return next(filter(None, (each.suppresses(finding) for each in stated)), None)
 
     def _decision(self, finding: Finding) -> Decision | None:
         """Decide once for all findings of a rule."""
@@ -143,6 +163,12 @@ def _line(fingerprint: Fingerprint) -> str:
     name = "/".join(filter(None, (fingerprint.namespace, fingerprint.name)))
     about = " ".join(filter(None, (fingerprint.kind, name))) or fingerprint.file
     return ": ".join(filter(None, (fingerprint.rule, about, fingerprint.path)))
+
+
+def _stated(finding: Finding, statements: Statements, paths: PathIgnores) -> Suppression | None:
+    """Suppress what comments, annotations and paths are about."""
+    stated: Iterable[Statement | PathIgnore] = (*statements.about(finding), *paths.about(finding))
+    return next(filter(None, (each.suppresses(finding) for each in stated)), None)
 
 
 def in_order(report: Report, findings: Sequence[Finding]) -> list[Finding]:

@@ -46,5 +46,5 @@ def stdin(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-empty",
         action="store_true",
-        help="accept standard input, directories and charts without a manifest, which are errors otherwise",
+        help="accept standard input, files, directories and charts without a manifest, which are errors otherwise",
     )

@@ -1,0 +1,57 @@
+"""YAML takes some expressions for something else: the help says so, and how they are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.command import draguard
+
+CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec:\n  selectors:\n  - cel:\n"
+BELOW = "write it on the line below `expression: |`, indented"
+
+
+@pytest.mark.parametrize(
+    ("written", "help_"),
+    [
+        ('"a" == device.driver', f'what begins with " for a text that ends at the next ": {BELOW}'),
+        ("'device.driver == 'a''", f"what begins with ' for a text that ends at the next ': {BELOW}"),
+        ('"device.driver == "a""', f'what begins with " for a text that ends at the next ": {BELOW}'),
+        ('["a"].exists(x, x == device.driver)', f"what begins with [ for a list: {BELOW}"),
+        ('{"a": 1}[device.driver] == 1', f"what begins with {{ for a map: {BELOW}"),
+        ('device.driver == "a" ? true : false', f'YAML takes ": " for the end of a key: {BELOW}'),
+        ('device.driver == "a: b"', f'YAML takes ": " for the end of a key: {BELOW}'),
+        ("`device`.driver", f"what begins with ` for something else: {BELOW}"),
+        ("* 2", f"what begins with * for an alias: {BELOW}"),
+        ('device.driver == "a #b"', f"YAML takes what follows # for a comment: {BELOW}"),
+        ('| device.driver == "a"', "a text begins on the line below | or >, indented"),
+        ("- device.driver", "a list begins on the line below its key"),
+        ('|\n      device.driver == "a"', "give the key a colon, and indent what goes on from the line before"),
+        (r'"device.driver.matches(\"a\.b\")"', "in double quotes a backslash is written twice; or use single quotes"),
+        ("!device.allowMultipleAllocations", "YAML takes a text that begins with ! for a tag: quote it"),
+    ],
+)
+def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: str) -> None:
+    done = draguard("validate", "-", stdin=f"{CLASS}      expression: {written}\n".encode())
+    assert done.code == 1
+    assert help_ in done.out
+
+
+@pytest.mark.parametrize(
+    ("line", "help_"),
+    [
+        ("name: 'a' b", 'for a text that ends at the next \': put all of it between " and "'),
+        (
+            "cel: {expression: a[b] == c, d}",
+            "in braces, quotes, brackets and commas end a text: put all of it between ' and '",
+        ),
+        ("a b", "give the key a colon"),
+        ("x: y: z", 'quote a text that holds ": ", and check the indentation'),
+    ],
+)
+def test_other_values_are_put_in_quotes(line: str, help_: str) -> None:
+    assert help_ in draguard("validate", "-", stdin=f"kind: x\n{line}\nb: c\n".encode()).out
+
+
+def test_a_text_that_is_indented_too_little_is_shown_where_it_begins() -> None:
+    done = draguard("validate", "-", stdin=f"{CLASS}      expression: |\n      device.driver\n".encode())
+    assert done.out.startswith("<stdin>:8:7: error unreadable: could not find expected ':'")

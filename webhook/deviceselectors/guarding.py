@@ -1,0 +1,114 @@
+"""Selectors rewritten so that they ask whether there is something before they read it."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.errors import Issues
+from webhook.cel.syntax.ast import Call
+from webhook.cel.syntax.lexer import tokenize
+from webhook.deviceselectors.parts import AND, OR, parts_of
+from webhook.deviceselectors.reads import CONDITIONAL, reads
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from webhook.cel.syntax.ast import Expression
+    from webhook.deviceselectors.parts import Read
+    from webhook.release import Release
+
+Name = tuple[str, str, str]
+"""What is read: its holder, domain and name."""
+_MOST_READS: Final = 16
+_MOST_PLACES: Final = 16
+"""How many tokens an operand may begin with, such as parentheses and the names of functions, before a read."""
+_OPERATORS: Final = frozenset({"&&", "||", "?", ":"})
+
+
+def guarded(expression: str, names: Collection[Name], release: Release, gates: frozenset[str] = frozenset()) -> str:
+    """Let each part of a selector that reads something ask for it first, so that it is false where that is not there.
+
+    Args:
+        expression: A selector that compiles.
+        names: What it reads that devices may lack.
+        release: The Kubernetes release.
+        gates: The feature gates that are on.
+
+    Returns:
+        The selector, as it was if no place for the question is found.
+    """
+    for _ in range(_MOST_READS):
+        parts = parts_of(expression, release, gates)
+        operand = parts and _first(parts.root, names)
+        if not operand:
+            break
+        asked = _asking(expression, operand, names, release, gates)
+        if not asked:
+            break
+        expression = asked
+    return expression
+
+
+def _open(node: Expression, names: Collection[Name]) -> list[Read]:
+    """List what is read of the names without a guard."""
+    return [each for each in reads(node) if not each.is_guarded and each[:3] in names]
+
+
+def _first(root: Expression, names: Collection[Name]) -> tuple[Expression, Name] | None:
+    """Find the first condition that reads one of the names without a guard, and which."""
+    wanted = _open(root, names)
+    if not wanted:
+        return None
+    offset = wanted[0].offset
+    operand = next(each for each in _operands(root) if any(read.offset == offset for read in reads(each)))
+    return operand, wanted[0][:3]
+
+
+def _operands(node: Expression) -> Iterator[Expression]:
+    """Go through the conditions that ``&&``, ``||`` and ``?:`` join."""
+    if isinstance(node, Call) and node.function in {AND, OR, CONDITIONAL}:
+        for each in node.arguments:
+            yield from _operands(each)
+    else:
+        yield node
+
+
+def _asking(
+    expression: str, operand: tuple[Expression, Name], names: Collection[Name], release: Release, gates: frozenset[str]
+) -> str:
+    """Write a question before a condition; empty if there is no place for it.
+
+    Nodes do not know where they begin, as parentheses leave no trace. So the question is tried before one token after
+    the other, from the first name or constant back to the operator before the condition.
+    """
+    node, (holder, domain, name) = operand
+    question = f'has(device.{holder}["{domain}"].{name}) && '
+    before = len(_open(parts.root, names)) if (parts := parts_of(expression, release, gates)) else 0
+    for place in islice(_places(expression, _start(node)), _MOST_PLACES):
+        asked = f"{expression[:place]}{question}{expression[place:]}"
+        parts = parts_of(asked, release, gates)
+        if parts and len(_open(parts.root, names)) < before:
+            return asked
+    return ""
+
+
+def _start(node: Expression) -> int:
+    """Return where the first name or constant of an expression is."""
+    first, stack = node.offset, [node]
+    while stack:
+        each = stack.pop()
+        first = min(first, each.offset)
+        stack.extend(each.children())
+    return first
+
+
+def _places(expression: str, start: int) -> Iterator[int]:
+    """Go back through the tokens of a condition."""
+    tokens = tokenize(expression, Issues(expression))
+    for offset, text in zip(reversed(tokens.offsets), reversed(tokens.texts), strict=True):
+        if offset > start:
+            continue
+        if text in _OPERATORS:
+            return
+        yield offset

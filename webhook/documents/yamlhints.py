@@ -1,0 +1,80 @@
+"""How a text is written that YAML takes for something else, as happens to expressions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.patterns import Pattern
+
+_COLON: Final = "mapping values are not allowed in this context"
+_HINTS: Final = {
+    _COLON: 'quote a text that holds ": ", and check the indentation',
+    "found character that cannot start any token": (
+        "indent with spaces, not tabs; quote a text that starts with %, @ or `"
+    ),
+    "found a tab character that violates indentation": "indent with spaces",
+    "found a tab character where an indentation space is expected": "indent with spaces",
+    "did not find expected <document start>": "give one document between two --- lines, and no % directive",
+    "did not find expected key": "check the indentation, and that quotes and brackets are closed",
+    "did not find expected ',' or '}'": "check that quotes and brackets are closed",
+    "did not find expected ',' or ']'": "check that quotes and brackets are closed",
+    "could not find expected ':'": "give the key a colon, and indent what goes on from the line before",
+    "found undefined tag handle": "quote a text that starts with !",
+    "found unknown escape character": "in double quotes a backslash is written twice; or use single quotes",
+    "did not find expected comment or line break": "a text begins on the line below | or >, indented",
+    "block sequence entries are not allowed in this context": "a list begins on the line below its key",
+}
+"""How to mend it, by what a YAML parser says."""
+_OF_VALUES: Final = frozenset(
+    {
+        _COLON,
+        "found character that cannot start any token",
+        "did not find expected key",
+        "did not find expected ',' or '}'",
+        "did not find expected ',' or ']'",
+        "did not find expected alphabetic or numeric character",
+    }
+)
+"""What a YAML parser says of a value that it takes for something else."""
+_VALUE: Final = Pattern(r"""(?:^\s*|[-{,]\s+|\{)["']?([A-Za-z][\w./-]*)["']?:[ \t]+(\S.*)""")
+_EXPRESSION: Final = Pattern(r"""(\b(?:\w+E|e)xpression)["']?:[ \t]+(\S.*)""")
+_TAKEN_FOR: Final = {
+    **dict.fromkeys("\"'", "a text that ends at the next {}"),
+    **dict.fromkeys("[", "a list"),
+    **dict.fromkeys("{", "a map"),
+    **dict.fromkeys("*", "an alias"),
+    **dict.fromkeys("`@%", "something else"),
+}
+"""What YAML takes a value for, by its first character."""
+
+
+def hint_of(problem: str, line: str) -> str:
+    """Say how to mend what a YAML parser does not take; empty if that is unclear.
+
+    Args:
+        problem: What the parser says.
+        line: The line that it says it of.
+    """
+    of_any = problem in _OF_VALUES and problem != _COLON  # behind which the indentation may be wrong, too
+    if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (of_any and (match := _VALUE.search(line))):
+        key, value = match.groups()
+        is_flow = "{" in line[: match.start(1)]
+        if meaning := _meaning(value, is_flow=is_flow):
+            return f"{meaning}: {_instead(key, value, is_flow=is_flow)}"
+    return _HINTS.get(problem, "")
+
+
+def _meaning(value: str, *, is_flow: bool) -> str:
+    """Say what YAML takes a value for; empty if it takes it for a text."""
+    if taken := _TAKEN_FOR.get(value[0]):
+        return f"YAML takes what begins with {value[0]} for {taken.format(value[0])}"
+    if is_flow and any(each in value for each in ',[]{}"'):
+        return "in braces, quotes, brackets and commas end a text"
+    return 'YAML takes ": " for the end of a key' if ": " in value else ""
+
+
+def _instead(key: str, value: str, *, is_flow: bool) -> str:
+    if key.lower().endswith("expression") and not is_flow:
+        return f"write it on the line below `{key}: |`, indented"
+    mark = '"' if "'" in value else "'"
+    return f"put all of it between {mark} and {mark}"
