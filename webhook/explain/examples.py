@@ -2,7 +2,8 @@
 
 A file starts with how it is checked, if that is not ``# run: validate``. Sections follow, each behind a line of its
 own: ``# fails``, ``# passes``, and what is needed besides: ``# before``, the stored objects of an update, and
-``# policies``. What is found is said at the end of its line, behind ``#!``: the beginning of the message.
+``# policies``. What is found is said at the end of its line, behind ``#!``: the beginning of the message,
+and before that, in brackets, the rule if it is another one.
 """
 
 from __future__ import annotations

@@ -62,7 +62,8 @@ class _Around:
         if profile is None or profile.is_example:
             return None
         name = profile.name_in(read.domain, read.name)
-        if profile.is_open and not _is_published(list(profile.devices.values()), name, read):
+        is_foreign = name not in profile.removed and not _is_published(list(profile.devices.values()), name, read)
+        if profile.is_open and is_foreign:
             return None
         kind = "" if self._drivers else profile.classes.get(self._class_name, "")
         if profile.driver not in self._left:
