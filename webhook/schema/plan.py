@@ -17,14 +17,13 @@ from msgspec import Meta, MsgspecError, convert, defstruct
 
 from webhook.schema.collections import Array, Map
 from webhook.schema.nested import Nested
-from webhook.schema.scalars import Anything, Int, Parsed, Scalar, Text
+from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping
 
     from webhook.release import Release
     from webhook.schema.compiled import CompiledStruct
-    from webhook.schema.declarations import Struct
     from webhook.schema.fields import CompiledField, Field, Format
     from webhook.schema.target import Target
 
@@ -54,7 +53,7 @@ class _Planned(NamedTuple):
     Args:
         type: The msgspec type that it must be of.
         wrong: What must find nothing in a value of that type; None if there is nothing to find.
-        whole: How that is asked of the value, or of all that is in it: ``ONE``, ``ITEMS`` or ``VALUES``.
+        whole: How that is asked of the value, or of all that is in it.
     """
 
     type: Any
@@ -64,7 +63,7 @@ class _Planned(NamedTuple):
     @property
     def asks_one(self) -> bool:
         """Whether a value of this kind can be one of several."""
-        return self.wrong is None or self.whole == _ONE
+        return self.wrong is None or self.whole not in {_ITEMS, _VALUES}
 
 
 def planned(struct: CompiledStruct) -> Callable[[object], bool]:
@@ -102,7 +101,10 @@ def plan_of(struct: CompiledStruct) -> type | None:
         (name, plan.type) if name in needed else (name, plan.type if name in members else plan.type | None, None)
         for name, plan in plans.items()
     ]
-    namespace: dict[str, Any] = {"__getattr__": _absent_fields(struct.type)}
+    # What is not planned is None: none of its values has it.
+    namespace: dict[str, Any] = dict.fromkeys(struct.type.fields.keys() - plans.keys())
+    if struct.type.box:
+        namespace["__getattr__"] = _boxed(struct.type.box)
     if examine := _examination(struct, plans, needed):
         namespace["__post_init__"] = examine
     return defstruct(
@@ -115,17 +117,9 @@ def plan_of(struct: CompiledStruct) -> type | None:
     )
 
 
-def _absent_fields(type_: type[Struct]) -> Callable[[Any, str], Any]:
-    """Make what a struct has in place of fields that are not planned or in a box; none of its values has them."""
-
-    def absent(value: Any, name: str) -> Any:
-        if name in type_.fields:
-            return None
-        if type_.box:
-            return getattr(getattr(value, type_.box), name)
-        raise AttributeError(name)
-
-    return absent
+def _boxed(box: str) -> Callable[[Any, str], Any]:
+    """Make what reads the fields of a box; to have it makes a type's own fields slower to read, too."""
+    return lambda value, name: getattr(getattr(value, box), name)
 
 
 def _examination(
@@ -145,7 +139,7 @@ def _examination(
             tests.append(given + plan.whole.format(wrong=f"wrong_{name}", value=f"value.{name}"))
     for union in struct.rules("unions"):
         members = sorted(union.members & plans.keys())
-        tests.append(f"{' + '.join(f'(value.{name} is None)' for name in members)} != {len(members) - 1}")
+        tests.append(f"({' '.join(f'value.{name},' for name in members)}).count(None) != {len(members) - 1}")
     for number, rule in enumerate(struct.rules("checks")):
         if rule.fine:
             scope[f"fine_{number}"] = rule.fine
@@ -191,6 +185,8 @@ def _text(field: Text, compiled: CompiledField, target: Target) -> _Planned:
         return _Planned(Annotated[str, Meta(min_length=1)])
     if len(tests) == len(field.formats) == 1:
         return _Planned(Annotated[str, Meta(max_length=_NAME_MAX)], _of_format(field.formats[0], target.release))
+    if len(tests) == 1 and (limit := target.pick(field.max_length) or field.max_bytes):
+        return _Planned(str, tests[0], f"len({{value}}) > {limit // WIDEST} and {_ONE}")
     return _Planned(str, tests[0] if len(tests) == 1 else compiled.walk)
 
 
@@ -270,4 +266,9 @@ def _repeats(unique: str) -> Wrong:
     if not unique:
         return lambda values: len({each or "" for each in values}) != len(values)
     get = attrgetter(unique)
-    return lambda values: len(values) > 1 and len({get(each) or "" for each in values}) != len(values)
+
+    def repeats(values: list[Any]) -> bool:
+        keys = set(map(get, values))
+        return len(keys) != len(values) or (None in keys and "" in keys)
+
+    return repeats

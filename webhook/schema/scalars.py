@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook.problem import Path, Problem, invalid, not_supported, null, required, too_long, too_many_characters
 from webhook.schema.decoding import Misfit, unparsable, wrong_type
@@ -220,9 +220,13 @@ class Text(Scalar):
             yield lambda text: NOTHING if text in one_of else (not_supported(Path(), text, one_of),)
 
 
+WIDEST: Final = 4
+"""How many bytes a character has at most."""
+
+
 def _length_test(limit: int, release: Release, *, in_bytes: bool) -> Callable[[str], Sequence[Problem]]:
     def test(text: str) -> Sequence[Problem]:
-        if len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit:
+        if len(text) * WIDEST <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit:
             return NOTHING
         return (too_long(Path(), limit, release, in_bytes=in_bytes),)
 

@@ -5,7 +5,8 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodSpec and wha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.container import Container, EphemeralContainer, ResourceList, ResourceRequirements
@@ -200,6 +201,9 @@ class PodSpec(V1Struct):
     shareProcessNamespace = Bool("Whether its containers see each other's processes.", pointer=True)
 
 
+_name_of: Final = attrgetter("name")
+
+
 def _containers_in(spec: Any) -> Sequence[Any]:
     containers: list[Any] = spec.containers
     if spec.initContainers:
@@ -208,8 +212,8 @@ def _containers_in(spec: Any) -> Sequence[Any]:
 
 
 def _distinct_containers(spec: Any, _: Target) -> bool:
-    containers = _containers_in(spec)
-    return len({each.name for each in containers}) == len(containers)
+    names = set(map(_name_of, containers := _containers_in(spec)))
+    return len(names) == len(containers)
 
 
 @check(PodSpec, fine=_distinct_containers)
@@ -254,7 +258,7 @@ def claim_names(spec: View) -> Iterator[Problem]:
 
 
 def _each_claim_once(spec: Any, _: Target) -> bool:
-    names = {each.name for each in spec.resourceClaims or ()}
+    names = set(map(_name_of, spec.resourceClaims or ()))
     for container in _containers_in(spec):
         resources = container.resources
         if resources is None or not (claims := resources.claims):
