@@ -91,7 +91,9 @@ def count_built(meter: Meter, value: Any) -> Any:  # any CEL value
     Raises:
         CostLimitExceededError: The evaluations have built too many bytes in all.
     """
-    count_bytes(meter, getsizeof(value))
+    meter.bytes -= getsizeof(value)
+    if meter.bytes < 0:
+        count_bytes(meter, 0)
     return value
 
 
