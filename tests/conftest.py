@@ -14,7 +14,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-collect_ignore = [] if any(map(shutil.which, BROWSERS)) else ["test_report_in_browser.py"]
+NEEDED = {"test_report_in_browser.py": BROWSERS, "sources/test_kubectl.py": ("kubectl",)}
+"""Programs of which one must be there, by the tests that run it."""
+collect_ignore = [file for file, programs in NEEDED.items() if not any(map(shutil.which, programs))]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -75,3 +75,27 @@ def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Pat
     (tmp_path / "file.yaml").write_text(BAD.replace("NAME", "file"), encoding="utf-8")
     done = draguard("validate", "-o", "json", overlay, tmp_path / "file.yaml")
     assert [each["name"] for each in json.loads(done.out)["findings"]] == ["file", "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ('Error: invalid Kustomization: json: unknown field "pathces"', 'unknown field "pathces"', 'mean "patches"?'),
+        ('E1122 12:17:40.245023    4599 run.go:72] "command failed" err="a \\"b\\""', 'rendered: a "b"', ""),
+        ('E1122 12:17:40.245023 4599 run.go:72] "command failed" err=<\n\tx: `\n\ty\n >', "rendered: x: ` y", ""),
+        ("must specify --enable-helm", "must specify --enable-helm", "give the chart's directory"),
+        (
+            "Error: accumulating resources from 'x.yaml': lstat /a/x.yaml: no such file or directory",
+            "accumulating",
+            "there is no x.yaml beside the kustomization",
+        ),
+    ],
+)
+def test_what_a_program_says_is_shown_without_its_log(
+    text: str, message: str, hint: str, path: Path, overlay: Path
+) -> None:
+    program(path, "kubectl", f"sys.exit({text!r})")
+    (found,) = json.loads(draguard("validate", "-o", "json", overlay).out)["findings"]
+    assert message in found["message"]
+    assert hint in found["hint"]
+    assert "command failed" not in found["message"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.documents import Document, Selection, Unreadable, parse
 from webhook.documents.stream import SOURCE
 from webhook.sources.capabilities import as_served
+from webhook.sources.kustomize import failed
 from webhook.sources.options import RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
 
@@ -71,7 +72,8 @@ def _unless_empty(
         empty = False
         yield document
     if empty:
-        yield Unreadable(file, 1, 1, "nothing is rendered", "check the values; --allow-empty accepts that")
+        what = "values" if file.endswith("Chart.yaml") else "resources"
+        yield Unreadable(file, 1, 1, "nothing is rendered", f"check the {what}; --allow-empty accepts that")
 
 
 def _check(path: str, options: RenderOptions) -> None:
@@ -164,7 +166,7 @@ def _kustomization(file: str, command: Sequence[str], progress: Progress) -> Ite
     try:
         printed = run(command, progress)
     except ProgramError as error:
-        yield _failed("", file, str(error))
+        yield from failed(file, str(error))
         return
     yield from parse(printed, file, rendered=True)
 
@@ -172,9 +174,9 @@ def _kustomization(file: str, command: Sequence[str], progress: Progress) -> Ite
 def _failed(path: str, file: str, text: str) -> Unreadable:
     """Say why nothing was rendered, in the template that is to blame if that is known."""
     message = " ".join(_SAYS.sub("", text).split())
-    place = _PLACE.search(message) if path else None
+    place = _PLACE.search(message)
     if place is None:
-        return Unreadable(file, 1, 1, f"cannot be rendered: {message}", _hint(message, path) if path else "")
+        return Unreadable(file, 1, 1, f"cannot be rendered: {message}", _hint(message, path))
     line, column = int(place[2]), int(place[3] or 0) + 1
     return Unreadable(_file(path, place[1]), line, column, f"cannot be rendered: {message}", _hint(message, path))
 

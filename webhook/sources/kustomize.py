@@ -1,0 +1,82 @@
+"""What kustomize and kubectl say of a kustomization that they cannot build."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Final
+
+from webhook.documents import Document, Unreadable, parse
+from webhook.documents.files import open_regular
+from webhook.documents.limits import MAX_BYTES
+from webhook.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LOGGED: Final = re.compile(r'\A[EF]\d{4} \S+\s+\d+ \S+\] "command failed" err=(.*)\Z', re.DOTALL)
+"""How kubectl says it from 1.31 on: a line of a log (klog), with the text in quotes, or several between < and >."""
+_SAYS: Final = re.compile(r"\A(?:Error|error): ")
+_UNKNOWN: Final = re.compile(r'unknown field "(\w+)"')
+_MISSING: Final = re.compile(r"accumulating resources from '([^']+)'.*no such file or directory")
+_MALFORMED: Final = re.compile(r"MalformedYAMLError: .* in File: (\S+)\Z")
+_HELM: Final = "must specify --enable-helm"
+_FIELDS: Final = (
+    *("resources", "components", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels"),
+    *("commonAnnotations", "images", "replicas", "replacements", "patches", "patchesStrategicMerge"),
+    *("patchesJson6902", "configMapGenerator", "secretGenerator", "generatorOptions", "generators", "transformers"),
+    *("validators", "configurations", "crds", "openapi", "vars", "buildMetadata", "helmCharts", "helmGlobals"),
+)
+"""The fields of a kustomization (api/types ``Kustomization``)."""
+
+
+def said(text: str) -> str:
+    """Return what kustomize or kubectl says, on a line, without what a log adds."""
+    if match := _LOGGED.match(text):
+        text = match[1].strip()
+        if text.startswith('"'):
+            try:
+                text = json.loads(text)
+            except ValueError:  # Go's quotes have some escapes of their own
+                text = text[1:-1]
+        elif text.startswith("<"):
+            text = text[1:].removesuffix(">")
+    return " ".join(_SAYS.sub("", text.strip()).split())
+
+
+def failed(file: str, text: str) -> Iterator[Document | Unreadable]:
+    """Say why a kustomization cannot be built, in the file that is to blame if that is known.
+
+    Args:
+        file: The kustomization's file.
+        text: What the program says.
+    """
+    message = said(text)
+    if match := _MALFORMED.search(message):
+        unreadable = list(_unreadable(f"{file.rpartition('/')[0]}/{match[1]}"))
+        if unreadable:
+            yield from unreadable
+            return
+    yield Unreadable(file, 1, 1, f"cannot be rendered: {message}", _hint(message))
+
+
+def _hint(message: str) -> str:
+    if match := _UNKNOWN.search(message):
+        meant = nearest(match[1], _FIELDS)
+        return f'did you mean "{meant}"?' if meant else ""
+    if match := _MISSING.search(message):
+        return f"there is no {match[1]} beside the kustomization: mend its resources"
+    return "no chart is rendered in a kustomization: give the chart's directory" if _HELM in message else ""
+
+
+def _unreadable(path: str) -> Iterator[Unreadable]:
+    """Read a file that kustomize cannot read, which says where the error is, and how it is mended."""
+    try:
+        with open(path, "rb", opener=open_regular) as opened:
+            data = opened.read(MAX_BYTES)
+    except OSError:
+        return
+    for document in parse(data, os.path.normpath(path)):
+        if isinstance(document, Unreadable):
+            yield document
