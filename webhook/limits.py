@@ -1,4 +1,4 @@
-"""Limits of the Python interpreter, the same in every process.
+"""Limits of the Python interpreter, the same in every process, and how many processes there are.
 
 An object nested as deep as Python's default lets it recurse would else be judged in one process and refused in another,
 depending on whether the CEL engine was used before.
@@ -16,6 +16,10 @@ Calls of Python functions take no C stack; what is nested deeper is refused with
 """
 INT_DIGITS: Final = 4_300
 """How many digits a whole number may have as a text: reading more takes time that grows with their square."""
+
+
+MOST_JOBS: Final = 64
+"""How many processes may share the work of a command."""
 
 
 def set_limits() -> None:

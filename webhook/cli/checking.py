@@ -31,6 +31,7 @@ def findings(paths: Sequence[str], **options: Any) -> list[Finding]:
     for name, value in {**options, "paths": paths, "quiet": True}.items():
         if value is not None:
             setattr(arguments, name, value)
+    arguments.jobs = 1  # whose process this is may have threads
     arguments.settings = Settings(None, {})  # what counts is what the caller says
     try:
         return judged(arguments).findings

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
+from webhook.cli.processes import BYTES, ENOUGH
 from webhook.cli.progress import counting, with_progress
 from webhook.cli.suppressing import exclusions, own_files
 from webhook.documents import Selection, parse
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import BinaryIO
 
+    from webhook.cli.ahead import Shared
+    from webhook.cli.judge import Judge
     from webhook.documents import Document, Unreadable
     from webhook.findings import Finding
 
@@ -83,6 +86,7 @@ class Manifests:
             message = "--helm-values and --helm-set: no path is the directory of a Helm chart"
             raise UsageError(message)
         self._read: list[Document | Unreadable] | None = None
+        self._shared: Shared | None = None
         self._texts: dict[str, list[str]] = {}
         self.stdin: BinaryIO | None = None
         """What is read in the place of the process's standard input."""
@@ -109,12 +113,15 @@ class Manifests:
         """Return findings with their places in templates, in the place of those in what the templates rendered."""
         return [_in_template(each, self._texts[each.file]) if each.file in self._texts else each for each in findings]
 
-    def documents(self, kubernetes: str | None, *, again: bool = False) -> Iterable[Document | Unreadable]:
+    def documents(
+        self, kubernetes: str | None, *, again: bool = False, judge: Judge | None = None
+    ) -> Iterable[Document | Unreadable]:
         """Read the manifests.
 
         Args:
             kubernetes: The release for which charts are rendered; None for the newest.
             again: Whether they will be wanted for another release, too.
+            judge: Judges them where they are read, if several processes do that.
 
         Raises:
             UsageError: There is nothing to render with, or an option does not fit.
@@ -131,14 +138,34 @@ class Manifests:
             self._texts,
         )
         try:
-            documents: Iterable[Document | Unreadable] = read(self._named, self.stdin, self._selection, options)
+            shared = self._ahead() if judge else None
+            documents: Iterable[Document | Unreadable] = (
+                shared.documents(kubernetes, judge)
+                if shared and judge
+                else read(self._named, self.stdin, self._selection, options)
+            )
         except SourceError as error:
             raise UsageError(str(error)) from error
         if sys.stderr.isatty() and not arguments.quiet:
             documents = with_progress(documents, sys.stderr)
-        if again and not self._rendered:
+        if again and not self._rendered and not (shared and shared.processes > 1):
             documents = self._read = list(documents)
         return documents
+
+    def _ahead(self) -> Shared | None:
+        """Return what several processes may read; None if there is little, or if only this process can read it."""
+        jobs: int | None = self._arguments.jobs
+        if self._rendered or jobs == 1 or STDIN in self._named or (jobs is None and self._are_few()):
+            return None
+        from webhook.cli import ahead  # noqa: PLC0415 - few files take no time
+
+        if self._shared is None:
+            self._shared = ahead.Shared(self.paths, self._selection, jobs)
+        return self._shared
+
+    def _are_few(self) -> bool:
+        """Tell at a glance that there is little to read: some files, all of them named."""
+        return all(map(os.path.isfile, self._named)) and sum(map(os.path.getsize, self._named)) < ENOUGH * BYTES
 
     @property
     def kept(self) -> Sequence[Document | Unreadable]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.cli.neighbours import Neighbours
+from webhook.cli.processes import in_ranges
 from webhook.documents import Document, Unreadable, read
-from webhook.findings import UNREADABLE, found, identity, unread
+from webhook.findings import UNREADABLE, Finding, found, identity, unread
 from webhook.inventory import Inventory, MalformedError, newest
 from webhook.problem import ERROR, Path, Problem, at
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.drivers import Profile
-    from webhook.findings import Finding
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn
 
@@ -79,6 +79,7 @@ class References:
         self._inventory = inventory
         self._gates = gates
         self._documents: dict[int, _Noted] = {}
+        self._contexts: dict[tuple[str, int], Any] = {}
         # What is in one cluster is known to belong together.
         self._neighbours = None if is_cluster else Neighbours()
 
@@ -126,13 +127,21 @@ class References:
         if self._neighbours:
             self._neighbours.note_name(kind, name, namespace)
 
-    def report(self, report: Report) -> list[str]:
+    def report(self, report: Report, jobs: int | None = 1) -> list[str]:
         """Add what was found to a report, each finding beside the others of its file.
+
+        Args:
+            report: The report.
+            jobs: How many processes look; None for as many as pay off.
 
         Returns:
             A line that says what was not looked at; none if everything was.
         """
-        findings, left_out = self._findings()
+        skipped, findings = Counter[str](), list[Finding]()
+        for found_there, skipped_there in in_ranges(self._findings, list(self._documents.values()), jobs):
+            findings += found_there
+            skipped += skipped_there
+        left_out = _not_looked_at(skipped)
         if findings:
             order = {file: index for index, file in enumerate(report.files)}
             report.findings = sorted(
@@ -141,24 +150,16 @@ class References:
             )
         return [left_out] if left_out else []
 
-    def _findings(self) -> tuple[list[Finding], str]:
-        if not self._documents:
-            return [], ""
+    def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Counter[str]]:
+        """Look at some manifests; count what was not looked up by kind."""
         from webhook.references import look  # noqa: PLC0415 - only here once all manifests are read
         from webhook.references.rules import MEANT, RULES  # noqa: PLC0415 - as above
 
         skipped: Counter[str] = Counter()
         findings = []
-        contexts: dict[tuple[str, int], Any] = {}
         neighbours = self._neighbours
-        for given in self._documents.values():
-            file, inventory = given.document.source, self._inventory
-            if neighbours:
-                inventory = neighbours.inventory(file, inventory)
-            key = given.release, id(inventory)
-            if key not in contexts:
-                contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
-            context = contexts[key]
+        for given in noted:
+            file, context = given.document.source, self._context(given)
             for obj, kind, place in _views(given.obj, self._locations):
                 for problem in look(obj, kind, context, skipped):
                     needs = RULES[problem.rule].needs
@@ -172,7 +173,17 @@ class References:
                         continue
                     path = _as_written(given.document.data, place(problem.path))
                     findings.append(_placed(problem, path, given))
-        return findings, _not_looked_at(skipped)
+        return findings, skipped
+
+    def _context(self, given: _Noted) -> Any:
+        """Return what rules know of a manifest's surroundings."""
+        inventory = self._inventory
+        if self._neighbours:
+            inventory = self._neighbours.inventory(given.document.source, inventory)
+        key = given.release, id(inventory)
+        if key not in self._contexts:
+            self._contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
+        return self._contexts[key]
 
 
 def _context(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Sequence
 
+    from webhook.cli.judge import Judge
     from webhook.cli.oldstate import OldState
     from webhook.documents import Document, Unreadable
 
@@ -52,12 +54,16 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     read: list[list[Document | Unreadable]] = []
     reports: list[Report] = []
     for stated in versions:
-        documents: Iterable[Document | Unreadable] = suppressed.noting(
-            manifests.documents(stated, again=len(versions) > 1 or arguments.fix or arguments.diff)
-        )
-        if arguments.new_only:
-            documents = list(documents)
-            read.append(documents)
+
+        def documents(judge: Judge, stated: str | None = stated) -> Iterable[Document | Unreadable]:
+            fixed = arguments.fix or arguments.diff
+            again = len(versions) > 1 or fixed
+            found = suppressed.noting(manifests.documents(stated, again=again, judge=None if fixed else judge))
+            if not arguments.new_only:
+                return found
+            read.append(list(found))
+            return read[-1]
+
         # Manifests join what is in the cluster.
         known = deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
@@ -66,8 +72,10 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     if isinstance(old, AtRevision) and arguments.new_only:
         before = [Report() for _ in versions]
         states = [old.before(documents) for documents in read]
-        for documents, stated, earlier in zip(states, versions, before, strict=True):
-            judge_all(documents, Deployed((), earlier), deepcopy(cluster), arguments, stated=stated, report=earlier)
+        for state, stated, earlier in zip(states, versions, before, strict=True):
+            documents_then = partial(_as_read, state)
+            none = Deployed((), earlier)
+            judge_all(documents_then, none, deepcopy(cluster), arguments, stated=stated, report=earlier)
         # What is wrong with policies is not among the manifests: it was not compared.
         found_before = [each for each in merged(before, versions).findings if each.file in before[0].files]
         documents_before = (each for documents in states for each in documents)
@@ -88,6 +96,10 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
         report.findings = each_once(report.findings)
     report.remarks += table(report.findings, versions)
     return report
+
+
+def _as_read(documents: Sequence[Document | Unreadable], _judge: Judge) -> Sequence[Document | Unreadable]:
+    return documents
 
 
 def _old_state(arguments: Namespace, paths: Sequence[str], report: Report) -> OldState:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Record, Text, Word
+from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Number, Record, Text, Word
+from webhook.limits import MOST_JOBS
 from webhook.suppression.levels import LEVELS
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ CONFIGURATION: Final = Record(
             "A file of findings to suppress, relative to this file (--baseline).",
         ),
         "allPods": Key(Flag(), "Whether pods and workloads without resource claims are judged, too (--all-pods)."),
+        "jobs": Key(Number(1, MOST_JOBS), "How many processes judge (--jobs)."),
         "strict": Key(Flag(), "Whether warnings make the exit code 1, too (--strict)."),
     }
 )
@@ -91,6 +93,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "driverProfiles": "driver_profile",
     "baseline": "baseline",
     "allPods": "all_pods",
+    "jobs": "jobs",
     "strict": "strict",
 }
 """The options that keys stand for; exclude, levels and ignores add to those of the command line."""

@@ -135,6 +135,30 @@ class Flag:
 
 
 @dataclass(frozen=True)
+class Number:
+    """A whole number.
+
+    Args:
+        least: The least that it can be.
+        most: The most that it can be.
+    """
+
+    least: int
+    most: int
+
+    def check(self, value: Any, path: tuple[str | int, ...]) -> None:
+        """Check that it is such a number."""
+        if type(value) is not int:
+            raise _other(path, value, f"a number from {self.least} to {self.most}")
+        if not self.least <= value <= self.most:
+            raise ShapeError(path, f"{value} is not a number from {self.least} to {self.most}")
+
+    def schema(self) -> dict[str, Any]:
+        """Return it as JSON schema."""
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+
+@dataclass(frozen=True)
 class ListOf:
     """A list.
 

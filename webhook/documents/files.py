@@ -44,13 +44,20 @@ def read(
     Yields:
         The documents, and in the place of what cannot be read, why.
     """
-    for found in _find(paths, selection):
-        if isinstance(found, Unreadable):
-            yield found
-        elif found.path == _STDIN:
-            yield from _read_stdin(stdin or sys.stdin.buffer, selection)
-        else:
-            yield from _counted(found, selection) if selection else _read(found, None)
+    for found in find_files(paths, selection):
+        yield from read_found(found, stdin, selection)
+
+
+def read_found(
+    found: Found | Unreadable, stdin: BinaryIO | None = None, selection: Selection | None = None
+) -> Iterator[Document | Unreadable]:
+    """Read what :func:`find_files` has found; the other arguments are those of :func:`read`."""
+    if isinstance(found, Unreadable):
+        yield found
+    elif found.path == _STDIN:
+        yield from _read_stdin(stdin or sys.stdin.buffer, selection)
+    else:
+        yield from _counted(found, selection) if selection else _read(found, None)
 
 
 def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
@@ -62,7 +69,7 @@ def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
     Yields:
         Their names, and in the place of what cannot be found, why.
     """
-    for found in _find(paths):
+    for found in find_files(paths):
         yield found if isinstance(found, Unreadable) else found.path
 
 
@@ -105,7 +112,7 @@ class Trees:
         return None
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """A file.
 
     Args:
@@ -116,15 +123,21 @@ class _Found(NamedTuple):
     path: str
     is_named: bool
 
+    @property
+    def shown(self) -> str:
+        """How it is spelled in findings."""
+        return _shown(self.path)
 
-def _find(paths: Iterable[str], selection: Selection | None = None) -> Iterator[_Found | Unreadable]:
+
+def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iterator[Found | Unreadable]:
+    """Find what :func:`read` reads; the arguments are the same."""
     named = list(paths)
     trees = Trees(named)
     seen: set[str] = set()
     for path in named:
         for found in _expand(path, selection):
             real, result = found.source if isinstance(found, Unreadable) else found.path, found
-            if isinstance(found, _Found) and real != _STDIN:
+            if isinstance(found, Found) and real != _STDIN:
                 if selection and selection.excludes(found.path):
                     continue
                 real, result = _checked(found, trees)
@@ -136,7 +149,7 @@ def _find(paths: Iterable[str], selection: Selection | None = None) -> Iterator[
                 yield result
 
 
-def _checked(found: _Found, trees: Trees) -> tuple[str, _Found | Unreadable]:
+def _checked(found: Found, trees: Trees) -> tuple[str, Found | Unreadable]:
     """Return what a file's name stands for, with the file, or why it is not read."""
     path = found.path
     try:
@@ -146,19 +159,23 @@ def _checked(found: _Found, trees: Trees) -> tuple[str, _Found | Unreadable]:
     return (real, found) if real else (path, Unreadable(_shown(path), 0, 0, _OUTSIDE, _OUTSIDE_HINT))
 
 
-def _is_broken(found: _Found) -> bool:
+def _is_broken(found: Found) -> bool:
     """Tell whether a link in a directory leads nowhere."""
     return not found.is_named and os.path.islink(found.path) and not os.path.exists(found.path)  # noqa: PTH110, PTH114
 
 
-def _counted(found: _Found, selection: Selection) -> Iterator[Document | Unreadable]:
+def _counted(found: Found, selection: Selection) -> Iterator[Document | Unreadable]:
     """Read a file; one without a manifest is counted, or refused if it is named: it was probably not written."""
     empty, left_out = True, selection.left_out.total()
     for document in _read(found, None if found.is_named else selection):
         empty = False
         yield document
-    if not empty or selection.left_out.total() > left_out:
-        return
+    if empty and selection.left_out.total() == left_out:
+        yield from no_manifest(found, selection)
+
+
+def no_manifest(found: Found, selection: Selection) -> Iterator[Unreadable]:
+    """Count a file that holds no manifest, or complain if it is named."""
     if found.is_named and not selection.allow_empty:
         yield Unreadable(_shown(found.path), 1, 1, "the file holds no manifest", "--allow-empty accepts that")
     else:
@@ -181,26 +198,34 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
         yield Unreadable(name or _shown(_STDIN), 1, 1, "standard input holds no manifest", _EMPTY_HINT)
 
 
-def _read(found: _Found, selection: Selection | None) -> Iterator[Document | Unreadable]:
-    path = found.path
+def _read(found: Found, selection: Selection | None) -> Iterator[Document | Unreadable]:
     try:
-        opener = _open_named if found.is_named else open_regular
-        with open(path, "rb", opener=opener) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > MAX_BYTES:
-                if selection and not mentions_objects(file.read(MAX_BYTES)):
-                    selection.left_out[NO_OBJECT] += 1
-                else:
-                    yield too_large(_shown(path))
-                return
-            data = file.read(size + 1)  # to ask for as much as there may be takes memory for that much
-            if len(data) > size:  # a pipe, or a file that grows
-                data += file.read(MAX_BYTES - size)
+        data = load(found)
     except OSError as error:
-        yield _unreadable(path, error)
+        yield _unreadable(found.path, error)
         return
-    documents = parse(data, _shown(path))
+    if len(data) > MAX_BYTES:
+        if selection and not mentions_objects(data):
+            selection.left_out[NO_OBJECT] += 1
+        else:
+            yield too_large(found.shown)
+        return
+    documents = parse(data, found.shown)
     yield from selection.readable(data, documents) if selection else documents
+
+
+def load(found: Found) -> bytes:
+    """Return what a file holds, but not much more than may be read.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with open(found.path, "rb", opener=_open_named if found.is_named else open_regular) as file:
+        size = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
+        data = file.read(size + 1)  # to ask for as much as there may be takes memory for that much
+        if len(data) > size:  # a pipe, a file that grows, or one that is too large
+            data += file.read(MAX_BYTES - size)
+        return data
 
 
 def _open_named(path: str, flags: int) -> int:
@@ -227,15 +252,15 @@ def open_regular(path: str, flags: int) -> int:
     raise OSError(0, "is a directory" if stat.S_ISDIR(status.st_mode) else "no regular file")
 
 
-def _expand(path: str, selection: Selection | None) -> Iterator[_Found | Unreadable]:
+def _expand(path: str, selection: Selection | None) -> Iterator[Found | Unreadable]:
     """Find the files that an argument stands for."""
     if path == _STDIN:
-        yield _Found(path, is_named=True)
+        yield Found(path, is_named=True)
     elif os.path.isdir(path):  # noqa: PTH112 - the name is shown as given
         complaint = f"no manifest in this directory: none ends in {', '.join(SUFFIXES)}"
         yield from _or_else(_walk(path, selection), path, complaint, selection)
     elif os.path.lexists(path):
-        yield _Found(path, is_named=True)
+        yield Found(path, is_named=True)
     elif glob.has_magic(path):
         yield from _or_else(_glob(path, selection), path, "no manifest matches", selection)
     else:
@@ -253,12 +278,12 @@ def top_of(path: str) -> str:
 
 def _or_else(
     found: Iterator[str | Unreadable], path: str, complaint: str, selection: Selection | None
-) -> Iterator[_Found | Unreadable]:
+) -> Iterator[Found | Unreadable]:
     """Complain if nothing is found: a misspelt directory must not pass for a valid one."""
     nothing, left_out = True, selection.left_out.total() if selection else 0
     for file in found:
         nothing = False
-        yield file if isinstance(file, Unreadable) else _Found(file, is_named=False)
+        yield file if isinstance(file, Unreadable) else Found(file, is_named=False)
     if nothing and (selection is None or (selection.left_out.total() == left_out and not selection.allow_empty)):
         yield Unreadable(_shown(path), 0, 0, complaint)
 

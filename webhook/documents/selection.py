@@ -135,6 +135,10 @@ class Selection:
             else:
                 yield file
 
+    def needs_all(self, data: bytes) -> bool:
+        """Tell whether what one document of a file is decides about the others."""
+        return not mentions_objects(data) or (b"{{" in data and _PLACEHOLDER.search(data) is not None)
+
     def readable(self, data: bytes, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
         """Go through the documents of a file; one that cannot be read is left out if it is no manifest, or none yet.
 

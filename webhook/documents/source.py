@@ -59,6 +59,13 @@ class Source:
         self.name = name
         self.text = text
         self.rendered = rendered
+        self._mentioned: dict[str, bool] = {}
+
+    def mentions(self, word: str) -> bool:
+        """Tell whether the text has a word anywhere."""
+        if word not in self._mentioned:
+            self._mentioned[word] = word in self.text
+        return self._mentioned[word]
 
     @cached_property
     def _starts(self) -> list[int]:

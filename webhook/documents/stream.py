@@ -48,26 +48,27 @@ class Document:
     Args:
         data: The object as JSON value: a map if it is well-formed, but a file may hold anything.
         index: Which document of its source it is, counted from 0; the items of a list share it.
+        origin: Where it comes from, and in which place there.
         within: Where the object is in the document, such as ``("items", 0)``; empty if it is the document.
     """
 
-    __slots__ = ("_origin", "data", "index", "within")
+    __slots__ = ("data", "index", "origin", "within")
 
-    def __init__(self, data: Any, index: int, origin: _Origin, within: tuple[str | int, ...]) -> None:
+    def __init__(self, data: Any, index: int, origin: Origin, within: tuple[str | int, ...]) -> None:
         self.data = data
         self.index = index
-        self._origin = origin
+        self.origin = origin
         self.within = within
 
     @property
     def source(self) -> str:
         """The file's name as given, ``<stdin>`` for standard input."""
-        return self._origin.source.name
+        return self.origin.source.name
 
     @property
     def rendered(self) -> bool:
         """Whether a program wrote the text, so that its lines are those of no file that the user has."""
-        return self._origin.source.rendered
+        return self.origin.source.rendered
 
     @property
     def template(self) -> str:
@@ -75,7 +76,7 @@ class Document:
 
         Empty if neither is there.
         """
-        return self._origin.template() or _built_from(self.data)
+        return self.origin.template() or _built_from(self.data)
 
     def position(self, path: Sequence[str | int] = ()) -> Position:
         """Return where a field is in the file.
@@ -86,30 +87,34 @@ class Document:
         Returns:
             Where the field's key or the list's item starts; if it is not there, what is nearest above it.
         """
-        return self._origin.position((*self.within, *path))
+        return self.origin.position((*self.within, *path))
 
     @property
     def extent(self) -> tuple[int, int]:
         """Where the document begins and ends in its file, in characters."""
-        return self._origin.start, self._origin.end
+        return self.origin.start, self.origin.end
 
     @property
     def is_json(self) -> bool:
         """Whether the document is read as JSON, not as YAML."""
-        return self._origin.is_json
+        return self.origin.is_json
+
+    def mentions(self, word: str) -> bool:
+        """Tell whether the file has a word anywhere."""
+        return self.origin.source.mentions(word)
 
     @property
     def whole_text(self) -> str:
         """The text of the whole file."""
-        return self._origin.source.text
+        return self.origin.source.text
 
     def comments(self, mark: str) -> Iterator[Comment]:
         """Return the comments of the document that begin with a mark; JSON has none."""
-        return self._origin.comments(mark)
+        return self.origin.comments(mark)
 
     def line(self, number: int) -> str:
         """Return the text of a line of the file, counted from 1; empty if there is no such line."""
-        return self._origin.source.line(number)
+        return self.origin.source.line(number)
 
 
 def _built_from(data: Any) -> str:
@@ -119,7 +124,7 @@ def _built_from(data: Any) -> str:
     return path[1] if path else ""
 
 
-class _Origin:
+class Origin:
     """The text of one document within its source."""
 
     def __init__(self, source: Source, start: int, end: int, *, is_json: bool) -> None:
@@ -136,13 +141,16 @@ class _Origin:
         return find(self.source.text[self.start : self.end])
 
     def position(self, path: Sequence[str | int]) -> Position:
+        """Return where a field is in the file."""
         return self.source.position(self.start + self._outline.locate(path))
 
     def template(self) -> str:
+        """Return the file that a comment of Helm names."""
         found = _TEMPLATE.match(self.source.text, self.start, self.end)
         return found[1] if found else ""
 
     def comments(self, mark: str) -> Iterator[Comment]:
+        """Return the comments that begin with a mark."""
         if self.is_json:
             return iter(())
         from webhook.documents.comments import comments  # noqa: PLC0415 - few files have such comments
@@ -197,11 +205,10 @@ def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) 
     if len(data) > MAX_BYTES:
         yield too_large(source)
         return
-    bom, encoding = encoding_of(data)
-    data = data[len(bom) :]
     try:
-        whole = Source(source, data.decode(encoding), rendered=rendered)
+        whole = Source(source, decoded(data), rendered=rendered)
     except UnicodeDecodeError as error:
+        encoding, data = error.encoding, error.object
         offset = len(data[: error.start].decode(encoding))
         message = f"not {encoding.upper()} text: {error.reason}"
         yield Source(source, data.decode(encoding, "replace")).unreadable(offset, message, "save the file as UTF-8")
@@ -209,13 +216,50 @@ def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) 
     yield from _documents(whole)
 
 
+def decoded(data: bytes) -> str:
+    """Return the text that a file holds.
+
+    Raises:
+        UnicodeDecodeError: It holds none; the error has what follows the byte order mark.
+    """
+    bom, encoding = encoding_of(data)
+    return data[len(bom) :].decode(encoding)
+
+
+def is_row(text: str) -> bool:
+    """Tell whether a text may be a row of JSON values, which is read from its start."""
+    return text.lstrip()[:1] == "{"
+
+
 def _documents(source: Source) -> Iterator[Document | Unreadable]:
     indexes = count()
-    if source.text.lstrip()[:1] == "{":
+    if is_row(source.text):
         start, fault = yield from _json_documents(source, indexes)
         yield from _yaml_documents(source, indexes, start, fault)
     else:
         yield from _yaml_documents(source, indexes)
+
+
+def parse_part(source: Source, number: int, of: int, indexes: Iterator[int]) -> Iterator[Document | Unreadable]:
+    """Read a part of a text, which begins and ends where documents do.
+
+    Args:
+        source: The text, which is no row of JSON values.
+        number: Which part, counted from 0.
+        of: How many parts the text has.
+        indexes: Numbers the documents of the part.
+
+    Yields:
+        As :func:`parse` does.
+    """
+    start, end = (_cut(source.text, each, of) for each in (number, number + 1))
+    yield from _yaml_documents(source, indexes, start, end=end)
+
+
+def _cut(text: str, number: int, of: int) -> int:
+    """Return where a part of a text begins, so that all of them are about as long."""
+    at = text.find("\n" + _SEPARATOR, len(text) * number // of) if number else -1
+    return at + 1 if at >= 0 else len(text) if number else 0
 
 
 def _json_documents(
@@ -236,7 +280,7 @@ def _json_documents(
             yield source.unreadable(fault.offset, fault.message, fault.hint)
             break
         end, read, index = decoded.end, read + 1, next(indexes)
-        origin = _Origin(source, start, end, is_json=True)
+        origin = Origin(source, start, end, is_json=True)
         if decoded.fault is not None:
             yield source.unreadable(decoded.fault.offset, decoded.fault.message, decoded.fault.hint)
         elif decoded.repeated:
@@ -248,10 +292,10 @@ def _json_documents(
 
 
 def _yaml_documents(
-    source: Source, indexes: Iterator[int], start: int = 0, not_json: Fault | None = None
+    source: Source, indexes: Iterator[int], start: int = 0, not_json: Fault | None = None, end: int | None = None
 ) -> Iterator[Document | Unreadable]:
     """Read YAML documents; if the first is not YAML either, ``not_json`` may be the better reason."""
-    for begin, chunk, misplaced in _chunks(source.text, start):
+    for begin, chunk, misplaced in _chunks(source.text, start, len(source.text) if end is None else end):
         composed, fault = _NOTHING, misplaced
         if fault is None:
             try:
@@ -264,7 +308,7 @@ def _yaml_documents(
             next(indexes)
             yield source.unreadable(fault.offset, fault.message, fault.hint)
         elif composed.value is not None:
-            index, origin = next(indexes), _Origin(source, begin, begin + len(chunk), is_json=False)
+            index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
             if composed.repeated:
                 yield from origin.repeated()
             else:
@@ -290,15 +334,15 @@ def _composed(text: str) -> Composed:
     return compose(text)
 
 
-def _chunks(text: str, start: int) -> Iterator[tuple[int, str, Fault | None]]:
+def _chunks(text: str, start: int, end: int) -> Iterator[tuple[int, str, Fault | None]]:
     """Split at the lines that start with ``---``; where such a line is malformed, the document after it is lost."""
     begin, fault = start, None
-    for separator in _separators(text, start):
+    for separator in _separators(text, start, end):
         chunk = text[begin:separator]
         if fault is not None or (chunk and not chunk.isspace()):
             yield begin, chunk, fault
         line_end = text.find("\n", separator)
-        begin = len(text) if line_end < 0 else line_end + 1
+        begin = end if line_end < 0 else line_end + 1
         trailing = text[separator + len(_SEPARATOR) : begin].strip()
         fault = None
         if trailing and not trailing.startswith("#"):
@@ -306,14 +350,14 @@ def _chunks(text: str, start: int) -> Iterator[tuple[int, str, Fault | None]]:
             fault = Fault(f"invalid Yaml document separator: {trailing}", separator, hint)
 
 
-def _separators(text: str, start: int) -> Iterator[int]:
-    if text.startswith(_SEPARATOR, start):
+def _separators(text: str, start: int, end: int) -> Iterator[int]:
+    if text.startswith(_SEPARATOR, start, end):
         yield start
-    at = text.find("\n" + _SEPARATOR, start)
+    at = text.find("\n" + _SEPARATOR, start, end)
     while at >= 0:
         yield at + 1
-        at = text.find("\n" + _SEPARATOR, at + 1)
-    yield len(text)
+        at = text.find("\n" + _SEPARATOR, at + 1, end)
+    yield end
 
 
 def _after(pattern: re.Pattern[str], text: str, start: int) -> int:

@@ -58,6 +58,10 @@ FORMATS: Mapping[str, str] = {
 """The classes of the formats; each is in the module of the format's name."""
 
 
+LISTING = frozenset({"junit"})
+"""The formats that name every object that was judged."""
+
+
 def make(name: str, style: Style) -> Format:
     """Make a format.
 

@@ -23,7 +23,7 @@ MARK: Final = "draguard:"
 """Begins a comment to draguard."""
 ANNOTATION: Final = "draguard.github.io/ignore"
 """The annotation that suppresses findings about its object."""
-_NAME: Final = "draguard"
+NAME: Final = "draguard"
 """What is in every file that says anything to draguard."""
 INLINE: Final = "inline"
 ANNOTATED: Final = "annotation"
@@ -105,16 +105,11 @@ class Statements:
         """What is wrong with them."""
         self._files: set[str] = set()
         self._places: dict[Place, list[Statement]] = {}
-        self._text: str | None = None
-        self._mentions = False
         self._seen: set[Place] = set()
 
     def note(self, document: Document) -> None:
         """Take the comments and annotations of a document into account."""
-        text = document.whole_text
-        if text is not self._text:  # documents come file by file
-            self._text, self._mentions = text, _NAME in text
-        if self._mentions:
+        if document.mentions(NAME):
             self._note_comments(document)
             self._note_annotation(document)
 

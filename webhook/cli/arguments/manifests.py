@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.configured import configured, excluded
-from webhook.cli.arguments.parsing import repeated
+from webhook.cli.arguments.parsing import number_of_jobs, repeated
 from webhook.cli.arguments.shared import (
     RELEASE,
     STRICT,
@@ -193,6 +193,12 @@ def validate(parser: argparse.ArgumentParser) -> None:
         help="a profile of what a driver publishes and takes (`draguard driver show`)",
     )
     parser.add_argument("--strict", action="store_true", help=STRICT)
+    parser.add_argument(
+        "--jobs",
+        type=number_of_jobs,
+        metavar="N",
+        help="judge in N processes (default: on Linux, for 2,000 manifests and more, one for each CPU, at most 4)",
+    )
     fixes(parser)
     report(parser)
     reading.charts(parser)

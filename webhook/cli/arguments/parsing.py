@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from webhook.limits import MOST_JOBS
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -156,3 +157,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Ask whether something similar was meant; empty if nothing is similar."""
     near = nearest(name, known)
     return f": did you mean {near}?" if near else ""
+
+
+def number_of_jobs(text: str) -> int:
+    """Read a number of processes.
+
+    Raises:
+        ArgumentTypeError: It is none.
+    """
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_JOBS):
+        message = f"{text!r} is not a number from 1 to {MOST_JOBS}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)

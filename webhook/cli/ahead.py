@@ -1,0 +1,138 @@
+"""Documents that other processes have read and judged, as far as each can be judged alone."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.cli import processes
+from webhook.cli.judge import Ahead
+from webhook.documents import Unreadable
+from webhook.documents.files import no_manifest, read_found
+from webhook.documents.shares import Packer, Reader, Unpacker, shares, sized
+from webhook.suppression.statements import NAME
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Iterator
+
+    from webhook.cli.judge import Judge, Judgement
+    from webhook.documents import Document, Selection
+    from webhook.documents.shares import Packed, PackedSource, Share
+
+
+class _Told(NamedTuple):
+    """What a process tells of a share.
+
+    Args:
+        entries: Its documents, with what was found in them alone, and why others cannot be read.
+        sources: Its files.
+        indexes: How many documents a part of a file has.
+        left_out: What was not read, by reason.
+    """
+
+    entries: list[_Entry]
+    sources: list[PackedSource]
+    indexes: int
+    left_out: Counter[str]
+
+
+if TYPE_CHECKING:
+    _Entry = tuple[Packed, Judgement | None] | Unreadable
+
+
+class Shared:
+    """Files that several processes read and judge, if there are enough of them.
+
+    Args:
+        paths: Files, directories and globs.
+        selection: What of directories is left out.
+        jobs: How many processes share the work; None for as many as pay off.
+    """
+
+    def __init__(self, paths: Iterable[str], selection: Selection, jobs: int | None) -> None:
+        self._selection = selection
+        self._found = sized(paths, selection)
+        self.processes = self._worth(jobs)
+        """How many processes share the work; if it is one, that is this one."""
+        self._reader = Reader(selection)
+        self._is_first = True
+
+    def _worth(self, jobs: int | None) -> int:
+        sizes = [size for _, size in self._found]
+        once = min(sizes, default=-1) < 0  # a pipe, or nothing at all
+        return 1 if once else processes.worth(jobs, sum(sizes) // processes.BYTES)
+
+    def documents(self, stated: str | None, judge: Judge) -> Iterator[Document | Unreadable]:
+        """Read the documents, and have them judged.
+
+        Args:
+            stated: The Kubernetes release; None if that follows from the documents of a file.
+            judge: Judges a document.
+
+        Yields:
+            The documents in the order of the files, and in the place of what cannot be read, why.
+
+        Raises:
+            ChildProcessError: A process died.
+        """
+        if self.processes == 1:
+            for found, _ in self._found:
+                yield from read_found(found, selection=self._selection)
+            return
+        first, *others = shares(self._found, self.processes)
+        indexes, left_out = count(), self._selection.left_out.copy()
+        is_empty = True
+        for each in self._reader.read(first, indexes):  # what is made once is made before processes part
+            is_empty = False
+            yield each
+        before, is_empty = next(indexes), is_empty and self._selection.left_out == left_out
+        results = processes.spread(
+            lambda share: self._work(share, stated, judge), others, self.processes, lambda share: share.name
+        )
+        for share, told in zip(others, results, strict=True):
+            self._selection.left_out.update(told.left_out)
+            if not share.number:
+                before, is_empty = 0, True
+            yield from _unpacked(share, told, before, judge)
+            before += told.indexes
+            is_empty = is_empty and not told.entries and not told.left_out
+            if is_empty and share.of > 1 and share.number == share.of - 1:
+                yield from self._without_manifest(share)
+        if not self._is_first:  # it was counted for another release
+            self._selection.left_out = left_out
+        self._is_first = False
+
+    def _without_manifest(self, share: Share) -> Iterator[Unreadable]:
+        """Say of a file in parts that none holds a manifest."""
+        (found,) = share.files
+        if not isinstance(found, Unreadable):
+            yield from no_manifest(found, self._selection)
+
+    def _work(self, share: Share, stated: str | None, judge: Judge) -> _Told:
+        """Read and judge a share, in another process."""
+        self._selection.left_out.clear()
+        packer, indexes = Packer([NAME]), count()
+        entries: list[_Entry] = []
+        for each in self._reader.read(share, indexes):
+            if isinstance(each, Unreadable):
+                entries.append(each)
+            else:
+                entries.append((packer(each), judge.alone(each, judge.kind_of(each.data), stated)))
+        return _Told(entries, packer.sources, next(indexes), self._selection.left_out)
+
+
+def _unpacked(share: Share, told: _Told, before: int, judge: Judge) -> Iterator[Document | Unreadable]:
+    unpacker = Unpacker(share, told.sources)
+    for each in told.entries:
+        if isinstance(each, Unreadable):
+            yield each
+            continue
+        packed, judgement = each
+        data, index, within, *_ = packed
+        document = Ahead(data, before + index, unpacker.origin(packed), within)
+        if before and judgement and judgement.findings:
+            moved = [finding._replace(document=finding.document + before) for finding in judgement.findings]
+            judgement = judgement._replace(findings=moved)
+        document.judge, document.judgement = judge, judgement
+        yield document

@@ -1,0 +1,233 @@
+"""Judges one manifest, as an API server with the given policies would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.api.claimed import is_pod_without_claims
+from webhook.api.versions import NEWEST, Served, find
+from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
+from webhook.documents import Document
+from webhook.engine.manifests import review
+from webhook.findings import Finding, found, identity
+from webhook.problem import ERROR, WARNING, Problem
+from webhook.schema import OLDEST
+from webhook.schema.decoding import ONCE_DECODED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webhook.cli.namespaces import Namespaces
+    from webhook.cli.oldstate import OldState
+    from webhook.engine.manifests import Outcome
+    from webhook.engine.offline import Sender
+    from webhook.workloads import Locations
+
+
+class Judgement(NamedTuple):
+    """What is found in a document.
+
+    Args:
+        findings: What is found, in the order of the text; None if nobody here judges its kind.
+        waits: Whether that depends on a Namespace that may yet come.
+        taken: Whether the API server would take it; None if what it refers to is of no interest.
+        passed: Whether nothing is asked about it, so that nothing is found.
+    """
+
+    findings: Sequence[Finding] | None = ()
+    waits: bool = False
+    taken: bool | None = None
+    passed: bool = False
+
+
+FINE: Final = Judgement(taken=True)
+PASSED: Final = Judgement(passed=True)
+
+
+class Ahead(Document):
+    """A document that another process has read and judged.
+
+    Args:
+        judgement: What was found in it alone; None if it follows from other documents.
+        judge: Who has judged it.
+    """
+
+    __slots__ = ("judge", "judgement")
+
+    judgement: Judgement | None
+    judge: Judge
+
+
+class Judge:
+    """Judges documents, each as an API server with the given policies would.
+
+    Args:
+        old: The earlier state of objects.
+        subresource: What is updated.
+        sender: Sends objects to policies; None if there are none.
+        gates: The feature gates that differ from a release's defaults, by name; None for none.
+        namespaces: What is known of namespaces.
+    """
+
+    def __init__(
+        self,
+        old: OldState,
+        subresource: str,
+        sender: Sender | None,
+        gates: Mapping[str, bool] | None,
+        *,
+        namespaces: Namespaces,
+    ) -> None:
+        self._old = old
+        self._subresource = subresource
+        self._sender = sender
+        self._gates = gates
+        self.namespaces = namespaces
+        self.all_pods = False
+        """Whether the rules are asked about pods without claims, too."""
+        self.pod_locations: Locations | None = None
+        """Where kinds of other projects keep their pods, besides those that are known."""
+
+    def kind_of(self, obj: Any) -> Served | None:
+        """Return the kind of an object; of another project's, that of the pods with claims that it makes, if any."""
+        if not isinstance(obj, dict):
+            return None
+        version, kind = obj.get("apiVersion"), obj.get("kind")
+        if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
+            return served
+        from webhook.workloads import lost, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+
+        is_about_claims = any(
+            not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations)
+        ) or any(lost(obj))
+        return find("v1", "PodTemplate") if is_about_claims else None
+
+    def _passes(self, document: Document) -> bool:
+        """Tell whether nothing is asked about an object: a pod without claims, and there are no policies."""
+        return self._sender is None and not self._rules(document.data, self._old.of(document)[0])
+
+    def _rules(self, obj: Any, before: Any) -> bool:
+        """Tell whether the API server's rules are asked about an object."""
+        return (
+            self.all_pods
+            or not is_pod_without_claims(obj)
+            or (before is not None and not is_pod_without_claims(before))
+        )
+
+    def know_namespaces(self) -> None:
+        """Take the Namespaces among the manifests into account: all of them have been read."""
+        self.namespaces.all_noted = True
+        if self._sender:
+            self._sender.know(self.namespaces.found)
+
+    def alone(self, document: Document, served: Served | None, stated: str | None) -> Judgement | None:
+        """Judge a document as far as that needs no other one.
+
+        Args:
+            document: The document.
+            served: Its kind; None if it is not known here.
+            stated: The Kubernetes release; None if that follows from the documents of a file.
+
+        Returns:
+            What is found; None if the release follows from other documents.
+        """
+        if self._passes(document):
+            return PASSED
+        if served is None:
+            return self.unknown(document, stated)
+        if stated is None and is_everywhere(served):
+            return None
+        return self(document, stated or f"1.{served.until}")
+
+    def __call__(self, document: Document, release: str) -> Judgement:
+        """Judge an object of a kind that is known here."""
+        outcome, problems = self._review(document, release)
+        if not problems and outcome.change is None:  # as of most objects
+            return FINE
+        taken = not any(problem.level == ERROR for problem in problems)
+        findings = [_placed(_hinted(problem, outcome.object), document, release) for problem in problems]
+        findings = [self._brief(finding, document, outcome.object) for finding in findings]
+        findings += self._of_policies(outcome, document)
+        findings.sort(key=lambda finding: (finding.line, finding.column))
+        return Judgement(findings, waits=any(map(_asks_for_namespace, findings)), taken=taken)
+
+    def unknown(self, document: Document, stated: str | None) -> Judgement:
+        """Judge an object of a kind that is not known here; others may have it, if no policy is about it."""
+        outcome, problems = self._review(document, stated)
+        findings = self._of_policies(outcome, document)
+        waits = any(map(_asks_for_namespace, findings))
+        taken = None if outcome.problems else True
+        if not outcome.problems and not outcome.decisions:
+            return Judgement(None, waits=waits, taken=taken)
+        found_here = (found(problem, document, stated or f"1.{NEWEST}") for problem in problems)
+        return Judgement([*found_here, *findings], waits=waits, taken=taken)
+
+    def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
+        before, problems = self._old.of(document)
+        outcome = self._reviewed(document, before, release)
+        if not self._old.is_stored and any(each.rule == "old-object" for each in outcome.problems):
+            outcome = self._reviewed(document, None, release)  # what cannot be stored was not deployed
+        return outcome, [*problems, *outcome.problems, *outcome.warnings]
+
+    def _reviewed(self, document: Document, before: Any, release: str | None) -> Outcome:
+        return review(
+            document.data,
+            before,
+            kubernetes=release,
+            subresource=self._subresource,
+            feature_gates=self._gates,
+            namespace_labels=self.namespaces.labels_around(identity(document.data).namespace),
+            sender=self._sender,
+            rules=self._sender is None or self._rules(document.data, before),
+            beyond_decoding=True,
+            pod_locations=self.pod_locations,
+        )
+
+    def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:
+        """Say of what is immutable what has changed; the API server shows all of it."""
+        if not finding.problem.message.endswith("field is immutable"):
+            return finding
+        from webhook.cli.changes import changed  # noqa: PLC0415 - only who changes what is immutable pays for it
+
+        return finding._replace(brief=changed(finding.problem, self._old.of(document)[0], obj, finding.kubernetes))
+
+    @staticmethod
+    def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:
+        if outcome.change is None:
+            return []
+        from webhook.cli.policyoptions import found_by_mutating, found_by_validating  # noqa: PLC0415 - as in _sender
+
+        findings = found_by_mutating(outcome.change, document)
+        if outcome.verdict:
+            findings += found_by_validating(outcome.change, outcome.verdict, document)
+        return findings
+
+
+def _hinted(problem: Problem, obj: Any) -> Problem:
+    """Say what was probably meant, or how to make known what is not known of a namespace."""
+    if problem.level == ERROR and problem.hint in {"", ONCE_DECODED}:
+        from webhook.references.hints import hint_of  # noqa: PLC0415 - most objects are fine
+
+        hint, fix = hint_of(problem, obj)
+        return problem._replace(hint=hint or problem.hint, fix=fix)
+    asks = problem.level == WARNING and problem.rule in ADMIN_RULES
+    return problem._replace(hint=ADMIN_HINT) if asks else problem
+
+
+def _placed(problem: Problem, document: Document, release: str) -> Finding:
+    """Say where in its file a problem is; in a CEL selector, at which character."""
+    if problem.path and problem.path[-1] == "expression":
+        from webhook.cli.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
+
+        return located(problem, document, release)
+    return found(problem, document, release)
+
+
+def _asks_for_namespace(finding: Finding) -> bool:
+    """Tell whether a finding depends on a Namespace that may yet come."""
+    return finding.problem.hint in {ADMIN_HINT, POLICY_HINT}
+
+
+def is_everywhere(served: Served) -> bool:
+    """Tell whether every release serves a kind, so that the kind does not say which release is meant."""
+    return served.since <= OLDEST and served.until >= NEWEST

@@ -1,0 +1,237 @@
+"""Shares of what is to be read, each for one of several processes: some files, or a part of a large one.
+
+A share is read where it is wanted; what it holds is packed there, and unpacked where all of it comes together. A text
+does not travel: it is read again if somebody asks where something is, which few do.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.documents.files import Found, find_files, load, read_found
+from webhook.documents.limits import MAX_BYTES
+from webhook.documents.source import Source, Unreadable
+from webhook.documents.stream import Document, Origin, decoded, is_row, parse_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webhook.documents.selection import Selection
+
+_LARGEST: Final = 64 * 1024
+_SMALLEST: Final = 4 * 1024
+"""Bytes of a share: many are needed to keep all processes busy to the end, and each costs something."""
+_PER_PROCESS: Final = 8
+_PER_FILE: Final = 300
+"""To open a file takes as long as to read so many bytes."""
+
+
+class Share(NamedTuple):
+    """What is read at once.
+
+    Args:
+        files: Files, and in the place of what cannot be found, why.
+        number: Of a part of one file: which.
+        of: How many parts that file has.
+    """
+
+    files: tuple[Found | Unreadable, ...]
+    number: int = 0
+    of: int = 1
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        first = self.files[0]
+        name = first.source if isinstance(first, Unreadable) else first.shown
+        return name if len(self.files) == 1 else f"{name} and others"
+
+
+Sized = tuple[Found | Unreadable, int]
+"""What is found, and how many bytes reading it takes; -1 if it can be read once only, as a pipe."""
+
+
+def sized(paths: Iterable[str], selection: Selection | None) -> list[Sized]:
+    """Find what :func:`webhook.documents.read` reads, with its sizes."""
+    return [(found, _size(found)) for found in find_files(paths, selection)]
+
+
+def _size(found: Found | Unreadable) -> int:
+    if isinstance(found, Unreadable):
+        return 0
+    if found.is_named and not os.path.isfile(found.path):  # noqa: PTH113 - the name is shown as given
+        return -1
+    try:
+        return os.stat(found.path).st_size + _PER_FILE  # noqa: PTH116 - as above
+    except OSError:  # who reads it says so
+        return 0
+
+
+def shares(sizes: Sequence[Sized], processes: int) -> list[Share]:
+    """Put together what is read at once.
+
+    Args:
+        sizes: What there is.
+        processes: How many processes share it.
+    """
+    whole = sum(size for _, size in sizes)
+    most = min(_LARGEST, max(_SMALLEST, whole // (processes * _PER_PROCESS)))
+    found, together, filled = list[Share](), list[Found | Unreadable](), 0
+
+    def close() -> None:
+        nonlocal filled
+        if together:
+            found.append(Share(tuple(together)))
+            together.clear()
+            filled = 0
+
+    for each, size in sizes:
+        parts = -(-size // most)
+        if parts > 1:
+            close()
+            found += [Share((each,), number, parts) for number in range(parts)]
+            continue
+        if filled + size > most:
+            close()
+        together.append(each)
+        filled += size
+    close()
+    return found
+
+
+class Reader:
+    """Reads shares.
+
+    Args:
+        selection: What of directories is left out; nothing if None.
+    """
+
+    def __init__(self, selection: Selection | None) -> None:
+        self.selection = selection
+        self._loaded: tuple[Found, Source | None] | None = None
+
+    def read(self, share: Share, indexes: Iterator[int]) -> Iterator[Document | Unreadable]:
+        """Read a share.
+
+        Args:
+            share: The share.
+            indexes: Numbers the documents of a part of a file.
+        """
+        source = self._parted(share.files[0]) if share.of > 1 else None
+        if source:
+            yield from parse_part(source, share.number, share.of, indexes)
+        elif not share.number:  # what cannot be parted is read at once
+            for found in share.files:
+                yield from read_found(found, selection=self.selection)
+
+    def _parted(self, found: Found | Unreadable) -> Source | None:
+        """Return a text that can be parted, None if it cannot; its parts come one after another."""
+        if isinstance(found, Unreadable):
+            return None
+        if self._loaded is None or self._loaded[0] != found:
+            self._loaded = found, _source(found, None if found.is_named else self.selection)
+        return self._loaded[1]
+
+
+def _source(found: Found, selection: Selection | None) -> Source | None:
+    try:
+        data = load(found)
+        if len(data) > MAX_BYTES or (selection and selection.needs_all(data)):
+            return None
+        text = decoded(data)
+    except (OSError, UnicodeDecodeError):  # to be told by who reads it at once
+        return None
+    return None if is_row(text) else Source(found.shown, text)
+
+
+Packed = tuple[Any, int, tuple[str | int, ...], int, int, int, bool]
+"""A document that travels: the object, which document of its source it is and where in that, the number of its file in
+the share, where the document begins and ends there, and whether it is JSON. Named tuples take three times as long."""
+
+
+class PackedSource(NamedTuple):
+    """A file that is read again if need be.
+
+    Args:
+        name: Its name, as it is shown.
+        check: What its text comes to, in all processes that were forked from one.
+        mentioned: Which words it has.
+    """
+
+    name: str
+    check: int
+    mentioned: dict[str, bool]
+
+
+class Packer:
+    """Packs the documents of a share.
+
+    Args:
+        words: Words that matter if a file has them.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.sources: list[PackedSource] = []
+        self._last: Source | None = None
+        self._words = words
+
+    def __call__(self, document: Document) -> Packed:
+        """Pack a document."""
+        origin = document.origin
+        source = origin.source
+        if source is not self._last:
+            self._last = source
+            self.sources.append(
+                PackedSource(source.name, hash(source.text), {word: source.mentions(word) for word in self._words})
+            )
+        place = document.index, document.within, len(self.sources) - 1
+        return document.data, *place, origin.start, origin.end, origin.is_json
+
+
+class Unpacker:
+    """Unpacks the documents of a share.
+
+    Args:
+        share: The share.
+        sources: Its files.
+    """
+
+    def __init__(self, share: Share, sources: Sequence[PackedSource]) -> None:
+        by_name = {each.shown: each for each in share.files if isinstance(each, Found)}
+        self._sources = [_Again(each, by_name[each.name]) for each in sources]
+        self._last: tuple[int, int] = -1, -1
+        self._origin: Origin | None = None
+
+    def origin(self, packed: Packed) -> Origin:
+        """Return where a document is; the items of a list are in one."""
+        _, index, _, source, start, end, is_json = packed
+        if self._origin is None or (source, index) != self._last:
+            self._last, self._origin = (source, index), Origin(self._sources[source], start, end, is_json=is_json)
+        return self._origin
+
+
+class _Again(Source):
+    """A file that another process has read, and that this one reads if need be."""
+
+    def __init__(self, packed: PackedSource, found: Found) -> None:
+        self.name, self.rendered = packed.name, False
+        self._mentioned = packed.mentioned
+        self._found, self._check = found, packed.check
+
+    @cached_property
+    def text(self) -> str:  # type: ignore[override]
+        """The text.
+
+        Raises:
+            OSError: It is not what it was.
+        """
+        try:
+            text = decoded(load(self._found))
+        except (OSError, UnicodeDecodeError):
+            text = None
+        if text is None or hash(text) != self._check:
+            message = f"{self.name} was changed while it was read: try again"
+            raise OSError(message)
+        return text
