@@ -48,7 +48,7 @@ class Served:
     @property
     def connections(self) -> int:
         """How many connections are open."""
-        return len(self.server.server_state.connections)
+        return len(self.server.port.connections)
 
     def trust(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=self.ca)

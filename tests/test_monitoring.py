@@ -21,6 +21,7 @@ from webhook import certs
 from webhook.admission import Record, ReviewOptions
 from webhook.server import Certificate, Reloaded, create_app
 from webhook.server.http.limits import Limits
+from webhook.server.http.messages import Page, Request, target_of
 from webhook.server.http.probes import make_monitoring_pages
 from webhook.server.monitoring.logs import DecisionLog
 from webhook.server.monitoring.observing import Metered
@@ -215,12 +216,15 @@ class TestMetered:
         monitoring.reviewed(Record("validate", "denied", {"uid": "a"}), 0.001)
         monitoring.refused(413)
         monitoring.tick(2)
-        pages = make_monitoring_pages(lambda: ["no policies", "no certificate"], monitoring.exposition).test_client()
-        told = pages.get("/metrics").text
+        pages = make_monitoring_pages(lambda: ["no policies", "no certificate"], monitoring.exposition)
+
+        def get(path: str, **headers: bytes) -> Page:
+            sent = {name.encode(): value for name, value in headers.items()}
+            return pages[path](Request(b"GET", target_of(path.encode()), sent))
+
+        told = get("/metrics").body.decode()
         assert 'draguard_reviews_total{decision="denied",endpoint="validate",kind="other",operation=""} 1.0' in told
         assert 'draguard_http_requests_refused_total{status="413"} 1.0' in told
         assert "draguard_open_connections 2.0" in told
-        assert pages.get("/readyz").text == "not ready: no policies\nnot ready: no certificate\n"
-        assert pages.get("/readyz").status_code == 503
-        open_metrics = pages.get("/metrics", headers={"Accept": "application/openmetrics-text"})
-        assert open_metrics.text.endswith("# EOF\n")
+        assert get("/readyz")[:2] == (503, b"not ready: no policies\nnot ready: no certificate\n")
+        assert get("/metrics", accept=b"application/openmetrics-text").body.endswith(b"# EOF\n")

@@ -23,7 +23,7 @@ from webhook import certs
 from webhook.admission import ReviewOptions, answer
 from webhook.server import Adapter, Certificate, ServerError, create_app, serve
 from webhook.server.http.limits import Limits
-from webhook.server.http.probes import make_pages
+from webhook.server.http.probes import make_probes
 from webhook.server.process.running import listen
 
 if TYPE_CHECKING:
@@ -196,19 +196,19 @@ class TestOverload:
         assert "overloaded, answering 503: the review has waited for " in caplog.text
 
     def test_bodies_on_their_way_take_bounded_memory_and_the_longest_is_given_up_for_others(self) -> None:
-        app = Adapter(echo, make_pages(tuple), body_limit=LIMIT, bodies_limit=300_000)
+        app = Adapter(echo, make_probes(tuple), body_limit=LIMIT, bodies_limit=300_000)
         with serving(app) as served:
             with served.socket() as first, served.socket() as second:
                 first.sendall(post("Content-Length: 290000\r\n", b"x" * 250_000))
-                assert eventually(lambda: app.held == 250_000)
+                assert eventually(lambda: app.bodies.held == 250_000)
                 second.sendall(post("Content-Length: 80000\r\n", b"x" * 70_000))
-                assert eventually(lambda: app.held == 70_000)
+                assert eventually(lambda: app.bodies.held == 70_000)
                 assert served.post("/validate", b"{}")[0] == 200
                 second.sendall(b"x" * 10_000)
                 assert statuses(answered(second)) == [200]
                 first.sendall(b"x" * 30_000)
                 assert statuses(answered(first)) == [503]
-            assert eventually(lambda: app.held == 0)
+            assert eventually(lambda: app.bodies.held == 0)
 
 
 class TestListening:

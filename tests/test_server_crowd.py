@@ -74,7 +74,7 @@ class TestServer:
     def test_silent_clients_go_first(self, limits: Limits) -> None:
         with serving(create_app(echo), limits) as served, ExitStack() as stack:
             silent = [stack.enter_context(socket.create_connection((served.host, served.port), SOON)) for _ in range(3)]
-            assert eventually(lambda: len(served.server.crowd) == 3)
+            assert eventually(lambda: len(served.server.port.crowd) == 3)
             for number in range(4):
                 stack.enter_context(served.socket())
                 kept = asked(served, stack)
@@ -82,7 +82,7 @@ class TestServer:
                     assert silent[number].recv(1) == b"" or number
             kept.sendall(GET)
             assert statuses(answered(kept)) == [200]
-            assert len(served.server.crowd) <= 4
+            assert len(served.server.port.crowd) <= 4
 
     def test_handshakes_that_fail_leave_nothing_behind(self) -> None:
         with serving(create_app(echo)) as served:
@@ -92,7 +92,7 @@ class TestServer:
                     while plain.recv(100):
                         pass
             assert served.get("/healthz")[0] == 200
-            assert eventually(lambda: len(served.server.crowd) == 0)
+            assert eventually(lambda: len(served.server.port.crowd) == 0)
 
     def test_answers_that_nobody_reads_are_bounded_together(self) -> None:
         def talk(_body: bytes, _call: Call) -> Answer:
@@ -104,7 +104,7 @@ class TestServer:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 connection.sendall(post("Content-Length: 0\r\n") * 20)
                 time.sleep(0.05)
-            assert eventually(lambda: served.server.crowd.closed["unread"] > 0)
+            assert eventually(lambda: served.server.port.crowd.closed["unread"] > 0)
             assert served.connections <= 6
             assert served.post("/validate", b"{}")[0] == 200
 

@@ -21,7 +21,7 @@ from webhook.server import Adapter, Forks, Heavy, create_app
 from webhook.server.http.framing import LENGTHS, Task, read_answer, read_task, write_answer, write_task
 from webhook.server.http.heavy import Weights
 from webhook.server.http.inline import ExceededError, Inline
-from webhook.server.http.probes import make_pages
+from webhook.server.http.probes import make_probes
 from webhook.server.http.turns import Turns
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class TestInline:
             assert asyncio.run(self._answered(inline, b"")).status == 200
 
     async def _answered(self, inline: Inline, body: bytes) -> Answer:
-        return inline.answer(body, Call("validate"), ("a", 1))
+        return inline.answer(body, Call("validate"), ("a", 1), time.monotonic())
 
 
 class TestTurns:
@@ -324,12 +324,12 @@ def test_bodies_that_come_in_beside_heavy_reviews_count_as_memory(tmp_path: Path
     done = tmp_path / "done"
     forks = Forks(review)
     beside = Heavy(forks)
-    app = Adapter(review, make_pages(tuple), body_limit=1 << 20, bodies_limit=SIZE, heavy=beside)
+    app = Adapter(review, make_probes(tuple), body_limit=1 << 20, bodies_limit=SIZE, heavy=beside)
     with serving(app) as served, ThreadPoolExecutor(1) as client:
         waiting = client.submit(served.post, "/validate?timeout=30s", heavy(f"await {done}"))
-        assert eventually(lambda: app.held == SIZE)
+        assert eventually(lambda: app.bodies.held == SIZE)
         assert served.post("/validate", LIGHT)[0] == 200
         done.touch()
         assert waiting.result(SOON)[0] == 200
-        assert eventually(lambda: app.held == 0)
+        assert eventually(lambda: app.bodies.held == 0)
     forks.close()

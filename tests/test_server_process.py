@@ -14,7 +14,7 @@ from tests.serving import SOON, Served, answered, echo, eventually, serving, sta
 from webhook.server import create_app
 from webhook.server.http.limits import Limits
 from webhook.server.http.pages import Pages
-from webhook.server.http.probes import make_pages
+from webhook.server.http.probes import make_probes
 from webhook.server.process.running import listen
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def beside(limits: Limits | None = None) -> Iterator[tuple[Served, int]]:
     """Serve with a plain port, too."""
     with listen("localhost", 0) as listener:
         port = listener.getsockname()[1]
-        with serving(create_app(echo), limits, beside=(Pages(make_pages(tuple)), listener)) as served:
+        with serving(create_app(echo), limits, beside=(Pages(make_probes(tuple)), listener)) as served:
             yield served, port
 
 

@@ -1,11 +1,11 @@
 """Answers AdmissionReviews over HTTPS.
 
 :func:`create_app` makes an application of a review function, :func:`serve` serves it until a signal comes.
-Needs uvicorn, uvloop, httptools and Flask, so import this package only where something is served.
+Needs uvloop and httptools, so import this package only where something is served.
 
 A request comes into a process (:mod:`webhook.server.process`), through TLS (:mod:`webhook.server.tls`) and a connection
-with deadlines and bounds to the application that answers reviews itself, heavy ones in a process that can be ended, and
-leaves the rest to Flask (:mod:`webhook.server.http`); :mod:`webhook.server.monitoring` tells of it.
+with deadlines and bounds to the application that answers reviews, heavy ones in a process that can be ended, probes and
+pages (:mod:`webhook.server.http`); :mod:`webhook.server.monitoring` tells of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from webhook.server.errors import ServerError
 from webhook.server.http.adapter import BODY_LIMIT, Adapter
 from webhook.server.http.heavy import Heavy
 from webhook.server.http.limits import Limits
-from webhook.server.http.probes import make_pages
+from webhook.server.http.probes import make_probes
 from webhook.server.process.forks import Forks
 from webhook.server.process.reloading import Reloaded, UnusableError
 from webhook.server.process.running import SHUTDOWN_DELAY, Plain, serve
@@ -72,7 +72,7 @@ def create_app(
     """
     app = Adapter(
         review,
-        make_pages(lambda: app.reasons()),  # noqa: PLW0108 - there is no app yet
+        make_probes(lambda: app.reasons()),  # noqa: PLW0108 - there is no app yet
         observe=observe,
         refused=refused,
         unready=unready,

@@ -1,33 +1,36 @@
-"""Answers HTTP requests: reviews by a plain function, all else by a WSGI application.
+"""Answers HTTP requests: reviews by a plain function, all else by pages.
 
-A review takes microseconds, so it is answered on the event loop, by turns, unless it is heavy, or found to be. Bounded
-are also how long a body is, how much memory bodies take that are coming in or wait, and how long a review has waited.
+A review takes microseconds, so it is answered on the event loop, where its last byte comes in or by turns, unless it is
+heavy, or found to be. Bounded are also how long a body is, how much memory bodies take that are coming in or wait, and
+how long a review has waited.
 """
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import re
 import time
+from functools import lru_cache, partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.admission import Call, MalformedReviewError
 from webhook.admission.requests import parse_head
 from webhook.budget import BudgetExceededError
 from webhook.server.http.heavy import FullError, Job, Weights
 from webhook.server.http.inline import ExceededError, Inline
-from webhook.server.http.pages import CLOSE, Incoming, Page, Pages, RefusedError, refusal
+from webhook.server.http.messages import Page, failed, refusal
+from webhook.server.http.pages import Pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from _typeshed.wsgi import WSGIApplication
-
     from webhook.admission import Answer, Endpoint, Record
     from webhook.server.http.heavy import Heavy
-    from webhook.server.http.pages import Scope
-    from webhook.server.http.turns import Key
+    from webhook.server.http.messages import Request
+    from webhook.server.http.pages import Make
+
+    Reply = Callable[[Page], None]
 
 BODY_LIMIT = 6 << 20
 """Twice the 3 MiB that an API server takes of a request: the review of an update holds the old object and the new."""
@@ -37,11 +40,10 @@ PATIENCE = 0.25
 LENIENCE = 0.8
 """The share of its caller's timeout after which the failure policy answers; the rest is for the network."""
 
-_SMALL = 1 << 16
 _DEFAULT_TIMEOUT = 10.0  # of a webhook that states none (admissionregistration/v1 defaults.go)
 _LONGEST_TIMEOUT = 30.0  # that one may state (admissionregistration validation.go): who says more is no API server
 _TIMEOUT = re.compile(rb"(?:\A|&)timeout=([1-9][0-9]{0,3})s(?:&|\Z)")  # in whole seconds, as an API server sends it
-_REVIEWS: dict[str, tuple[Endpoint, bool | None]] = {
+_REVIEWS: Mapping[str, tuple[Endpoint, bool | None]] = {
     "/validate": ("validate", None),
     "/validate/fail": ("validate", False),
     "/validate/ignore": ("validate", True),
@@ -50,20 +52,11 @@ _REVIEWS: dict[str, tuple[Endpoint, bool | None]] = {
     "/mutate/ignore": ("mutate", True),
 }
 """Where reviews are sent to: the endpoint, and whether it admits what it cannot answer if the path says so."""
-_RETRY = (b"retry-after", b"1")
-_log = logging.getLogger(__name__)
-
-
-class _Body:
-    """A body as far as it has come in, unless it was dropped for others."""
-
-    def __init__(self) -> None:
-        self.content = bytearray()
-        self.is_dropped = False
+_JSON: Final = b"application/json"
 
 
 class Adapter(Pages):
-    """An ASGI application of a review function and a WSGI application.
+    """An application of a review function and of pages.
 
     Args:
         review: Answers the body of a review, given how the webhook was called. After the call's deadline it must answer
@@ -71,7 +64,7 @@ class Adapter(Pages):
         observe: Told of each answered review on the event loop, and how many seconds that took, waiting included.
         refused: Told of each request that is refused before it is reviewed, and the answer's status.
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
-        pages: Answers all requests but reviews.
+        pages: Answer all requests but reviews.
         body_limit: The longest body that is read, in bytes.
         bodies_limit: How many bytes all bodies that are coming in, and those of heavy reviews that wait, may take
             together; small ones are taken anyway.
@@ -81,7 +74,7 @@ class Adapter(Pages):
     def __init__(
         self,
         review: Callable[[bytes, Call], Answer],
-        pages: WSGIApplication,
+        pages: Mapping[str, Make],
         *,
         observe: Callable[[Record, float], None] = lambda _record, _seconds: None,
         refused: Callable[[int], None] = lambda _status: None,
@@ -90,20 +83,16 @@ class Adapter(Pages):
         bodies_limit: int,
         heavy: Heavy | None = None,
     ) -> None:
-        super().__init__(pages, body_limit=body_limit, refused=refused)
+        super().__init__(pages, body_limit=body_limit, bodies_limit=bodies_limit, refused=refused)
         self._review = review
         self._observe = observe
         self._unready = unready
-        self._bodies_limit = bodies_limit
         self._weights = Weights()
         self.heavy = heavy
         self.inline = Inline(review)
         self.stopping = False
         """Whether the whole webhook is about to end, so that requests should go elsewhere."""
-        self.held = 0
-        """How many bytes the bodies have that are coming in, or wait as heavy reviews."""
-        self._coming: set[_Body] = set()
-        self._logged_at = float("-inf")
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def reasons(self) -> Iterator[str]:
         """Say why requests should go elsewhere, if they should."""
@@ -111,107 +100,86 @@ class Adapter(Pages):
             yield "it is shutting down"
         yield from self._unready()
 
-    async def answer(self, scope: Scope, incoming: Incoming) -> Page:
-        """Answer a request.
+    def admit(self, request: Request) -> Page | None:
+        """Look at the header of a request; return the refusal if it is refused before its body is read."""
+        if request.target.path in _REVIEWS and (refused := _refusal(request)) is not None:
+            return refused
+        return super().admit(request)
 
-        Raises:
-            RefusedError: The request is refused.
-            GoneError: Its client has gone.
-        """
-        endpoint = _REVIEWS.get(scope["path"])
-        if not endpoint:
-            return await super().answer(scope, incoming)
-        headers = dict(scope["headers"])
-        _check_review(scope["method"], headers)
-        if int(headers.get(b"content-length", 0)) > self.body_limit:
-            raise self.too_large()
-        body = await self.read(incoming)
-        timeout, arrived = _timeout(scope), scope["state"]["arrived"]
-        key: Key = scope["state"]["client"], scope["client"]
-        deadline = arrived + LENIENCE * timeout
-        call = Call(*endpoint, deadline)
-        if self.heavy and self._weights.is_heavy(len(body)):
-            answer = await self._beside(body, call, deadline, key)
+    def answer(self, request: Request, reply: Reply) -> None:
+        """Answer a request, at once or later."""
+        if request.target.path not in _REVIEWS:
+            super().answer(request, reply)
+        elif self.heavy and self._weights.is_heavy(len(request.body)):
+            self._leave(request, reply, is_long=False)
+        elif self.inline.is_free:
+            self._judge(request, reply)
         else:
-            await self.inline.turn(key, self._weights.seconds(len(body)))
-            if (waited := time.monotonic() - arrived) > PATIENCE * timeout:
-                raise RefusedError(self._overloaded(f"the review has waited for {waited:.1f} s"))
-            try:
-                answer = self.inline.answer(body, call._replace(is_inline=self.heavy is not None), key)
-            except (BudgetExceededError, ExceededError):
-                answer = await self._beside(body, call, deadline, key, is_long=True)
-        if answer.record is not None:
-            self._observe(answer.record, time.monotonic() - arrived)
-            self._weights.learn(len(body) or 1, answer.record.cost)
-        return Page(answer.status, [(b"content-type", answer.content_type.encode("latin-1"))], answer.body)
+            seconds = self._weights.seconds(len(request.body))
+            self.inline.put(_key(request), seconds, partial(self._judge, request, reply))
 
-    async def _beside(self, body: bytes, call: Call, deadline: float, key: Key, *, is_long: bool = False) -> Answer:
+    def _judge(self, request: Request, reply: Reply) -> None:
+        """Answer a review on the event loop, now that it is its turn."""
+        arrived, began = request.arrived, time.monotonic()
+        timeout = _timeout(request.target.query)
+        if began - arrived > PATIENCE * timeout:
+            self.refused(HTTPStatus.SERVICE_UNAVAILABLE)
+            reply(self.overloaded(f"the review has waited for {began - arrived:.1f} s"))
+            return
+        endpoint, fail_open = _REVIEWS[request.target.path]
+        call = Call(endpoint, fail_open, arrived + LENIENCE * timeout, self.heavy is not None)
+        try:
+            answer = self.inline.answer(request.body, call, _key(request), began)
+        except (BudgetExceededError, ExceededError):
+            self._leave(request, reply, is_long=True)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client waits for an answer
+            reply(failed(error))
+        else:
+            reply(self._page_of(request, answer))
+
+    def _page_of(self, request: Request, answer: Answer) -> Page:
+        """Make the page of an answer, and tell of it."""
+        status, body, content_type, record = answer
+        if record is not None:
+            self._observe(record, time.monotonic() - request.arrived)
+            self._weights.learn(len(request.body) or 1, record.cost)
+        return Page(status, body, _JSON if content_type == "application/json" else content_type.encode("latin-1"))
+
+    def _leave(self, request: Request, reply: Reply, *, is_long: bool) -> None:
+        """Leave a heavy review to another process."""
+        task = asyncio.get_running_loop().create_task(self._answer_beside(request, reply, is_long=is_long))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer_beside(self, request: Request, reply: Reply, *, is_long: bool) -> None:
+        try:
+            page = self._page_of(request, await self._beside(request, is_long=is_long))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client waits for an answer
+            page = failed(error)
+        reply(page)
+
+    async def _beside(self, request: Request, *, is_long: bool) -> Answer:
         """Answer a heavy review, by the failure policy if that takes too long or too many wait."""
+        body, deadline = request.body, request.arrived + LENIENCE * _timeout(request.target.query)
+        call = Call(*_REVIEWS[request.target.path], deadline)
         late = call._replace(deadline=time.monotonic())
         if self.heavy is None:
             return self._review(body, late)
-        client, connection = key
-        job = Job(body, call, deadline, (client, _tenant(body), connection), self._weights.seconds(len(body)))
-        self.held += len(body)
+        key = request.client, _tenant(body), request.peer
+        job = Job(body, call, deadline, key, self._weights.seconds(len(body)))
+        self.bodies.held += len(body)
         try:
             return await self.heavy.answer(job, is_long=is_long)
         except (FullError, TimeoutError) as error:
             if isinstance(error, FullError):
-                self._tell("too many heavy reviews are waiting: the failure policy answers")
+                self.warn("too many heavy reviews are waiting: the failure policy answers")
             return self._review(body, late)
         finally:
-            self.held -= len(body)
+            self.bodies.held -= len(body)
 
-    async def read(self, incoming: Incoming) -> bytes:
-        """Read a body.
 
-        Raises:
-            RefusedError: It is too long, or too many are coming in.
-            GoneError: Its client has gone.
-        """
-        block = await incoming.block()
-        if incoming.whole and len(block) <= self.body_limit:
-            return block
-        body = _Body()
-        self._coming.add(body)
-        try:
-            while True:
-                body.content += block
-                self.held += len(block)
-                if len(body.content) > self.body_limit:
-                    raise self.too_large()
-                if incoming.whole:
-                    return bytes(body.content)
-                if self.held > self._bodies_limit and len(body.content) > _SMALL:
-                    self._drop_longest()
-                if body.is_dropped:
-                    raise RefusedError(self._overloaded("bodies that are coming in or wait take too much memory"))
-                block = await incoming.block()
-        finally:
-            self.held -= len(body.content)
-            self._coming.discard(body)
-
-    def _drop_longest(self) -> None:
-        """Forget the longest of the bodies that are coming in, so that no client takes all the room."""
-        longest = max(self._coming, key=lambda body: len(body.content))
-        self.held -= len(longest.content)
-        longest.content = bytearray()
-        longest.is_dropped = True
-
-    def _overloaded(self, reason: str) -> Page:
-        """Make the answer to what is too much at the moment.
-
-        On it an API server asks again within the webhook's timeout (client-go ``rest/with_retry.go``), over a new
-        connection and so perhaps another replica; after that its ``failurePolicy`` decides.
-        """
-        self._tell(f"answering 503: {reason}")
-        return refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, CLOSE)
-
-    def _tell(self, what: str) -> None:
-        now = time.monotonic()
-        if now - self._logged_at > 1:  # once a second: a log line for each would add to the load
-            self._logged_at = now
-            _log.warning("overloaded, %s", what)
+def _key(request: Request) -> tuple[str, tuple[str, int] | None]:
+    return request.client, request.peer
 
 
 def _tenant(body: bytes) -> str:
@@ -223,23 +191,27 @@ def _tenant(body: bytes) -> str:
     return str(request.get("namespace") or request.get("userInfo", {}).get("username", ""))
 
 
-def _timeout(scope: Scope) -> float:
+@lru_cache(64)
+def _timeout(query: bytes) -> float:
     """Return the seconds for which the caller waits for its answer."""
-    stated = _TIMEOUT.search(scope["query_string"])
+    stated = _TIMEOUT.search(query)
     return min(float(stated[1]), _LONGEST_TIMEOUT) if stated else _DEFAULT_TIMEOUT
 
 
-def _check_review(method: str, headers: Mapping[bytes, bytes]) -> None:
-    if method == "POST" and headers.get(b"content-type") == b"application/json" and b"content-encoding" not in headers:
-        return  # as an API server asks
-    content_type = headers.get(b"content-type", b"").decode("latin-1")
+def _refusal(request: Request) -> Page | None:
+    """Say why a request for a review is refused, if it is."""
+    headers = request.headers
+    sent_as = headers.get(b"content-type", b"")
+    if request.method == b"POST" and sent_as == _JSON and b"content-encoding" not in headers:
+        return None  # as an API server asks
+    content_type = sent_as.decode("latin-1")
     coding = headers.get(b"content-encoding", b"identity").decode("latin-1")
-    if method != "POST":
-        page = refusal(HTTPStatus.METHOD_NOT_ALLOWED, "POST an AdmissionReview", (b"allow", b"POST"))
+    if request.method != b"POST":
+        status, reason, more = HTTPStatus.METHOD_NOT_ALLOWED, "POST an AdmissionReview", b"allow: POST\r\n"
     elif content_type.partition(";")[0].strip().lower() != "application/json":
-        page = refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send application/json, not {content_type!r}")
+        status, reason, more = HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send application/json, not {content_type!r}", b""
     elif coding != "identity":
-        page = refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send the body as it is, not in {coding!r}")
+        status, reason, more = HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send the body as it is, not in {coding!r}", b""
     else:
-        return
-    raise RefusedError(page)
+        return None
+    return refusal(status, reason, more, is_last=True)

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import deque
 from enum import Enum, auto
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from httptools import HttpParserError, HttpRequestParser
 
 from webhook.server.bounded import BoundedLog
 from webhook.server.http.gate import address_of
-from webhook.server.http.outgoing import Outgoing
+from webhook.server.http.messages import Page, Request, refusal, target_of
 
 if TYPE_CHECKING:
-    import asyncio
+    from collections.abc import Mapping
 
-    from uvicorn import Config
-    from uvicorn.server import ServerState
-
-    from webhook.server.http.crowd import Crowd
-    from webhook.server.http.limits import Limits
-    from webhook.server.http.pages import Pages
-    from webhook.server.tls.clients import Clients
+    from webhook.server.http.port import Port
 
 _malformed = BoundedLog(logging.getLogger(__name__))
-_errors = logging.getLogger(f"{__name__}.uvicorn")
-_errors.setLevel(logging.ERROR)  # it would warn of each bad request, without end and without saying whose it was
-_NOWHERE: Any = deque(maxlen=0)
-_SMALL = 512
+_SMALL: Final = 512
 """Bytes below which a chunk counts as small."""
+_STATUS_LINES: Final[Mapping[int, bytes]] = {
+    status: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_CLOSE: Final = b"connection: close\r\n"
 
 
 class _Stage(Enum):
@@ -43,223 +40,342 @@ class _Stage(Enum):
 _IDLE, _HEADER, _BODY = _Stage  # an attribute of an Enum takes its time
 
 
-class Connection(HttpToolsProtocol):
-    """Closes a connection whose client is too slow, sends or leaves unread too much, or may not ask.
+class Connection(asyncio.Protocol):
+    """Answers the requests of a connection one after the other; closes it if its client is too slow, sends or leaves
+    unread too much, or may not ask.
+
+    A request is answered where its last byte comes in, unless the application lets it wait. Most come in one piece and
+    find nothing before them, so for them there is no task, no timer and no copy.
 
     Args:
-        config: uvicorn's.
-        server_state: uvicorn's.
-        limits: What it may take.
-        crowd: All connections of the port.
-        request_bytes: The longest request, as sent: its header, body, and the framing of its chunks.
-        clients: Who may ask; None lets everybody ask.
-    """
+        port: What it shares with others.
+    """  # noqa: D205 - one sentence
 
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        limits: Limits,
-        crowd: Crowd,
-        request_bytes: int,
-        *,
-        clients: Clients | None = None,
-    ) -> None:
-        super().__init__(config=config, server_state=server_state, app_state={})
-        self.logger = _errors
-        self._limits = limits
-        self._crowd = crowd
+    def __init__(self, port: Port) -> None:
+        self.port = port
         self.address = ""
-        self._request_bytes = request_bytes
-        self._clients = clients
-        self._refusal = ""
+        self._app = port.app
+        self._loop = asyncio.get_running_loop()
+        self._parser: Any = HttpRequestParser(self)
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # or it refuses the request before it, too
+        self._client = ""
+        self._peer: tuple[str, int] | None = None
+        self._forbidden = ""
+        """Why the client may not ask."""
+        self._is_closing = False
+        # What comes in
         self._stage = _HEADER
         self._requests = 0
         self._received = 0
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
         self._fields = 0
-        self._pieces: list[bytes] = []
         self._small = 0
-        self._excess: tuple[int, str] | None = None
-        self._watched: tuple[int, _Stage] | None = None
-        self._deadline: asyncio.TimerHandle | None = None
+        self._excess: tuple[HTTPStatus, str] | None = None
+        self._incoming: Request | None = None
+        # What is answered
+        self._waiting = deque[Request]()
+        self._asked: Request | None = None
+        self._is_asking = False
+        self._written = 0
+        self._is_unread = False
+        self._is_paused = False
+        # When it must go on
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = float("inf")
         self._stalled: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for a request."""
-        outgoing = self.app_state["outgoing"] = Outgoing(transport)
-        super().connection_made(cast("asyncio.Transport", outgoing))
-        self._outgoing = outgoing
+        self._transport: Any = transport
         self.address = address_of(transport)
+        self._peer = transport.get_extra_info("peername")
+        port = self.port
         if (gate := transport.get_extra_info("uvloop.sslproto")) is not None:
-            self._crowd.leave(gate)  # whose place this takes
-        self._crowd.enter(self)
+            port.crowd.leave(gate)  # whose place this takes
+        port.connections.add(self)
+        port.crowd.enter(self)
         if transport.is_closing():
             return
-        if self._clients is not None:
-            self._refusal = self._clients.refusal(transport.get_extra_info("peercert"), self.client)
-        self.app_state["client"] = self._name(transport)
-        self._watch()
+        self._client = self.address
+        if port.clients is not None:
+            certificate: Any = transport.get_extra_info("peercert")
+            self._forbidden = port.clients.refusal(certificate, self._peer)
+            if certificate:
+                self._client = f"certificate {certificate['subject']}"
+        self._await(port.limits.header_seconds)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
         """Forget the connection."""
-        for timer in (self._deadline, self._stalled):
+        self._is_closing = True
+        for timer in (self._timer, self._stalled):
             if timer is not None:
                 timer.cancel()
-        self._crowd.leave(self)
-        super().connection_lost(exc)
-        self._unset_keepalive_if_required()  # of one that ends with an error uvicorn would keep everything till then
+        self._waiting.clear()
+        if self._incoming is not None:
+            self._app.bodies.drop(self._incoming)
+        self.port.connections.discard(self)
+        self.port.crowd.leave(self)
+        self._parser = None  # which knows this connection
 
     def data_received(self, data: bytes) -> None:
-        """Take some of a request in."""
-        self._crowd.stir(self)
-        if self._refusal:  # answered once a request comes: before that, the client does not read
-            self._refuse(403, self._refusal)
+        """Take some of a request in; answer it if it is whole."""
+        self.port.crowd.stir(self)
+        if self._is_closing:
             return
-        if self._stage is _IDLE:  # even an empty line, after which uvicorn would wait for ever
+        if self._forbidden:  # answered once a request comes: before that, the client does not read
+            self._refuse(HTTPStatus.FORBIDDEN, self._forbidden)
+            return
+        stage, requests = self._stage, self._requests
+        if stage is _IDLE:  # even an empty line counts
             self._stage = _HEADER
-        before = self._requests
-        super().data_received(data)
-        if self._pieces:
-            self._pass_on()
-        if self.transport.is_closing():
+        try:
+            self._parser.feed_data(data)
+        except HttpParserError:
+            self._refuse_malformed()
             return
-        if self._requests == before:
+        if self._requests == requests:
             self._received += len(data)
         else:  # how much of it belongs to the next request is unknown
             self._received = 0 if self._stage is _IDLE else 1
-        self._watch()
-        if self._stage is _HEADER and self._received > self._limits.header_bytes:
-            self._refuse(431, f"a header may have {self._limits.header_bytes} bytes")
-        elif self._received > self._request_bytes:
-            self._refuse(413, f"a request may have {self._request_bytes} bytes as sent")
+        if self._stage is not _IDLE:
+            self._check_pace(is_new=self._stage is not stage or self._requests != requests)
+        self._go_on()
+
+    def _check_pace(self, *, is_new: bool) -> None:
+        """Look whether a request takes too much, or from now on too long.
+
+        Args:
+            is_new: Whether something else is waited for than before.
+        """
+        limits = self.port.limits
+        if is_new:
+            self._await(limits.header_seconds if self._stage is _HEADER else limits.body_seconds)
+        if self._stage is _HEADER and self._received > limits.header_bytes:
+            reason = f"a header may have {limits.header_bytes} bytes"
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, reason)
+        elif self._received > self.port.request_bytes:
+            reason = f"a request may have {self.port.request_bytes} bytes as sent"
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
+
+    # The parser's callbacks: an error ends the parsing.
 
     def on_message_begin(self) -> None:
         """Begin to wait for the header."""
-        super().on_message_begin()
         self._stage = _HEADER
+        self._url = b""
+        self._headers = {}
         self._fields = self._small = 0
 
+    def on_url(self, url: bytes) -> None:
+        """Take a piece of what is asked for."""
+        self._url += url
+
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a field of the header or the trailers."""
+        """Take a field of the header, or pass over one of the trailers."""
         self._fields += 1
-        if self._fields > self._limits.header_fields:  # each takes as long as many bytes
-            self._excess = 431, f"a request may have {self._limits.header_fields} header fields"
+        if self._fields > self.port.limits.header_fields:  # each takes as long as many bytes
+            reason = f"a request may have {self.port.limits.header_fields} header fields"
+            self._excess = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, reason
             raise ValueError(self._excess)
-        super().on_header(name, value)
+        if self._stage is _HEADER:
+            self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
         """Begin to wait for the body."""
-        if self.parser.should_upgrade():
+        parser = self._parser
+        if parser.should_upgrade():
             # The parser would skip the body, and what is left of it could pass for a request.
             message = "no other protocol is spoken here"
             raise ValueError(message)
-        if len(self.pipeline) >= self._limits.requests:  # which uvicorn keeps, however many come
+        if len(self._waiting) >= self.port.limits.requests:
             message = "too many requests are sent ahead"
             raise ValueError(message)
-        super().on_headers_complete()
-        self.headers = _NOWHERE  # trailers, of which there could be any number
+        headers = self._headers
+        keeps = parser.should_keep_alive() and (b"connection" not in headers or parser.get_http_version() != "1.0")
+        request = Request(
+            parser.get_method(), target_of(self._url), headers, client=self._client, peer=self._peer, keeps=keeps
+        )
+        request.refusal = self._app.admit(request)
+        self._incoming = request
         self._stage = _BODY
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body: a chunk, or what of it came in at once."""
         if len(body) < _SMALL:
             self._small += 1
-            if self._small > self._limits.small_chunks:  # each takes as long as many bytes
-                self._excess = 413, f"a body may come in {self._limits.small_chunks} chunks below {_SMALL} bytes"
+            limit = self.port.limits.small_chunks
+            if self._small > limit:  # each takes as long as many bytes
+                reason = f"a body may come in {limit} chunks below {_SMALL} bytes"
+                self._excess = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason
                 raise ValueError(self._excess)
-        self._pieces.append(body)
-
-    def _pass_on(self) -> None:
-        """Hand what of the body came in over at once: uvicorn would copy all of it for each chunk."""
-        pieces, self._pieces = self._pieces, []
-        super().on_body(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        request = cast("Request", self._incoming)
+        if request.refusal is None:
+            self._app.bodies.take(request, body)
 
     def on_message_complete(self) -> None:
-        """Note when the request was there, from when on it waits for its answer."""
-        if self._pieces:
-            self._pass_on()
-        self.scope["state"]["arrived"] = time.monotonic()
-        super().on_message_complete()
+        """Let a request wait for its answer."""
+        request, self._incoming = cast("Request", self._incoming), None
+        request.arrived = time.monotonic()
+        if request.refusal is None:
+            self._app.bodies.finish(request)
         self._stage = _IDLE
         self._requests += 1
+        self._due = request.arrived + self.port.limits.idle_seconds
+        if request.is_answered:
+            self._close()  # what may follow is not read
+        else:
+            self._waiting.append(request)
 
-    def send_400_response(self, msg: str) -> None:
-        """Answer a malformed HTTP request, or one of too many parts."""
-        if self._excess is not None:
-            self._refuse(*self._excess)
-            return
-        _malformed.warning("refused a request of %s, which is not HTTP/1.1 as it should be", self.client)
-        self._tell(400)
-        super().send_400_response(msg)
-
-    def pause_writing(self) -> None:
-        """Wait for the client to read, but not for ever."""
-        super().pause_writing()
-        self._crowd.leaves_unread(self, self._outgoing.written)
-        self._stalled = self.loop.call_later(self._limits.stalled_seconds, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        """Go on, since the client has read."""
-        super().resume_writing()
-        self._crowd.has_read(self)
-        if self._stalled is not None:
-            self._stalled.cancel()
-
-    def shutdown(self) -> None:
-        """Close the connection when the server stops, unless a request is on its way, whose answer will close it."""
-        if self._received:
-            return
-        if self._requests:
-            super().shutdown()
-        else:  # a new connection was made for a request that is about to come
-            self.loop.call_later(self._limits.closing_seconds, self._close_if_silent)
-
-    def _close_if_silent(self) -> None:
-        if not (self._received or self._requests):
-            self.transport.close()
-
-    def _name(self, transport: asyncio.Transport) -> str:
-        """Return what tells clients apart: the name that a certificate vouches for, or the address."""
-        certificate = transport.get_extra_info("peercert") if self._clients is not None else None
-        return f"certificate {certificate['subject']}" if certificate else self.address
+    # Answers
 
     @property
     def is_busy(self) -> bool:
         """Whether a request that has come in whole is being answered."""
-        return self._stage is _IDLE and self.cycle is not None and not self.cycle.response_complete
+        return self._asked is not None
+
+    def _go_on(self) -> None:
+        """Answer what waits, as far as there is nothing before it."""
+        if self._is_asking:  # further up
+            return
+        self._is_asking = True
+        while self._waiting and self._asked is None and not (self._is_unread or self._is_closing):
+            request = self._asked = self._waiting.popleft()
+            if request.refusal is None:
+                self._app.answer(request, self._reply)
+            else:
+                self._app.refused(request.refusal.status)
+                self._reply(request.refusal)
+        self._is_asking = False
+        if self._is_closing:
+            return
+        if bool(self._waiting) is not self._is_paused:  # a client that sends ahead is not read meanwhile
+            self._is_paused = not self._is_paused
+            (self._transport.pause_reading if self._is_paused else self._transport.resume_reading)()
+        if self._incoming is not None and self._asked is None and not self._waiting:
+            self._answer_early(self._incoming)
+
+    def _answer_early(self, request: Request) -> None:
+        """Tell a client whose request is coming in what it has to know.
+
+        A connection that is closed while bytes come in is reset, and its client may never see the answer; so all of a
+        refused request is awaited.
+        """
+        if request.refusal is not None and not request.is_answered:
+            request.is_answered = True
+            self._app.refused(request.refusal.status)
+            self._write(request, request.refusal, _CLOSE)
+        elif request.expects:
+            request.expects = False
+            self._transport.write(_CONTINUE)
+
+    def _reply(self, page: Page) -> None:
+        """Answer the request that is being answered."""
+        request, self._asked = self._asked, None
+        if request is None or self._is_closing:
+            return
+        if request.keeps and not page.is_last and not self._app.closing:
+            self._write(request, page, b"")
+            if not self._is_asking:
+                self._go_on()
+        else:
+            self._write(request, page, _CLOSE)
+            self._close()
+
+    def _write(self, request: Request, page: Page, last: bytes) -> None:
+        """Write an answer at once: it takes one TLS record and one system call."""
+        body = page.body
+        data = b"%b%bcontent-type: %b\r\n%bcontent-length: %d\r\n%b\r\n%b" % (
+            _STATUS_LINES[page.status],
+            self.port.headers,
+            page.content_type,
+            page.headers,
+            len(body),
+            last,
+            b"" if request.method == b"HEAD" else body,
+        )
+        self._written = len(data)
+        self._transport.write(data)
+
+    def _refuse_malformed(self) -> None:
+        """Refuse a malformed HTTP request, or one of too many parts."""
+        if self._excess is not None:
+            self._refuse(*self._excess)
+            return
+        _malformed.warning("refused a request of %s, which is not HTTP/1.1 as it should be", self._peer)
+        self._refuse(HTTPStatus.BAD_REQUEST, "it is not HTTP/1.1 as it should be")
+
+    def _refuse(self, status: HTTPStatus, reason: str) -> None:
+        """Close the connection, with an answer unless there is one under way."""
+        self._app.refused(status)
+        if self._asked is None and not (self._incoming is not None and self._incoming.is_answered):
+            self._write(_NONE, refusal(status, reason), _CLOSE)
+        self._close()
+
+    def _close(self) -> None:
+        """Close the connection once everything is written."""
+        self._is_closing = True
+        self._transport.close()
 
     def abort(self) -> None:
         """Close the connection at once."""
-        self.transport.abort()
+        self._transport.abort()
 
-    def _watch(self) -> None:
-        """Set the deadline of what is waited for now; a request that came in one piece needs none."""
-        watched = self._requests, self._stage
-        if watched == self._watched:
+    # Deadlines, and the end
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read, but not for ever."""
+        self._is_unread = True
+        self.port.crowd.leaves_unread(self, self._written)
+        self._stalled = self._loop.call_later(self.port.limits.stalled_seconds, self._transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on, since the client has read."""
+        self._is_unread = False
+        self.port.crowd.has_read(self)
+        if self._stalled is not None:
+            self._stalled.cancel()
+        self._go_on()
+
+    def shutdown(self) -> None:
+        """Close the connection when the server stops, unless a request is on its way, whose answer will close it."""
+        if self._received or self._asked is not None or self._waiting:
             return
-        self._watched = watched
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-        if self._stage is not _IDLE:
-            header = self._stage is _HEADER
-            seconds = self._limits.header_seconds if header else self._limits.body_seconds
-            self._deadline = self.loop.call_later(seconds, self._too_slow)
+        if self._requests:
+            self._close()
+        else:  # a new connection was made for a request that is about to come
+            self._loop.call_later(self.port.limits.closing_seconds, self._close_if_silent)
 
-    def _too_slow(self) -> None:
-        if self._received:
-            self._refuse(408, f"the {self._stage.name.lower()} did not come in time")
+    def _close_if_silent(self) -> None:
+        if not (self._received or self._requests):
+            self._close()
+
+    def _await(self, seconds: float) -> None:
+        """Set until when something must happen.
+
+        A timer that is set too early looks again when it is due, so that requests that come in one piece need none.
+        """
+        self._due = due = time.monotonic() + seconds
+        if due < self._timer_due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_due = due
+            self._timer = self._loop.call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        """Close the connection if nothing has happened in time."""
+        self._timer, self._timer_due = None, float("inf")
+        left = self._due - time.monotonic()
+        if left > 0:
+            self._await(left)
+        elif self._stage is _IDLE and (self._asked is not None or self._waiting):
+            self._await(self.port.limits.idle_seconds)
+        elif self._received:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"the {self._stage.name.lower()} did not come in time")
         else:
-            self.transport.close()
+            self._close()
 
-    def _refuse(self, status: int, reason: str) -> None:
-        """Close the connection, with an answer unless there is one under way."""
-        self._tell(status)
-        if self.cycle is None or self.cycle.response_complete or not (self.cycle.response_started or self.pipeline):
-            body = f"{HTTPStatus(status).phrase}: {reason}\n".encode()
-            head = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
-            self.transport.write(STATUS_LINE[status] + head % len(body) + body)
-        self.transport.close()
 
-    def _tell(self, status: int) -> None:
-        cast("Pages", self.config.app).refused(status)
+_NONE: Final = Request(b"", target_of(b"/"), {})
+"""What is answered where there is no request."""

@@ -9,7 +9,6 @@ from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]  # what uvloop
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
 
     from webhook.server.http.crowd import Crowd
     from webhook.server.http.limits import Limits
@@ -25,17 +24,15 @@ class Gate(SSLProtocol):  # type: ignore[misc]
         crowd: All connections of the port.
         context: The TLS settings.
         limits: What a handshake may take.
-        make: Makes the protocol of the connection, after the handshake.
+        connection: The protocol of the connection, after the handshake.
     """
 
     is_busy = False
 
-    def __init__(
-        self, crowd: Crowd, context: ssl.SSLContext, limits: Limits, make: Callable[[], asyncio.Protocol]
-    ) -> None:
+    def __init__(self, crowd: Crowd, context: ssl.SSLContext, limits: Limits, connection: asyncio.Protocol) -> None:
         super().__init__(
             asyncio.get_running_loop(),
-            make(),
+            connection,
             context,
             None,
             server_side=True,

@@ -38,7 +38,7 @@ class Inline:
 
     def __init__(self, review: Callable[[bytes, Call], Answer]) -> None:
         self._review = review
-        self._waiting = Turns[asyncio.Future[None]]()
+        self._waiting: Turns[Callable[[], None]] = Turns()
         self._spent = 0.0
         self._is_scheduled = False
         self._is_answering = False
@@ -59,34 +59,41 @@ class Inline:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(signal.SIGPROF, signal.SIG_IGN)
 
-    async def turn(self, key: Key, seconds: float) -> None:
-        """Wait for a client's turn, which comes at once while the event loop is not busy.
+    @property
+    def is_free(self) -> bool:
+        """Whether a review may be answered at once, without a turn: none waits, and the event loop is not busy."""
+        return self._spent < QUANTUM and not self._waiting
+
+    def put(self, key: Key, seconds: float, begin: Callable[[], None]) -> None:
+        """Let a review wait for its client's turn.
 
         Args:
             key: Who it is.
             seconds: About how long the review will take.
+            begin: Answers it; it raises nothing.
         """
-        if self._spent < QUANTUM and not self._waiting:
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.put(key, seconds, turn)
+        self._waiting.put(key, seconds, begin)
         self._schedule()
-        await turn
 
-    def answer(self, body: bytes, call: Call, key: Key) -> Answer:
+    def answer(self, body: bytes, call: Call, key: Key, began: float) -> Answer:
         """Answer a review.
+
+        Args:
+            body: The review.
+            call: How the webhook was called.
+            key: Who has sent it.
+            began: What time it is, by ``time.monotonic``.
 
         Raises:
             ExceededError: It takes too long.
         """
-        started = time.monotonic()
         self._ticks = 0
         self._is_answering = True
         try:
             return self._review(body, call)
         finally:
             self._is_answering = False
-            spent = time.monotonic() - started
+            spent = time.monotonic() - began
             self._spent += spent
             if self._waiting:
                 self._waiting.charge(key, spent)
@@ -105,15 +112,13 @@ class Inline:
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        """Give a turn, now that the event loop has looked for what has come in."""
+        """Give turns, now that the event loop has looked for what has come in."""
         self._is_scheduled = False
         self._spent = 0.0
-        while self._waiting:
-            turn = self._waiting.pop()
-            if not turn.done():
-                turn.set_result(None)
-                self._schedule()
-                return
+        while self._waiting and self._spent < QUANTUM:
+            self._waiting.pop()()
+        if self._waiting:
+            self._schedule()
 
 
 def _imports(frame: FrameType | None) -> bool:

@@ -1,195 +1,83 @@
-"""Serves a WSGI application on the event loop."""
+"""Answers everything but reviews: pages, by their paths."""
 
 from __future__ import annotations
 
-import io
-import sys
+import logging
+import time
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from werkzeug import Response
+from webhook.server.http.bodies import Bodies
+from webhook.server.http.messages import failed, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
-    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
+    from webhook.server.http.messages import Page, Request
 
-    from webhook.server.http.outgoing import Outgoing
+    Make = Callable[[Request], Page]
 
-    Scope = Mapping[str, Any]
-    Receive = Callable[[], Awaitable[Any]]
-    Send = Callable[[Any], Awaitable[None]]
-
-CLOSE = (b"connection", b"close")
-
-
-class Page(NamedTuple):
-    """An answer over HTTP.
-
-    Args:
-        status: Its status.
-        headers: Its headers, ``content-length`` apart.
-        body: Its body.
-    """
-
-    status: int
-    headers: list[tuple[bytes, bytes]]
-    body: bytes
-
-
-class RefusedError(Exception):
-    """A request is refused before all of it is read.
-
-    Args:
-        page: The answer.
-    """
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-
-
-class GoneError(Exception):
-    """The client waits for no answer any more."""
-
-
-class Incoming:
-    """A request's body as it comes.
-
-    Args:
-        receive: The ASGI server's.
-    """
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self.whole = False
-
-    async def block(self) -> bytes:
-        """Return some more of it.
-
-        Raises:
-            GoneError: No more will come.
-        """
-        event = await self._receive()
-        if event["type"] != "http.request":
-            raise GoneError
-        self.whole = not event["more_body"]
-        block: bytes = event["body"]
-        return block
+_READING: Final = frozenset({b"GET", b"HEAD"})
+_ALLOW: Final = b"allow: GET, HEAD\r\n"
+_RETRY: Final = b"retry-after: 1\r\n"
+_log = logging.getLogger(__name__)
 
 
 class Pages:
-    """An ASGI application of a WSGI application.
+    """An application of pages, which answers at once.
 
     Args:
-        pages: The WSGI application, called on the event loop.
+        pages: What makes the answer to ``GET`` and ``HEAD``, by path.
         body_limit: The longest body that is read, in bytes.
+        bodies_limit: How many bytes may be held for all requests together; small bodies are taken anyway.
         refused: Told of each refused request, and the answer's status.
     """
 
     def __init__(
         self,
-        pages: WSGIApplication,
+        pages: Mapping[str, Make],
         *,
         body_limit: int = 1 << 16,
+        bodies_limit: int = 1 << 24,
         refused: Callable[[int], None] = lambda _status: None,
     ) -> None:
-        self.body_limit = body_limit
+        self._pages = pages
+        self.bodies = Bodies(body_limit, bodies_limit, self.overloaded)
+        self.refused = refused
         self.closing = False
         """Whether each answer is the last of its connection."""
-        self._pages = pages
-        self.refused = refused
+        self._logged_at = float("-inf")
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request (ASGI)."""
-        incoming = Incoming(receive)
-        try:
+    def admit(self, request: Request) -> Page | None:
+        """Look at the header of a request; return the refusal if it is refused before its body is read."""
+        return self.bodies.too_large if request.length > self.bodies.limit else None
+
+    def answer(self, request: Request, reply: Callable[[Page], None]) -> None:
+        """Answer a request, at once or later."""
+        make = self._pages.get(request.target.path)
+        if make is None:
+            page = refusal(HTTPStatus.NOT_FOUND, "there is no such page")
+        elif request.method not in _READING:
+            page = refusal(HTTPStatus.METHOD_NOT_ALLOWED, "it can only be read", _ALLOW)
+        else:
             try:
-                page = await self.answer(scope, incoming)
-            except RefusedError as refused:
-                page = refused.page
-                self.refused(page.status)
-            headers = [*page.headers, (b"content-length", b"%d" % len(page.body))]
-            if (self.closing or not incoming.whole) and CLOSE not in headers:
-                headers.append(CLOSE)
-            outgoing: Outgoing = scope["state"]["outgoing"]
-            outgoing.hold()
-            try:
-                await send({"type": "http.response.start", "status": page.status, "headers": headers})
-                await send({"type": "http.response.body", "body": page.body, "more_body": not incoming.whole})
-            finally:
-                outgoing.release()
-            if not incoming.whole:
-                # A connection that is closed while bytes come in is reset, and its client may never see the answer.
-                while not incoming.whole:
-                    await incoming.block()
-                await send({"type": "http.response.body"})
-        except GoneError:
-            return
+                page = make(request)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the client waits for an answer
+                page = failed(error)
+        reply(page)
 
-    async def answer(self, scope: Scope, incoming: Incoming) -> Page:
-        """Answer a request.
+    def overloaded(self, reason: str) -> Page:
+        """Make the answer to what is too much at the moment.
 
-        Raises:
-            RefusedError: The request is refused.
-            GoneError: Its client has gone.
+        On it an API server asks again within the webhook's timeout (client-go ``rest/with_retry.go``), over a new
+        connection and so perhaps another replica; after that its ``failurePolicy`` decides.
         """
-        if int(dict(scope["headers"]).get(b"content-length", 0)) > self.body_limit:
-            raise self.too_large()
-        return _respond(self._pages, scope, await self.read(incoming))
+        self.warn(f"answering 503: {reason}")
+        return refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, is_last=True)
 
-    async def read(self, incoming: Incoming) -> bytes:
-        """Read a body.
-
-        Raises:
-            RefusedError: It is too long.
-            GoneError: Its client has gone.
-        """
-        body = bytearray()
-        while not incoming.whole:
-            body += await incoming.block()
-            if len(body) > self.body_limit:
-                raise self.too_large()
-        return bytes(body)
-
-    def too_large(self) -> RefusedError:
-        """Make the refusal of a long body."""
-        return RefusedError(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {self.body_limit} bytes"))
-
-
-def refusal(status: HTTPStatus, reason: str, *headers: tuple[bytes, bytes]) -> Page:
-    """Make the page that says why a request is refused."""
-    body = f"{status.phrase}: {reason}\n".encode()
-    return Page(status, [(b"content-type", b"text/plain; charset=utf-8"), *headers], body)
-
-
-def _respond(app: WSGIApplication, scope: Scope, body: bytes) -> Page:
-    """Ask a WSGI application (PEP 3333)."""
-    environ: WSGIEnvironment = {
-        "REQUEST_METHOD": scope["method"],
-        "SCRIPT_NAME": "",
-        "PATH_INFO": scope["path"].encode().decode("latin-1"),
-        "QUERY_STRING": scope["query_string"].decode("latin-1"),
-        "SERVER_NAME": scope["server"][0],
-        "SERVER_PORT": str(scope["server"][1]),
-        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
-        "REMOTE_ADDR": scope["client"][0] if scope["client"] else "",
-        "CONTENT_LENGTH": str(len(body)),
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scope["scheme"],
-        "wsgi.input": io.BytesIO(body),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": False,
-        "wsgi.multiprocess": False,
-        "wsgi.run_once": False,
-    }
-    for name, value in scope["headers"]:
-        key = name.decode("latin-1").upper().replace("-", "_")
-        if key != "CONTENT_LENGTH":
-            environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value.decode("latin-1")
-    response = Response.from_app(app, environ, buffered=True)
-    headers = [
-        (name.encode("latin-1"), value.encode("latin-1"))
-        for name, value in response.headers
-        if name.lower() != "content-length"
-    ]
-    return Page(response.status_code, headers, response.get_data())
+    def warn(self, what: str) -> None:
+        """Log once a second that there is too much to do: a line for each would add to the load."""
+        now = time.monotonic()
+        if now - self._logged_at > 1:
+            self._logged_at = now
+            _log.warning("overloaded, %s", what)

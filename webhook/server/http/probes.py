@@ -1,70 +1,56 @@
-"""Health probes and metrics, as Flask applications."""
+"""Health probes and metrics."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask import Flask, Response, request
-from werkzeug.exceptions import HTTPException
+from webhook.server.http.messages import Page
+from webhook.server.http.wsgi import of_wsgi
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from werkzeug import Response as AnyResponse
+    from flask import Flask
 
-_PLAIN = "text/plain; charset=utf-8"
-_OVERVIEW = """\
-/metrics  what is counted and measured, for Prometheus
-/healthz  whether the process is alive
-/readyz   whether reviews can be answered now, and why not
-"""
+    from webhook.server.http.messages import Request
+    from webhook.server.http.pages import Make
 
 
-def make_pages(unready: Callable[[], Iterable[str]]) -> Flask:
-    """Make the application: ``GET /healthz``, ``GET /readyz``.
+def make_probes(unready: Callable[[], Iterable[str]]) -> dict[str, Make]:
+    """Make the pages ``/healthz`` and ``/readyz``.
 
     Args:
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
     """
-    app = Flask(__name__, static_folder=None)
 
-    @app.get("/healthz")
-    def healthz() -> Response:
-        return Response("ok\n", content_type=_PLAIN)
+    def healthz(_request: Request) -> Page:
+        return Page(200, b"ok\n")
 
-    @app.get("/readyz")
-    def readyz() -> Response:
+    def readyz(_request: Request) -> Page:
         reasons = "".join(f"not ready: {reason}\n" for reason in unready())
-        return Response(reasons or "ok\n", 503 if reasons else 200, content_type=_PLAIN)
+        return Page(503 if reasons else 200, (reasons or "ok\n").encode())
 
-    @app.errorhandler(HTTPException)
-    def plain(error: HTTPException) -> AnyResponse:
-        response = error.get_response()
-        response.set_data(f"{error.name}: {error.description}\n")
-        response.content_type = _PLAIN
-        return response
-
-    return app
+    return {"/healthz": healthz, "/readyz": readyz}
 
 
 def make_monitoring_pages(
     unready: Callable[[], Iterable[str]], exposition: Callable[[str], tuple[bytes, str]]
-) -> Flask:
-    """Make the application of the monitoring port: ``GET /``, ``/metrics``, ``/healthz``, ``/readyz``.
+) -> dict[str, Make]:
+    """Make the pages of the monitoring port: ``/``, ``/metrics``, ``/healthz``, ``/readyz``.
 
     Args:
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
         exposition: Returns the metrics and their content type, given what a client accepts.
     """
-    app = make_pages(unready)
 
-    @app.get("/")
-    def overview() -> Response:
-        return Response(_OVERVIEW, content_type=_PLAIN)
+    def metrics(request: Request) -> Page:
+        text, content_type = exposition(request.headers.get(b"accept", b"").decode("latin-1"))
+        return Page(200, text, content_type.encode("latin-1"))
 
-    @app.get("/metrics")
-    def metrics() -> Response:
-        text, content_type = exposition(request.headers.get("Accept", ""))
-        return Response(text, content_type=content_type)
+    return {"/": of_wsgi(_overview), "/metrics": metrics, **make_probes(unready)}
 
-    return app
+
+def _overview() -> Flask:
+    from webhook.server.http.overview import make_overview  # noqa: PLC0415 - 6 MB, for the few who look
+
+    return make_overview()

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     Key = tuple[Hashable, ...]
     """Whose something is: the client, then what tells apart those who share it, such as a connection."""
@@ -14,6 +14,29 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REMEMBERED = 4096
+
+
+class _Share(Generic[T]):
+    """What a client, or a part of it, has used and waits for.
+
+    Args:
+        used: Seconds.
+    """
+
+    __slots__ = ("parts", "queue", "ranks", "used")
+
+    def __init__(self, used: float) -> None:
+        self.used = used
+        self.parts: dict[Hashable, _Share[T]] = {}
+        """Its parts of which something waits."""
+        self.ranks: dict[Hashable, tuple[float, ...]] = {}
+        """Their ranks; the lowest comes next."""
+        self.queue: deque[tuple[float, T]] = deque()
+        """What waits of something that has no parts: about how long it will take, and it."""
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        return (self.used + self.queue[0][0],) if self.queue else (self.used, *min(self.ranks.values()))
 
 
 class Turns(Generic[T]):
@@ -24,8 +47,9 @@ class Turns(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Key, deque[tuple[float, T]]] = {}
+        self._all = _Share[T](0.0)
         self._used: dict[Key, float] = {}
+        """What has been used since something began to wait, by clients and parts of which nothing waits now, too."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -40,45 +64,70 @@ class Turns(Generic[T]):
             seconds: About how long it will take.
             item: It.
         """
-        queue = self._waiting.get(key)
-        if queue is None:
-            for prefix in _prefixes(key):
-                size = len(prefix)
-                beside = [self._used[other[:size]] for other in self._waiting if other[: size - 1] == prefix[:-1]]
-                self._used[prefix] = max(self._used.get(prefix, 0.0), min(beside, default=0.0))
-            queue = self._waiting[key] = deque()
-        queue.append((seconds, item))
+        path = [self._all]
+        for prefix in _prefixes(key):
+            above = path[-1]
+            share = above.parts.get(prefix[-1])
+            if share is None:
+                least = min((other.used for other in above.parts.values()), default=0.0)
+                share = above.parts[prefix[-1]] = _Share(max(self._used.get(prefix, 0.0), least))
+                self._used[prefix] = share.used
+            path.append(share)
+        path[-1].queue.append((seconds, item))
         self._count += 1
+        self._rank(key, path)
 
     def pop(self) -> T:
         """Take the next; there must be one."""
-        return self._take(min(self._waiting, key=self._rank), last=False)
+        return self._take(min, deque.popleft)
 
     def drop(self) -> T:
         """Take away what would come last; there must be something."""
-        return self._take(max(self._waiting, key=self._rank), last=True)
+        return self._take(max, deque.pop)
 
     def charge(self, key: Key, seconds: float) -> None:
         """Note what a client has used; nothing is noted while none waits."""
-        if self._waiting:
-            for prefix in _prefixes(key):
-                self._used[prefix] = self._used.get(prefix, 0.0) + seconds
+        if not self._count:
+            return
+        path: list[_Share[T]] = [self._all]
+        for prefix in _prefixes(key):
+            used = self._used[prefix] = self._used.get(prefix, 0.0) + seconds
+            share = path[-1].parts.get(prefix[-1]) if len(path) == len(prefix) else None
+            if share is not None:
+                share.used = used
+                path.append(share)
+        self._rank(key, path)
 
-    def _rank(self, key: Key) -> tuple[float, ...]:
-        *above, own = (self._used[prefix] for prefix in _prefixes(key))
-        return *above, own + self._waiting[key][0][0]
-
-    def _take(self, key: Key, *, last: bool) -> T:
-        queue = self._waiting[key]
-        _, taken = queue.pop() if last else queue.popleft()
+    def _take(self, choose: Callable[..., Hashable], take: Callable[[deque[tuple[float, T]]], tuple[float, T]]) -> T:
+        path: list[_Share[T]] = [self._all]
+        key: list[Hashable] = []
+        while path[-1].parts:
+            share = path[-1]
+            key.append(choose(share.ranks, key=share.ranks.__getitem__))
+            path.append(share.parts[key[-1]])
+        _, taken = take(path[-1].queue)
         self._count -= 1
-        if not queue:
-            del self._waiting[key]
-            if not self._waiting:
-                self._used.clear()
-            elif len(self._used) > _REMEMBERED:
-                self._used = {prefix: self._used[prefix] for key in self._waiting for prefix in _prefixes(key)}
+        if not self._count:
+            self._used.clear()
+        self._rank(tuple(key), path)
+        if len(self._used) > _REMEMBERED:
+            self._used = dict(_used(self._all, ()))
         return taken
+
+    def _rank(self, key: Key, path: list[_Share[T]]) -> None:
+        """Note the ranks along a path; forget what nothing waits of."""
+        for part, above, share in zip(reversed(key[: len(path) - 1]), path[-2::-1], path[:0:-1], strict=True):
+            if share.parts or share.queue:
+                above.ranks[part] = share.rank
+            else:
+                del above.parts[part], above.ranks[part]
+
+
+def _used(share: _Share[T], above: Key) -> Iterator[tuple[Key, float]]:
+    for part, each in share.parts.items():
+        key = *above, part
+        yield key, each.used
+        yield from _used(each, key)
 
 
 def _prefixes(key: Key) -> Iterator[Key]:

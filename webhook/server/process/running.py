@@ -16,8 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import uvicorn
-from uvicorn.server import ServerState
+import uvloop
 
 from webhook.server.errors import ServerError
 from webhook.server.http.acceptor import Acceptor
@@ -26,14 +25,14 @@ from webhook.server.http.crowd import Crowd
 from webhook.server.http.gate import Gate
 from webhook.server.http.limits import Limits
 from webhook.server.http.pages import Pages
+from webhook.server.http.port import Port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
-    from _typeshed.wsgi import WSGIApplication
-
     from webhook.server.http.adapter import Adapter
+    from webhook.server.http.pages import Make
     from webhook.server.tls.certificate import Certificate
 
 SHUTDOWN_DELAY = 5.0
@@ -47,7 +46,9 @@ UNREAD: Final = 1 << 15
 
 That much of each connection is taken in at once, which takes long if it comes in TLS records of a byte each."""
 
-_TICKS_A_SECOND = 10  # of uvicorn's main loop
+_TICK = 0.1
+"""Seconds between two looks whether to stop."""
+_TICKS_A_SECOND = 10
 _PROBES = 200
 """Connections to the plain port: from kubelet, Prometheus, and strangers."""
 _PROBE_SECONDS = 5.0
@@ -89,12 +90,12 @@ class Plain(NamedTuple):
     Args:
         host: The name or address to listen on.
         port: The port; 0 takes a free one.
-        pages: Answers there, called on the event loop.
+        pages: What answers there, by path, called on the event loop.
     """
 
     host: str
     port: int
-    pages: WSGIApplication
+    pages: Mapping[str, Make]
 
 
 def serve(
@@ -174,8 +175,8 @@ def url_of(listener: socket.socket, scheme: str = "https") -> str:
     return f"{scheme}://[{address}]:{port}" if ":" in address else f"{scheme}://{address}:{port}"
 
 
-class Server(uvicorn.Server):
-    """uvicorn with deadlines, a certificate that follows its files, and an end that loses no request.
+class Server:
+    """The event loop of the webhook: deadlines, a certificate that follows its files, and an end that loses no request.
 
     Args:
         app: What answers.
@@ -202,30 +203,37 @@ class Server(uvicorn.Server):
         tick: Callable[[int], None] = lambda _connections: None,
         ready: Callable[[str], object] = lambda _url: None,
     ) -> None:
-        super().__init__(_config(app, limits))
         self.url = url_of(listener)
         self._app = app
         self._listener = listener
         self._certificate = certificate
         self._shutdown_delay = shutdown_delay
         self._limits = limits
-        self.crowd = _crowd(limits)
+        self.port = Port(app, limits, _crowd(limits), certificate.clients)
+        self._beside = beside and (_plain_port(beside[0], limits), beside[1])
         self.acceptors: list[Acceptor] = []
-        self._beside = beside
-        self._beside_state = ServerState()
-        """Of its own, so that a client that fills up one port leaves the other open."""
         self._chores = tuple(chores)
         self._ended = threading.Event()
         self._tick = tick
         self._ready = ready
         self._end: float | None = None
 
-    def run(self, sockets: list[socket.socket] | None = None) -> None:
+    @property
+    def _ports(self) -> Iterator[Port]:
+        yield self.port
+        if self._beside:
+            yield self._beside[0]
+
+    def run(self) -> None:
         """Serve until :meth:`stop` is called or a signal comes."""
-        beside = [self._beside[1]] if self._beside else []
+        is_main = threading.current_thread() is threading.main_thread()  # others get no signals
+        numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+        before = {number: signal.signal(number, self._stop_by_signal) for number in numbers}
         try:
-            super().run(sockets or [self._listener, *beside])
+            uvloop.run(self._serve())
         finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
             self._app.inline.unwatch()
             self._ended.set()
 
@@ -236,26 +244,30 @@ class Server(uvicorn.Server):
             delay: Seconds for which connections are still accepted.
         """
         self._app.stopping = True
-        self._app.closing = True
-        if self._beside:
-            self._beside[0].closing = True
+        for port in self._ports:
+            port.app.closing = True
         self._end = time.monotonic() + delay
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - they are known
-        """Accept connections, as uvicorn does but with deadlines for the beginning and the end of TLS."""
-        limits, clients = self._limits, self._certificate.clients
-        request_bytes = 2 * self._app.body_limit + limits.header_bytes  # chunks of some bytes double a body
+    async def _serve(self) -> None:
+        self._start()
+        ticks = 0
+        while self._end is None or time.monotonic() < self._end:
+            if ticks % _TICKS_A_SECOND == 0:
+                self._each_second()
+            ticks += 1
+            await asyncio.sleep(_TICK)
+        await self._finish()
 
-        def connection() -> Connection:
-            return Connection(self.config, self.server_state, limits, self.crowd, request_bytes, clients=clients)
+    def _start(self) -> None:
+        """Accept connections."""
 
         def gate() -> Gate:
-            return Gate(self.crowd, self._certificate.context, limits, connection)
+            return Gate(self.port.crowd, self._certificate.context, self._limits, Connection(self.port))
 
-        self.servers = []  # uvicorn's own; these are the acceptors'
-        self.acceptors.append(Acceptor(self._listener, self.crowd, gate))
+        self.acceptors.append(Acceptor(self._listener, self.port.crowd, gate))
         if self._beside:
-            self._startup_beside(*self._beside)
+            port, listener = self._beside
+            self.acceptors.append(Acceptor(listener, port.crowd, lambda: Connection(port)))
         # Beside a thread that reads policies the loop has its turn after 1 ms, not 5.
         sys.setswitchinterval(0.001)
         if self._app.heavy:
@@ -263,39 +275,33 @@ class Server(uvicorn.Server):
             self._app.inline.watch()
         if self._chores:
             threading.Thread(target=self._do_chores, name="chores", daemon=True).start()
-        self.started = True
         self._ready(self.url)
-
-    def _startup_beside(self, pages: Pages, listener: socket.socket) -> None:
-        limits = replace(
-            self._limits,
-            header_seconds=min(self._limits.header_seconds, _PROBE_SECONDS),
-            connections=min(self._limits.connections, _PROBES),
-            connections_per_address=_PROBES,
-        )
-        config = _config(pages, limits)
-        config.load()
-        crowd = _crowd(limits)
-
-        def connection() -> Connection:
-            return Connection(config, self._beside_state, limits, crowd, pages.body_limit + limits.header_bytes)
-
-        self.acceptors.append(Acceptor(listener, crowd, connection))
 
     def _do_chores(self) -> None:
         while not self._ended.wait(1):
             for chore in self._chores:
                 chore()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+    def _each_second(self) -> None:
+        for port in self._ports:
+            port.tick()
+        self._certificate.follow()
+        self._tick(len(self.port.connections))
+
+    async def _finish(self) -> None:
         """Stop accepting connections, and see every one of them to its end, those in their handshake included."""
-        for connection in tuple(self._beside_state.connections):
-            connection.shutdown()
         for acceptor in self.acceptors:
             acceptor.close()
-        await super().shutdown(sockets)
-        for connection in (*self.server_state.connections, *self._beside_state.connections):
-            connection.transport.abort()
+        for port in self._ports:
+            for connection in tuple(port.connections):
+                connection.shutdown()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.grace_seconds):
+                while self.port.connections:  # noqa: ASYNC110 - only when the server ends
+                    await asyncio.sleep(_TICK)
+        for port in self._ports:
+            for connection in tuple(port.connections):
+                connection.abort()
         if self._app.heavy:
             self._app.heavy.stop()
         with suppress(TimeoutError):
@@ -303,24 +309,26 @@ class Server(uvicorn.Server):
                 for acceptor in self.acceptors:
                     await acceptor.wait_closed()
 
-    async def on_tick(self, counter: int) -> bool:
-        """Look after the certificate each second; return whether it is time to end."""
-        ended = await super().on_tick(counter)
-        if counter % _TICKS_A_SECOND == 0:
-            self._beside_state.default_headers = self.server_state.default_headers
-            self._certificate.follow()
-            self._tick(len(self.server_state.connections))
-        return ended or (self._end is not None and time.monotonic() >= self._end)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - a signal handler
+    def _stop_by_signal(self, number: int, _frame: FrameType | None) -> None:
         """Stop on the first signal, end the process at once on the second."""
         if self._app.closing:
-            signal.signal(sig, signal.SIG_DFL)
-            signal.raise_signal(sig)
-            os._exit(128 + sig)  # the first process of a container is not killed by its own signals
-        delay = 0.0 if sig == signal.SIGINT else self._shutdown_delay
-        _log.info("told to stop by %s: not ready, accepting connections for %g s", signal.Signals(sig).name, delay)
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+            os._exit(128 + number)  # the first process of a container is not killed by its own signals
+        delay = 0.0 if number == signal.SIGINT else self._shutdown_delay
+        _log.info("told to stop by %s: not ready, accepting connections for %g s", signal.Signals(number).name, delay)
         self.stop(delay)
+
+
+def _plain_port(pages: Pages, limits: Limits) -> Port:
+    """Make the port beside, which has room of its own: a client that fills up one port leaves the other open."""
+    fewer = replace(
+        limits,
+        header_seconds=min(limits.header_seconds, _PROBE_SECONDS),
+        connections=min(limits.connections, _PROBES),
+        connections_per_address=_PROBES,
+    )
+    return Port(pages, fewer, _crowd(fewer))
 
 
 def _crowd(limits: Limits) -> Crowd:
@@ -335,21 +343,3 @@ def _open_many_files() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def _config(app: Pages, limits: Limits) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=Connection,
-        loop="uvloop",
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        proxy_headers=False,
-        headers=[("server", "draguard")],
-        timeout_keep_alive=limits.idle_seconds,
-        timeout_graceful_shutdown=limits.grace_seconds,
-    )

@@ -1,0 +1,89 @@
+"""Bodies that are coming in, and the memory that they take."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from webhook.server.http.messages import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webhook.server.http.messages import Page, Request
+
+_SMALL: Final = 1 << 16
+"""Bytes that a body may have however much memory others take."""
+
+
+class Bodies:
+    """The bodies that are coming in; none is too long, and together they take bounded memory.
+
+    One that comes in at once is not counted: it is answered, or waits as others do, and is gone.
+
+    Args:
+        limit: How many bytes each may have.
+        limit_together: How many bytes all may take that are coming in, and those of heavy reviews that wait.
+        overloaded: Makes the refusal of what is too much at the moment, given why it is.
+    """
+
+    def __init__(self, limit: int, limit_together: int, overloaded: Callable[[str], Page]) -> None:
+        self.limit = limit
+        self._limit_together = limit_together
+        self._overloaded = overloaded
+        self._coming: set[Request] = set()
+        self.held = 0
+        """How many bytes there are."""
+
+    @property
+    def too_large(self) -> Page:
+        """The refusal of a long body."""
+        return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {self.limit} bytes", is_last=True)
+
+    def take(self, request: Request, piece: bytes) -> None:
+        """Take a piece of a body in; the request may be refused for it."""
+        length = len(piece)
+        if length == request.length:  # all of it
+            request.pieces.append(piece)
+            return
+        if self._is_dropped(request):
+            request.refusal = self._too_much()
+            return
+        self._coming.add(request)
+        request.pieces.append(piece)
+        request.size += length
+        self.held += length
+        if request.size > self.limit:
+            self.drop(request)
+            request.refusal = self.too_large
+        elif self.held > self._limit_together and request.size > _SMALL:
+            longest = max(self._coming, key=_size)  # so that no client takes all the room
+            self.drop(longest)
+            if longest is request:
+                request.refusal = self._too_much()
+
+    def finish(self, request: Request) -> None:
+        """Put a body together that has come in whole, unless it was dropped for others."""
+        if self._is_dropped(request):
+            request.refusal = self._too_much()
+            return
+        pieces = request.pieces
+        request.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self.drop(request)
+
+    def drop(self, request: Request) -> None:
+        """Forget what has come in of a body."""
+        request.pieces.clear()
+        if request.size and request in self._coming:
+            self._coming.remove(request)
+            self.held -= request.size
+
+    def _is_dropped(self, request: Request) -> bool:
+        return request.size > 0 and request not in self._coming
+
+    def _too_much(self) -> Page:
+        return self._overloaded("bodies that are coming in or wait take too much memory")
+
+
+def _size(request: Request) -> int:
+    return request.size

@@ -1,0 +1,43 @@
+"""What the connections of a port share."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webhook.server.http.connection import Connection
+    from webhook.server.http.crowd import Crowd
+    from webhook.server.http.limits import Limits
+    from webhook.server.http.pages import Pages
+    from webhook.server.tls.clients import Clients
+
+
+class Port:
+    """What the connections of a port share.
+
+    Args:
+        app: Answers requests.
+        limits: What a connection may take.
+        crowd: All connections, those in their handshake included.
+        clients: Who may ask; None lets everybody ask.
+    """
+
+    def __init__(self, app: Pages, limits: Limits, crowd: Crowd, clients: Clients | None = None) -> None:
+        self.app = app
+        self.limits = limits
+        self.crowd = crowd
+        self.clients = clients
+        self.request_bytes = 2 * app.bodies.limit + limits.header_bytes
+        """The longest request, as sent: its header, its body, and the framing of chunks, which may double a body."""
+        self.connections: set[Connection] = set()
+        """Those that are ready for requests."""
+        self.headers = b""
+        """What begins the header of each answer after the status."""
+        self.tick()
+
+    def tick(self) -> None:
+        """Take note of the time, each second."""
+        self.headers = (
+            f"date: {time.strftime('%a, %d %b %Y %H:%M:%S GMT', time.gmtime())}\r\nserver: draguard\r\n".encode()
+        )
