@@ -12,11 +12,12 @@ from importlib.metadata import version
 from math import nan
 from typing import TYPE_CHECKING, Final, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import choose_encoder
 
 from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import NEWEST, VERSIONS
+from webhook.server.monitoring.counting import Reviews
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,7 +31,6 @@ REFUSALS: Final = (400, 403, 405, 408, 413, 415, 431, 503)
 OTHER: Final = "other"
 """The kind of whatever draguard knows no rules of."""
 
-_BUCKETS = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _KINDS: Mapping[tuple[str, str], str] = {
     (kind, group): f"{kind}.{group}" if group else kind  # as GroupKind.String() of apimachinery writes it
     for group, kinds in ((name.rpartition("/")[0], version.kinds) for name, version in VERSIONS.items())
@@ -67,19 +67,9 @@ class Metrics:
         def gauge(name: str, text: str) -> Gauge:
             return Gauge(name, text, registry=registry)
 
+        self._reviews = Reviews()
+        registry.register(self._reviews)
         # Finding a child by its labels takes longer than counting; there are only so many of them.
-        self._reviews = cache(
-            counter("reviews_total", "AdmissionReviews answered.", "endpoint", "kind", "operation", "decision").labels
-        )
-        self._seconds = cache(
-            Histogram(
-                "draguard_review_duration_seconds",
-                "Time from a review's last byte to its answer.",
-                ["endpoint"],
-                buckets=_BUCKETS,
-                registry=registry,
-            ).labels
-        )
         self._failures = cache(
             counter("review_failures_total", "Reviews that the failure policy had to answer.", "endpoint").labels
         )
@@ -91,7 +81,6 @@ class Metrics:
             counter("policy_errors_total", "Policies that could not be asked.", "policy").labels
         )
         self._patched = cache(counter("patched_total", "Reviews whose answer changes the object.", "kind").labels)
-        self._cost = counter("cel_cost_total", "What evaluating policies has cost, in CEL's units.")
         self._refused = cache(
             counter("http_requests_refused_total", "Requests refused before they were reviewed.", "status").labels
         )
@@ -128,7 +117,6 @@ class Metrics:
         # A series that begins with its first event hides that event from rate() and increase().
         for endpoint in get_args(Endpoint):
             self._failures(endpoint)
-            self._seconds(endpoint)
         for status in REFUSALS:
             self._refused(status)
         self.tick(0)
@@ -142,10 +130,7 @@ class Metrics:
         """
         name, group, _ = record.kind
         kind = _KINDS.get((name, group), OTHER)
-        self._reviews(record.endpoint, kind, record.operation, record.decision).inc()
-        self._seconds(record.endpoint).observe(seconds)
-        if record.cost:
-            self._cost.inc(record.cost)
+        self._reviews.add((record.endpoint, kind, record.operation, record.decision), seconds, record.cost)
         if record.patched:
             self._patched(kind).inc()
         if record.decision == FAILED:
