@@ -8,14 +8,19 @@ import shutil
 import socket
 import ssl
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from cryptography.hazmat.primitives import serialization
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from tests.serving import Served, answered, echo, eventually, serving, statuses
 from webhook import certs
 from webhook.server import Certificate, ServerError, create_app
+from webhook.server.tls.validity import not_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,11 +157,21 @@ class TestEnd:
         trusted = pair.certificate.replace(b" CERTIFICATE-", b" TRUSTED CERTIFICATE-")
         assert Certificate(trusted, pair.key).not_after is None
 
-    def test_there_is_none_if_its_version_is_unusual(self) -> None:
-        pair = certs.ephemeral(["a"])
-        version_3, version_2 = b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x01"
-        content = ssl.PEM_cert_to_DER_cert(pair.certificate.decode()).replace(version_3, version_2, 1)
-        assert Certificate(ssl.DER_cert_to_PEM_cert(content).encode(), pair.key).not_after is None
+    @pytest.mark.parametrize("year", [1999, 2031, 2049, 2050, 2400])
+    @pytest.mark.parametrize("chained", [False, True])
+    def test_any_year_is_read_as_others_read_it(self, year: int, *, chained: bool) -> None:
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x" * 64)] * 5)
+        end = datetime(year, 12, 31, 23, 59, 59, tzinfo=UTC)
+        builder = x509.CertificateBuilder(name, name, key.public_key(), 2**150)
+        made = builder.not_valid_before(datetime(1990, 1, 1, tzinfo=UTC)).not_valid_after(end)
+        pem = made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        assert not_after(b"a comment\n" + pem * (1 + chained)) == end
+
+    def test_what_is_no_certificate_has_none(self) -> None:
+        content = ssl.PEM_cert_to_DER_cert(certs.ephemeral(["a"]).certificate.decode())
+        ends = {not_after(ssl.DER_cert_to_PEM_cert(content[:size]).encode()) for size in range(100)}
+        assert ends == {None}
 
 
 class TestRotation:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from webhook.server.bounded import BoundedLog
 from webhook.server.errors import ServerError
 from webhook.server.filewatch import FileWatch
+from webhook.server.tls.validity import not_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,16 +73,8 @@ class Certificate:
 
     @property
     def not_after(self) -> datetime | None:
-        """The end of the certificate that is served; None if only OpenSSL can read it.
-
-        Loads ``cryptography``: 25 ms and 8 MB.
-        """
-        from cryptography import x509  # noqa: PLC0415 - only metrics ask
-
-        try:
-            return x509.load_pem_x509_certificate(self._pair.content[0]).not_valid_after_utc
-        except (ValueError, x509.InvalidVersion):
-            return None
+        """The end of the certificate that is served; None if only OpenSSL can read it."""
+        return not_after(self._pair.content[0])
 
     @property
     def fault(self) -> str:
