@@ -11,7 +11,6 @@ _MODULES: Final = {
     "helm_python": "helm",
     "httptools": _SERVE,
     "prometheus_client": _SERVE,
-    "uvicorn": _SERVE,
     "uvloop": _SERVE,
     "werkzeug": _SERVE,
 }
