@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from webhook.server.http.connection import Connection
     from webhook.server.http.crowd import Crowd
     from webhook.server.http.limits import Limits
     from webhook.server.http.pages import Pages
     from webhook.server.tls.clients import Clients
+
+
+class Ready(Protocol):
+    """A connection that is ready for requests."""
+
+    def shutdown(self) -> None:
+        """Close it when the server stops, unless a request is on its way."""
+
+    def abort(self) -> None:
+        """Close it at once."""
 
 
 class Port:
@@ -30,7 +39,7 @@ class Port:
         self.clients = clients
         self.request_bytes = 2 * app.bodies.limit + limits.header_bytes
         """The longest request, as sent: its header, its body, and the framing of chunks, which may double a body."""
-        self.connections: set[Connection] = set()
+        self.connections: set[Ready] = set()
         """Those that are ready for requests."""
         self.headers = b""
         """What begins the header of each answer after the status."""
