@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import platform
 from functools import cache
-from importlib.metadata import version
 from math import nan
 from typing import TYPE_CHECKING, Final, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import choose_encoder
 
+from webhook import __version__
 from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.server.monitoring.counting import Reviews
@@ -106,7 +106,7 @@ class Metrics:
         self._counted = self._counts()
         self._connections = gauge("draguard_open_connections", "Open connections for reviews.")
         ProcessCollector(registry=registry)
-        build = {"version": version("draguard"), "python": platform.python_version()}
+        build = {"version": __version__, "python": platform.python_version()}
         Gauge(
             "draguard_build_info",
             "1, and what this is.",

@@ -1,0 +1,60 @@
+"""What a serving process keeps in memory: modules that nothing it does needs would take a third more."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.reviews import POLICIES, reviews
+from tests import processes
+from tests.serving import JSON, SOON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.process
+
+UNNEEDED = {
+    "click",
+    "cryptography",
+    "flask",
+    "importlib.metadata",
+    "jinja2",
+    "webhook.certs",
+    "webhook.cluster",
+    "webhook.simulation",
+    "werkzeug",
+}
+_IMPORTED = re.compile(r"^import time: +\d+ \| +\d+ \| +(\S+)$", re.MULTILINE)
+
+
+def test_reviews_probes_and_metrics_need_few_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    trust = processes.certificate(tmp_path)
+    with processes.serving(tmp_path, "--policies", POLICIES, "--monitoring-port", "0") as running:
+        connection = http.client.HTTPSConnection("127.0.0.1", running.port, timeout=SOON, context=trust)
+        for path in ("/validate", "/mutate"):
+            for _ in range(20):
+                connection.request("POST", path, json.dumps(reviews()["pods"]), JSON)
+                response = connection.getresponse()
+                assert (response.status, b'"allowed": true' in response.read()) == (200, True)
+        connection.close()
+        (port,) = re.findall(r"metrics and probes on http://\S+?:(\d+)\b", running.log)
+
+        def look(path: str) -> None:
+            plain = http.client.HTTPConnection("127.0.0.1", int(port), timeout=SOON)
+            plain.request("GET", path)
+            assert plain.getresponse().status == 200
+            plain.close()
+
+        for path in ("/healthz", "/readyz", "/metrics"):
+            look(path)
+        imported = set(_IMPORTED.findall(running.log))
+        assert "webhook.policy.ask.evaluate" in imported
+        assert not UNNEEDED & imported
+        look("/")
+        assert running.says("flask")  # for the page that people look at
