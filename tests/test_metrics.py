@@ -83,7 +83,7 @@ def certificate(pair: Any) -> Certificate:
 
 @pytest.fixture
 def metrics(certificate: Certificate) -> Metrics:
-    return Metrics(certificate, Reloaded("policies", tuple, ReviewOptions), "1.34")
+    return Metrics(certificate, Reloaded("policies", tuple, ReviewOptions), "1.34", version=version("draguard"))
 
 
 def record_of(kind: str = "Pod", group: str = "", **told: Any) -> Record:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webhook import admission, server
+from webhook import __version__, admission, server
 from webhook.cli.arguments import UsageError
 from webhook.cli.clustercertificate import managing
 from webhook.cli.serveoptions import faults, reloaded_options
@@ -87,7 +87,9 @@ def _serve(arguments: Namespace) -> int:
             heavy = server.Heavy(forks)
             metered = None
             if arguments.monitoring_port is not None:
-                metered = Metered(log, certificate, answering, answering.value.kubernetes, lambda: heavy.ended)
+                metered = Metered(
+                    log, certificate, answering, answering.value.kubernetes, lambda: heavy.ended, version=__version__
+                )
             monitoring = metered or Monitoring(log)
             app = server.create_app(
                 review,

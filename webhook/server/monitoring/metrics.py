@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import choose_encoder
 
-from webhook import __version__
 from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.server.monitoring.counting import Reviews
@@ -46,6 +45,7 @@ class Metrics:
         answering: The options that reviews are answered by, policies included.
         kubernetes: The release whose rules hold, such as ``"1.30"``; None for the newest that knows an object's fields.
         ended: Returns how many processes for heavy reviews were ended at a deadline.
+        version: That of draguard.
     """
 
     def __init__(
@@ -54,6 +54,8 @@ class Metrics:
         answering: Reloaded[ReviewOptions],
         kubernetes: str | None = None,
         ended: Callable[[], int] = int,
+        *,
+        version: str = "",
     ) -> None:
         self._certificate = certificate
         self._answering = answering
@@ -106,7 +108,7 @@ class Metrics:
         self._counted = self._counts()
         self._connections = gauge("draguard_open_connections", "Open connections for reviews.")
         ProcessCollector(registry=registry)
-        build = {"version": __version__, "python": platform.python_version()}
+        build = {"version": version, "python": platform.python_version()}
         Gauge(
             "draguard_build_info",
             "1, and what this is.",

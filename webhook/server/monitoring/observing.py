@@ -56,6 +56,7 @@ class Metered(Monitoring):
         answering: The options that reviews are answered by, policies included.
         kubernetes: The release whose rules hold; None for the newest that knows an object's fields.
         ended: Returns how many processes for heavy reviews were ended at a deadline.
+        version: That of draguard.
     """
 
     def __init__(
@@ -65,11 +66,13 @@ class Metered(Monitoring):
         answering: Reloaded[ReviewOptions],
         kubernetes: str | None = None,
         ended: Callable[[], int] = int,
+        *,
+        version: str = "",
     ) -> None:
         super().__init__(log)
         from webhook.server.monitoring.metrics import Metrics  # noqa: PLC0415 - only who is metered pays for it
 
-        self._metrics = Metrics(certificate, answering, kubernetes, ended)
+        self._metrics = Metrics(certificate, answering, kubernetes, ended, version=version)
 
     def reviewed(self, record: Record, seconds: float) -> None:  # noqa: D102
         super().reviewed(record, seconds)
