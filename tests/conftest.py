@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+import gc
+import re
 import shutil
 import signal
+import sys
+from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-import webhook  # noqa: F401 - it sets Python's limits; hypothesis insists that no test changes them midway
+CACHE = Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
+
+if sys.dont_write_bytecode:  # compiling all modules, with their asserts rewritten, takes a fifth of the quick lane
+    sys.pycache_prefix, sys.dont_write_bytecode = str(CACHE), False
+
+import webhook  # noqa: E402, F401 - it sets Python's limits; hypothesis insists that no test changes them midway
 
 # A shell ignores SIGINT in what it starts in the background, and processes inherit that; tests send that signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+settings.register_profile("quick", max_examples=30)
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NEEDED = {"test_report_in_browser.py": BROWSERS, "sources/test_kubectl.py": ("kubectl",)}
 """Programs of which one must be there, by the tests that run it."""
 collect_ignore = [file for file, programs in NEEDED.items() if not any(map(shutil.which, programs))]
+
+LEFT_OUT = re.compile(r"not (\w+)")
+MARKED = re.compile(r"^pytestmark = (\[[^]]*\]|.*)", re.MULTILINE)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In the quick lane, try fewer examples."""
+    if {"slow", "process", "tools"} <= set(LEFT_OUT.findall(config.option.markexpr)):
+        settings.load_profile("quick")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a module of which no test would run."""
+    left_out = LEFT_OUT.findall(config.option.markexpr)
+    if not left_out or collection_path.suffix != ".py" or "or" in config.option.markexpr.split():
+        return None
+    marks = MARKED.search(collection_path.read_text(encoding="utf-8"))
+    return True if marks and any(f"mark.{name}" in marks[1] for name in left_out) else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -25,3 +54,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("alone"):
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what stays until the end out of all further garbage collections."""
+    gc.collect()
+    gc.freeze()

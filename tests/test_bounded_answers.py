@@ -49,14 +49,14 @@ def test_many_controllers_are_told_in_linear_time_and_room() -> None:
     obj = json.loads(owners())["request"]["object"]
     one = obj["metadata"]["ownerReferences"][0]
     taken = []
-    for number in (1500, 3000):
+    for number in (500, 1000):
         obj["metadata"]["ownerReferences"] = [one | {"name": f"n{index}"} for index in range(number)]
         with counting() as steps:
             found = [problem for problem in webhook.validate(obj) if "Controller" in problem.message]
         taken.append(steps())
     assert taken[1] < 2.1 * taken[0]
-    assert len(found) == 2999
-    assert len(found[0].message) > 100_000
+    assert len(found) == 999
+    assert len(found[0].message) > 30_000
     assert sum(len(problem.message) for problem in found) < 20_000_000
 
 

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from webhook.documents.fault import Fault
 from webhook.documents.rewriting import read_value, rewritten
 from webhook.documents.rewriting.rewrite import same
@@ -77,7 +78,7 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), VALUES, min_size=1, max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     OBJECTS, OBJECTS, st.sampled_from([None, True, False]), st.sampled_from([2, 4]), st.randoms(use_true_random=False)
 )

@@ -4,10 +4,11 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command import ROOT, draguard
+from tests.examples import examples
 from webhook import validate
 from webhook.api.versions import VERSIONS
 from webhook.documents import Document, parse
@@ -395,7 +396,7 @@ class TestUnknownNames:
         with pytest.raises(ValueError, match=r"Kubernetes 1\.12 is not known here"):
             explain(kubernetes="1.12")
 
-    @settings(max_examples=10, deadline=None)
+    @examples(10)
     @given(st.text() | st.text("RPod.sepc[]", max_size=8))
     def test_any_text_is_explained_or_refused(self, query: str) -> None:
         try:

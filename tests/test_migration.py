@@ -7,9 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.test_conversion import BASES, CLAIM, Base, named, pairs, plain
 from webhook.api.conversion import convert
 from webhook.api.versions import GROUP, VERSIONS
@@ -450,7 +451,7 @@ KINDS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(KINDS), st.sampled_from(["v1", "v1beta2", "v1beta1"]), st.randoms(use_true_random=False))
 def test_every_comment_is_kept_and_nothing_else_changes(base: Base, version: str, random: Random) -> None:
     noted: list[str] = []

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.allocation.clusters import ALL, CLASSES, Cluster
+from tests.examples import examples
 from webhook.allocation import Allocator, Failure, Result, search
 from webhook.formats import decode_quantity
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-EXAMPLES = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = examples(100, suppress_health_check=[HealthCheck.too_slow])
 MANY = settings(max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 randoms = st.randoms(use_true_random=True)
 

@@ -147,16 +147,17 @@ KINDS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.parametrize("units", [REVIEW // 20, pytest.param(REVIEW, marks=pytest.mark.slow)])
 @SELECTORS
-def test_compiling_takes_no_more_steps_than_it_spends_and_its_report_is_short(expression: str) -> None:
+def test_compiling_takes_no_more_steps_than_it_spends_and_its_report_is_short(expression: str, units: int) -> None:
     assert len(expression) <= MAX_CHARACTERS
-    budget, found = Budget(REVIEW), None
+    budget, found = Budget(units), None
     with limited(budget), counting() as steps:
         try:
             found = compile_selector(expression, Release(36))
         except BudgetExceededError:
             assert budget.left < 0
-    spent = REVIEW - max(budget.left, 0)
+    spent = units - max(budget.left, 0)
     assert steps() < 10_000 + spent * STEPS_PER_UNIT
     assert not isinstance(found, Refusal) or len(found.detail) < MAX_REPORT + 100
 

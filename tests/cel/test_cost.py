@@ -11,10 +11,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cel import EXTENSIONS, cost_of
+from tests.examples import examples
 from webhook.budget import DeadlineExceededError
 from webhook.cel import (
     CostLimitExceededError,
@@ -462,7 +463,7 @@ def outcome(text: str, bindings: dict[str, Any], *, specialised: bool) -> tuple[
         return None, str(error), meter.cost
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(shape=SHAPES, predicate=PREDICATES, term=TERMS, numbers=NUMBERS, dynamic=st.sampled_from([True, 1, "a", {}]))
 def test_special_loops_do_what_the_parts_say(
     shape: str, predicate: str, term: str, numbers: list[int], dynamic: object

@@ -13,11 +13,12 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cel import EVERYTHING, EXTENSIONS
 from tests.cel.test_budget import ATTACKS
+from tests.examples import examples
 from webhook.budget import INLINE, Budget, BudgetExceededError, limited
 from webhook.cel import CelError, CostLimitExceededError, Environment, EnvironmentOptions, EvaluationError, Meter
 from webhook.cel.runtime import compiler
@@ -139,7 +140,7 @@ def test_generated_functions_have_no_other_builtins() -> None:
     assert dangerous <= vars(builtins).keys()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(text=st.text(max_size=20), other=st.text(max_size=20))
 def test_any_constant_comes_out_as_it_went_in(text: str, other: str) -> None:
     expression = f"[{quoted(text)}, o[{quoted(other)}]]"

@@ -10,7 +10,8 @@ import gzip
 import json
 import re
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
+from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -20,7 +21,7 @@ import jsonpatch
 from webhook import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from webhook import Problem
 
@@ -142,24 +143,42 @@ def cases(file: Path, *, one_of: int = 1) -> Iterator[Case]:
         file: The recording.
         one_of: Of how many cases one is wanted: the same ones in every run, chosen by a hash of their identifiers.
     """
+    return _cases(file, lambda number: number % one_of == 0)
+
+
+def sample(file: Path, number: int = 200) -> Iterator[Case]:
+    """Read some cases of a file, the same ones in every run: those whose identifiers have the least hashes."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        hashes = [_hash(file, match) for text in lines if (match := _ID.match(text))]
+    most = nsmallest(number, hashes)[-1]
+    return _cases(file, lambda number: number <= most)
+
+
+def _cases(file: Path, wanted: Callable[[int], bool]) -> Iterator[Case]:
     bases: dict[str, Any] = {}
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         for text in lines:
-            if match := _ID.match(text):
-                if crc32(f"{file.name} {match[1]}".encode()) % one_of == 0:
-                    line = json.loads(text)
-                    case = Case(line, bases[line["base"]])
-                    if case.is_told:
-                        yield case
-            else:
-                line = json.loads(text)
+            match = _ID.match(text)
+            if match and not wanted(_hash(file, match)):
+                continue
+            line = json.loads(text)
+            if not match:
                 bases[line["base"]] = line
+            elif (case := Case(line, bases[line["base"]])).is_told:
+                yield case
 
 
-@cache
-def sample(file: Path) -> Sequence[Case]:
-    """Read one of twenty cases, once: the quick lane judges these."""
-    return list(cases(file, one_of=20))
+def _hash(file: Path, match: re.Match[str]) -> int:
+    return crc32(f"{file.name} {match[1]}".encode())
+
+
+def kinds(file: Path) -> Iterator[tuple[str, str]]:
+    """Read the versions and kinds of the objects that the cases of a file are made of."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        for text in lines:
+            if not _ID.match(text):
+                obj = json.loads(text)["object"]
+                yield obj["apiVersion"], obj["kind"]
 
 
 @dataclass

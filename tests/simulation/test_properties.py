@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.simulation.clusters import device_class, devices, node, pod, template
 from webhook import simulate
 from webhook.inventory.claims import allocation_of
@@ -26,7 +27,7 @@ def cluster_of(sizes: list[int]) -> list[JSONObject]:
 
 
 @given(CLUSTERS, COUNTS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_no_device_is_handed_out_twice(sizes: list[int], counts: list[int]) -> None:
     templates = [template(f"t{number}", count=number) for number in (1, 2, 3)]
     pods = [pod(f"p{index}", {"gpu": f"t{count}"}) for index, count in enumerate(counts)]
