@@ -9,7 +9,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.policyoptions import release
 from webhook.cli.release import kubernetes
 from webhook.documents import dump
-from webhook.policy.generate import CHECKS, LIMITS, MUTATING, OLDEST, generate
+from webhook.policy.generate import CHECKS, LIMITS, MUTATING_SINCE, OLDEST, generate
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def run(arguments: Namespace) -> int:
     for name in rules:
         _check("--from-rules", name, CHECKS)
     chosen = rules or (list(CHECKS) if arguments.from_rules is not None else [])
-    if "prescheduled" in chosen and minor < min(MUTATING):
-        since = f"Kubernetes 1.{min(MUTATING)}"
+    if "prescheduled" in chosen and minor < MUTATING_SINCE:
+        since = f"Kubernetes 1.{MUTATING_SINCE}"
         sys.stderr.write(f"note: prescheduled: pods are refused, and rewritten only from {since} on\n")
     sys.stdout.write(dump(generate(chosen, limits, actions=_ACTIONS[arguments.enforce], release=minor)))
     return 0

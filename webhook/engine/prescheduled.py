@@ -28,8 +28,8 @@ _T = TypeVar("_T")
 
 _RELEASE: Final = Release(36)  # what a name or a label value may be is the same in every release
 _HOSTNAME: Final = "kubernetes.io/hostname"
-_REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-_TERMS: Final = (*_REQUIRED, "nodeSelectorTerms")
+REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+_TERMS: Final = (*REQUIRED, "nodeSelectorTerms")
 _MAX_TERMS: Final = 1_000
 """How many terms may get the node's name: that makes a patch of 0.6 MiB, and a pod of this kind seldom has two."""
 
@@ -180,7 +180,7 @@ def _owners(metadata: dict[str, object]) -> list[dict[str, object]]:
 def _required_terms(spec: dict[str, object]) -> list[dict[str, object]] | None:
     """Read the terms of the required node affinity, None if there is no such affinity."""
     holder: object = spec
-    for step in _REQUIRED:
+    for step in REQUIRED:
         holder = _as(holder, dict).get(step)
     if holder is None:
         return None
@@ -242,7 +242,7 @@ def _affinity_operations(
 
 def _add_affinity(spec: dict[str, object], where: Path, node: str) -> dict[str, object]:
     """Add whatever is missing on the way to the terms of the required node affinity."""
-    steps = iter(_REQUIRED)
+    steps = iter(REQUIRED)
     step, holder, at = next(steps), spec, where
     while holder.get(step) is not None:
         holder, at, step = _get(holder, step, dict), at / step, next(steps)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _WITHIN: Final = frozenset({"name", "request", "requests", "claims", "resourceClaims", "volumes", "volumeMounts"})
 """The fields of an object that hold a name of one of its parts, or the lists of these."""
-_OF_OBJECTS: Final = {
+NAMED_BY: Final = {
     "ResourceClaim": "resourceClaimName",
     "ResourceClaimTemplate": "resourceClaimTemplateName",
     "DeviceClass": "deviceClassName",
@@ -39,7 +39,7 @@ class References:
     @cached_property
     def _to_objects(self) -> dict[tuple[str, str], list[Place]]:
         """Where names of objects are written, by the field and the name."""
-        fields = frozenset(_OF_OBJECTS.values())
+        fields = frozenset(NAMED_BY.values())
         found: dict[tuple[str, str], list[Place]] = defaultdict(list)
         for document in self._documents:
             for field, name, path in _names(document.data, fields):
@@ -60,7 +60,7 @@ class References:
             yield from ((document, where) for _, other, where in inside if other == name and where != path)
             return
         about = identity(document.data)
-        for each, where in self._to_objects.get((_OF_OBJECTS.get(about.kind, ""), name), ()):
+        for each, where in self._to_objects.get((NAMED_BY.get(about.kind, ""), name), ()):
             if about.kind == "DeviceClass" or identity(each.data).namespace == about.namespace:
                 yield each, where
 

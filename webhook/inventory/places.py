@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.reading import items, mapping, text, texts
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from webhook.inventory.reading import JSONObject
 
-REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
 UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 """The taint of nodes that take no new pods."""

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from webhook.fixes import Advice, Fix
+from webhook.fixing.references import NAMED_BY
 from webhook.inventory import name_of, namespace_of
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources
@@ -57,16 +58,13 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
         elsewhere = [space for space, each in inventory.names(kind) if each == name]
         here = [each for space, each in inventory.names(kind) if space == namespace]
         if inventory.find(other, name, namespace):
-            fix = Fix("rename", _FIELDS[other], safe=False)
-            hint: str | Advice = Advice(f'"{name}" is a {other}: name it with {_FIELDS[other]}', fix)
+            fix = Fix("rename", NAMED_BY[other], safe=False)
+            hint: str | Advice = Advice(f'"{name}" is a {other}: name it with {NAMED_BY[other]}', fix)
         elif elsewhere:
             hint = f"there is one in namespace {listed(elsewhere)}: a pod can use only those of its own namespace"
         else:
             hint = in_place(name, here, f"{kind}s in namespace {namespace}")
         yield finding(path, f'{kind} "{name}" does not exist in namespace {namespace}, so the pod stays pending', hint)
-
-
-_FIELDS = {"ResourceClaim": "resourceClaimName", "ResourceClaimTemplate": "resourceClaimTemplateName"}
 
 
 @rule("request-not-found", "Pod")

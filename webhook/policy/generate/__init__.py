@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from webhook.policy.generate.checks import CHECKS, LIMITS, Check
-from webhook.policy.generate.policies import MUTATING, OLDEST, generate
+from webhook.policy.generate.policies import MUTATING_SINCE, OLDEST, generate
 
-__all__ = ["CHECKS", "LIMITS", "MUTATING", "OLDEST", "Check", "generate"]
+__all__ = ["CHECKS", "LIMITS", "MUTATING_SINCE", "OLDEST", "Check", "generate"]

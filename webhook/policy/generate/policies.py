@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.versions import GROUP, VERSIONS
 from webhook.policy.generate.checks import CHECKS, LIMITS, VARIABLES, Check, Scope, Validation
+from webhook.policy.manifest.kinds import built_in
 from webhook.release import Release
 
 if TYPE_CHECKING:
@@ -15,16 +17,23 @@ JSONObject = dict[str, Any]
 
 OLDEST: Final = Release(32)
 """The oldest release whose claims have requests, and whose API servers evaluate ValidatingAdmissionPolicies of v1."""
-MUTATING: Final = {Release(34): "v1beta1", Release(36): "v1"}
-"""From which release on MutatingAdmissionPolicies are served by default, in which version."""
+_MUTATING: Final = {
+    version: since
+    for each in built_in()
+    if each.kind == "MutatingAdmissionPolicy"
+    for version, (since, _) in each.versions.items()
+    if "alpha" not in version
+}
+MUTATING_SINCE: Final = min(_MUTATING.values())
+"""The first release that serves MutatingAdmissionPolicies by default."""
 
 _DOMAIN: Final = "rules.draguard.github.io"
 _GROUP: Final = "admissionregistration.k8s.io"
 _VARIABLE: Final = re.compile(r"\bvariables\.([a-z]+)")
 
 _CLAIMS: Final = {
-    "apiGroups": ["resource.k8s.io"],
-    "apiVersions": ["v1", "v1beta2", "v1beta1"],
+    "apiGroups": [GROUP],
+    "apiVersions": [name.rpartition("/")[2] for name in VERSIONS if name.startswith(GROUP) and "alpha" not in name],
     "operations": ["CREATE"],  # specs of claims and templates do not change
     "resources": ["resourceclaims", "resourceclaimtemplates"],
 }
@@ -119,7 +128,7 @@ def _variables(check: Check) -> list[JSONObject]:
 
 
 def _mutating(name: str, release: Release) -> Iterator[JSONObject]:
-    version = next((MUTATING[since] for since in sorted(MUTATING, reverse=True) if since <= release), None)
+    version = next((version for version, since in _MUTATING.items() if since <= release), None)
     if version is None:
         return
     spec = {
