@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import webhook
 from webhook.api.core.others import KINDS
 from webhook.api.core.pod import Pod
 from webhook.api.core.workloads import PodTemplateSpec
 from webhook.api.templates import makes_pods, template_of
 from webhook.api.versions import VERSIONS
 from webhook.policy.manifest import versions as manifests
-from webhook.policy.manifest.kinds import built_in
+from webhook.policy.manifest.kinds import built_in, guess_resource
 from webhook.schema import Anything, Array, Field, Map, Nested
+from webhook.schema.declarations import read_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
     from webhook.schema import Struct
 
     Replaced = Mapping[type[Struct], type[Struct]]
+
+
+PACKAGE = Path(webhook.__file__).parent
 
 
 def held(field: Field) -> type[Struct] | None:
@@ -135,3 +142,39 @@ def test_no_kind_is_listed_twice() -> None:
         (each.group, each.kind, each.namespaced) for each in built_in()
     }
     assert {(manifests.GROUP, kind) for kind in manifests.KINDS} <= set(listed)
+
+
+OF_OLDER_CLAIMS = "webhook/migration/classic.py"
+"""What becomes of each kind of v1alpha2; a kind may need several answers."""
+CHOICES = "webhook/cli/arguments/migration.py"
+"""The choices of an option, which are there before any type is; tests/test_migration.py holds them to the types."""
+
+
+def listings() -> Iterator[tuple[str, frozenset[str]]]:
+    """Find the literals outside the types that list kinds, resources or versions; each with its module."""
+    kinds = {kind for version in VERSIONS.values() for kind in version.kinds} | {each.kind for each in built_in()}
+    versions = set(VERSIONS) | {name.rpartition("/")[2] for name in VERSIONS}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        module = file.relative_to(PACKAGE.parent).as_posix()
+        if module.startswith(("webhook/api/", "webhook/cel/")) or module in {OF_OLDER_CLAIMS, CHOICES}:
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
+            texts = {each.value for each in items if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+            for known in (kinds, {guess_resource(kind) for kind in kinds}, versions):
+                if len(listed := texts & known) > 1:
+                    yield module, frozenset(listed)
+
+
+def test_no_kinds_resources_or_versions_are_listed_twice() -> None:
+    places: defaultdict[frozenset[str], list[str]] = defaultdict(list)
+    for module, listed in listings():
+        places[listed].append(module)
+    assert {listed: modules for listed, modules in places.items() if len(modules) > 1} == {}
+    assert not any(listed <= VERSIONS.keys() for listed in places)
+
+
+def test_no_rule_declares_a_field_twice() -> None:
+    for type_ in {part for api_version in VERSIONS for part in types(api_version)}:
+        for each in [*type_.checks, *type_.unions, *type_.transitions]:
+            assert not read_by(each.rule) & (each.given | each.members), each.name

@@ -16,9 +16,9 @@ from webhook.cli.surroundings import read_cluster
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, rows, shortened
 from webhook.documents import Unreadable, read
 from webhook.findings import unread
-from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
+from webhook.inventory import CLAIMS, Inventory, MalformedError, name_of, namespace_of
 from webhook.inventory.reading import items, text
-from webhook.references.claims import CLAIMS, requests_of
+from webhook.references.claims import requests_of
 from webhook.report.excerpt import printable
 from webhook.report.model import Report
 from webhook.report.text import as_text

@@ -12,7 +12,7 @@ from webhook.cli.neighbours import Neighbours
 from webhook.cli.processes import in_ranges
 from webhook.documents import Document, Unreadable, read
 from webhook.findings import UNREADABLE, Finding, found, identity, unread
-from webhook.inventory import Inventory, MalformedError, newest
+from webhook.inventory import CLAIMS, Inventory, MalformedError, newest
 from webhook.problem import ERROR, Path, Problem, at
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class References:
     def _note_name(self, obj: JSONObject) -> None:
         """Remember that a manifest is there, so that what refers to it is not said to be wrong, too."""
         about = identity(obj)
-        if about.name and about.kind in {"ResourceClaim", "ResourceClaimTemplate"}:
+        if about.name and about.kind in CLAIMS:
             name = about.kind, about.name, about.namespace or "default"
         elif about.name and about.kind == "DeviceClass":
             name = about.kind, about.name, ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.api.dra.device import ONE_VALUE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TYPES: Final = frozenset({"string", "int", "bool", "version"})
+TYPES: Final = frozenset(ONE_VALUE)
 """The types of attributes, as ResourceSlices have them."""
 
 _KEYS: Final = frozenset(

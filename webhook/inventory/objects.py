@@ -33,6 +33,9 @@ KINDS: Final = {
 }
 """The kinds that an inventory takes, and their groups."""
 
+CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
+"""The kinds that request devices; the only ones whose defaults mean something to the scheduler."""
+
 DEFAULT_NAMESPACE: Final = "default"
 
 _TERMINATED: Final = frozenset({"Succeeded", "Failed"})
@@ -239,11 +242,7 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
     except ConversionError as error:
         message = f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
         raise MalformedError(message) from error
-    return with_defaults(known) if kind in _COMPLETED else known
-
-
-_COMPLETED: Final = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
-"""The kinds whose defaults mean something to the scheduler."""
+    return with_defaults(known) if kind in CLAIMS else known
 
 
 def _version_of(kind: str) -> str:

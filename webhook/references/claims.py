@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.inventory import name_of
+from webhook.inventory import CLAIMS, name_of
 from webhook.inventory.reading import at, items, mapping, number, text, texts
 from webhook.problem import Path
 from webhook.references.classes import drivers_of, wrong_drivers
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
     from webhook.references.rules import Context, JSONObject
-
-CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
 
 
 class Request(NamedTuple):

@@ -7,8 +7,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.fixes import Advice, Fix
+from webhook.inventory import CLAIMS
 from webhook.inventory.reading import items, mapping, text
-from webhook.references.claims import CLAIMS, devices_path, requests_of
+from webhook.references.claims import devices_path, requests_of
 from webhook.references.rules import finding, in_expression, instead, listed, rule
 from webhook.references.selectors import SELECTING, reads_of, selectors_of
 from webhook.spelling import nearest

@@ -6,8 +6,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webhook.fixes import Advice
+from webhook.inventory import CLAIMS
 from webhook.inventory.reading import at, items, text
-from webhook.references.claims import CLAIMS, devices_path
+from webhook.references.claims import devices_path
 from webhook.references.rules import finding, rule
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook import formats
+from webhook.api.dra.device import ONE_VALUE
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal, Select
@@ -14,8 +15,9 @@ from webhook.deviceselectors.reads import constants, depends_on_device, every_no
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.drivers import driver_of_class
 from webhook.formats.quantities import without_byte
+from webhook.inventory import CLAIMS
 from webhook.inventory.reading import items, text
-from webhook.references.claims import CLAIMS, requests_of
+from webhook.references.claims import requests_of
 from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, in_expression, rule
 from webhook.spelling import nearest
@@ -301,7 +303,7 @@ def _order_of_texts(parts: Parts, _: Context) -> Iterator[_Found]:
 _ORDERING: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 _TWO: Final = 2
 _NUMERIC: Final = re.compile(r"v?[0-9]+(\.[0-9]+){0,2}")
-_WRITTEN_TYPES: Final = frozenset({"string", "int", "bool", "version", "value"})
+_WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})
 
 
 @rule("misspelt-domain", *SELECTING)

@@ -159,10 +159,15 @@ def reads(*fields: str) -> Callable[[Rule], Rule]:
     return declare
 
 
+def read_by(rule: Rule) -> frozenset[str]:
+    """Return the fields that a rule declares with :func:`reads`."""
+    return _READS.get(rule, frozenset())
+
+
 def _register(kind: str, types: Iterable[type[Struct]], where: Declared) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for each in types:
-            read = where.given | where.members | _READS.get(rule, frozenset())
+            read = where.given | where.members | read_by(rule)
             getattr(each, kind).append(where._replace(name=name_of(rule), rule=rule, reads=read))
         return rule
 
