@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import Position
 from webhook.findings import found
+from webhook.fixing.scalars import count
 from webhook.problem import at
 from webhook.report.summary import counted
 
@@ -108,7 +109,7 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
     spans = list(islice(_visible(text, start.end()), before + 1))
     if len(spans) <= before:
         return key
-    offset = spans[before].start() if before < _count(value) else spans[before - 1].end()
+    offset = spans[before].start() if before < count(value) else spans[before - 1].end()
     line = text.count("\n", 0, offset)
     column = offset - text.rfind("\n", 0, offset)
     return Position(key.line + line, column if line else key.column + offset)
@@ -131,14 +132,10 @@ def _is_white(token: re.Match[str]) -> bool:
     return chr(int(code, 16)).isspace() or int(code, 16) in _LOW_SURROGATES
 
 
-def _count(text: str) -> int:
-    return sum(not each.isspace() for each in text)
-
-
 def _before(value: str, problem: Problem) -> int:
     """Count the characters before the one that a problem is about; none if it does not say which."""
     if problem.character is not None:
-        return _count(value[: problem.character])
+        return count(value[: problem.character])
     message = problem.message
     match = _LOCATED.search(message)
     if match is None:
@@ -147,7 +144,7 @@ def _before(value: str, problem: Problem) -> int:
     for text in (value, value.strip()):  # some are stripped before they are compiled: the message shows the line
         lines = text.split("\n")[:number]
         if len(lines) == number and f"\n | {lines[-1]}\n".replace("\t", " ") in f"{message}\n":
-            return _count("".join(lines[:-1]) + lines[-1][: column - 1])
+            return count("".join(lines[:-1]) + lines[-1][: column - 1])
     return 0
 
 
@@ -156,7 +153,7 @@ def _mentioned(value: str, message: str) -> int:
     for quoted in _QUOTED.findall(message):
         name = quoted.rpartition("/")[2]  # an attribute is named with its domain
         if (match := re.search(rf"""["']?{re.escape(quoted)}\b|\b{re.escape(name)}\b""", value)) and name:
-            return _count(value[: match.start()])
+            return count(value[: match.start()])
     return 0
 
 

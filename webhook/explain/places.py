@@ -188,7 +188,7 @@ def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[Stated]:
             continue
         seen.add(struct)
         for sort in sorts or _SORTS:
-            yield from (Stated(each.name, _doc(each.rule), each) for each in declared(struct, sort))
+            yield from (Stated(each.name, doc_of(each.rule), each) for each in declared(struct, sort))
         for field in struct.fields.values():
             yield from () if sorts else _rules_of(field)
             if inner := _struct(field):
@@ -209,7 +209,7 @@ def declared_at(place: Place, release: Release | None) -> Iterator[Stated]:
     for sort in _SORTS:
         for each in declared(place.type, sort) if place.type else ():
             if _exists(each, place.kind, release):
-                yield Stated(each.name, _doc(each.rule), each)
+                yield Stated(each.name, doc_of(each.rule), each)
 
 
 def _rules_of(field: Field) -> Iterator[Stated]:
@@ -219,7 +219,7 @@ def _rules_of(field: Field) -> Iterator[Stated]:
             yield Stated(name, doc)
     for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None), *_declared_tests(field)):
         if test:
-            yield Stated(test.__name__.replace("_", "-"), _doc(test))
+            yield Stated(test.__name__.replace("_", "-"), doc_of(test))
     if isinstance(field, Parsed):
         yield Stated(field.rule, f"A text is not a valid {field.rule}, so it cannot be decoded.")
     if isinstance(field, Array | Map):
@@ -252,5 +252,6 @@ def _struct(field: Field) -> type[Struct] | None:
     return field.type if isinstance(field, Nested) else None
 
 
-def _doc(function: Callable[..., Any]) -> str:
+def doc_of(function: Callable[..., Any]) -> str:
+    """Return the docstring of a rule or type, empty if it has none."""
     return inspect.getdoc(function) or ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import textwrap
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +10,7 @@ from webhook.api.gates import GATES
 from webhook.explain.counterparts import counterparts
 from webhook.explain.examples import example
 from webhook.explain.facts import gates_of, limits, span
-from webhook.explain.places import children
+from webhook.explain.places import children, doc_of
 from webhook.explain.readers import readers
 from webhook.links import page
 from webhook.schema import CREATE, UPDATE, UPDATE_STATUS
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from webhook.explain.places import Kind, Place, Rule
     from webhook.explain.readers import Reader
     from webhook.release import Release
-    from webhook.schema import Declared, Field, Struct
+    from webhook.schema import Declared, Field
 
 WIDTH = 100
 
@@ -37,7 +36,7 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
         lines.append(f"  {api_version}")
         width = max(len(kind.name) for kind in members)
         lines += [
-            f"    {kind.name:{width}}  {releases(kind.served):12}  {_first_line(_doc(kind.served.type))}"
+            f"    {kind.name:{width}}  {releases(kind.served):12}  {_first_line(doc_of(kind.served.type))}"
             for kind in members
         ]
     width = max(map(len, known))
@@ -61,7 +60,7 @@ def of_place(place: Place, release: Release | None) -> str:
     lines += [f"KUBERNETES:  {span(*place.releases)}"]
     sections = {
         "DESCRIPTION": [
-            line for doc in dict.fromkeys((field.doc, _doc(struct) if struct else "")) for line in _wrapped(doc, 4)
+            line for doc in dict.fromkeys((field.doc, doc_of(struct) if struct else "")) for line in _wrapped(doc, 4)
         ],
         "LIMITS": [f"    {limit}" for limit in limits(place, release)],
         "FEATURE GATES": list(_gates(place, release)),
@@ -193,10 +192,6 @@ def _window(what: Field | Declared, served: Served) -> list[str]:
 def _type_name(field: Field) -> str:
     """Name a field's type as Kubernetes' own ``explain`` does, without Go packages."""
     return re.sub(r"\b\w+\.", "", field.type_name("api"))
-
-
-def _doc(struct: type[Struct]) -> str:
-    return inspect.getdoc(struct) or ""
 
 
 def _first_line(doc: str) -> str:

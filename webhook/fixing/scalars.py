@@ -85,9 +85,9 @@ def _changed_part(text: str, node: Node, value: str) -> Edit | None:
     tail = _common(old[head:][::-1], value[head:][::-1])
     gone, new = old[head : len(old) - tail], value[head : len(value) - tail]
     spans = _visible(text, node)
-    if "\n" in gone or "\n" in new or not spans or len(spans) != _count(old):
+    if "\n" in gone or "\n" in new or not spans or len(spans) != count(old):
         return None
-    first, last = _count(old[:head]), _count(old[: len(old) - tail])
+    first, last = count(old[:head]), count(old[: len(old) - tail])
     if not gone:
         if head and not old[head - 1].isspace():
             start = end = spans[first - 1][1]
@@ -124,5 +124,6 @@ def _visible(text: str, node: Node) -> list[tuple[int, int]]:
     return [each.span() for each in characters if not each[0].isspace()]
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """Count the characters of a text that are not white space."""
     return sum(not each.isspace() for each in text)

@@ -82,7 +82,7 @@ class Conversion:
     def _field(self, source: Field, target: Field) -> Convert | None:
         if isinstance(source, Array | Map) and isinstance(target, Array | Map):
             item = self._field(source.item, target.item)
-            return None if item is None else _each(item)
+            return None if item is None else for_each(item)
         if isinstance(source, Nested) and isinstance(target, Nested):
             return self._between(source.type, target.type)
         if isinstance(source, Scalar) and isinstance(target, Nested) and target.type.plain:
@@ -169,7 +169,9 @@ def _unboxed(value: dict[str, Any], box: str) -> dict[str, Any]:
     return {**outer, **inner, **outer} if isinstance(inner, dict) else outer
 
 
-def _each(change: Convert) -> Convert:
+def for_each(change: Convert) -> Convert:
+    """Return what applies a change to each item of a list or value of a map; other values stay."""
+
     def convert(value: Any) -> Any:
         if isinstance(value, list):
             return [change(each) for each in value]

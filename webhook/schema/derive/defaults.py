@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.schema.collections import Array, Map
-from webhook.schema.derive.conversion import zeros
+from webhook.schema.derive.conversion import for_each, zeros
 from webhook.schema.fields import Default
 from webhook.schema.nested import Inlined, Nested
 from webhook.schema.scalars import Anything, Scalar
@@ -82,13 +82,7 @@ class Defaults:
             return self._part(field.shape)
         if not isinstance(field, Array | Map) or (part := self._part(field.item)) is None:
             return None
-
-        def complete(value: Any) -> Any:
-            if isinstance(value, list):
-                return [part(each) for each in value]
-            return {key: part(each) for key, each in value.items()} if isinstance(value, dict) else value
-
-        return complete
+        return for_each(part)
 
 
 class _Completion(NamedTuple):
