@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 CACHE = Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
 
@@ -22,7 +22,9 @@ import webhook  # noqa: E402, F401 - it sets Python's limits; hypothesis insists
 # A shell ignores SIGINT in what it starts in the background, and processes inherit that; tests send that signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("quick", max_examples=30)
+# Machines are busy, and coverage is slow: neither says anything about the code.
+settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("full"), max_examples=30)
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NEEDED = {"test_report_in_browser.py": BROWSERS, "sources/test_kubectl.py": ("kubectl",)}
@@ -35,8 +37,8 @@ MARKED = re.compile(r"^pytestmark = (\[[^]]*\]|.*)", re.MULTILINE)
 
 def pytest_configure(config: pytest.Config) -> None:
     """In the quick lane, try fewer examples."""
-    if {"slow", "process", "tools"} <= set(LEFT_OUT.findall(config.option.markexpr)):
-        settings.load_profile("quick")
+    is_quick = {"slow", "process", "tools"} <= set(LEFT_OUT.findall(config.option.markexpr))
+    settings.load_profile("quick" if is_quick else "full")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

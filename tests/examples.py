@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import settings
 
 _ALL = 100
 """How many there are where a test says nothing and the lane is not quick."""
 
 
-def examples(number: int, **options: Any) -> settings:
+def examples(number: int) -> settings:
     """Return settings for so many examples; in the quick lane for the share that its profile allows."""
-    return settings(max_examples=max(1, number * settings().max_examples // _ALL), deadline=None, **options)
+    return settings(max_examples=max(1, number * settings().max_examples // _ALL))

@@ -872,7 +872,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     suite=st.fixed_dictionaries(
         {"cases": st.lists(JSON, max_size=3) | JSON}, optional={"objects": JSON, "context": JSON}

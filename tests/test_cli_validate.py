@@ -10,7 +10,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.command import ROOT, SCRIPT, Done, draguard
@@ -510,7 +510,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000)
 @given(
     text=damaged() | st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")),
     options=st.sampled_from([[], ["--output", "json"], ["--color", "always"], ["--kubernetes-version", "1.30"]]),
@@ -522,7 +522,7 @@ def test_no_file_makes_it_fail(text: bytes, options: list[str]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(text=damaged())
 def test_no_old_state_makes_it_fail(text: bytes) -> None:
     done = draguard("validate", "--old", "-", ROOT / "examples/mended", ROOT / "examples/pre-scheduled", stdin=text)

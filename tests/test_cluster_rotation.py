@@ -427,7 +427,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.large_base_example])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.large_base_example])
 @given(
     begin=st.sampled_from(["fresh", "announced"]),
     steps=st.lists(STEPS, min_size=10, max_size=40),

@@ -49,7 +49,7 @@ LINES = st.builds(
     | YAML
     | st.lists(LINES, max_size=7).map(lambda lines: "".join(f"{line}\n" for line in lines))
 )
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @example(b'{"a": ' + b"9" * 5000 + b"}")
 @example("a: \ud800")
 @example(b'{"":1e400\0')
@@ -75,7 +75,7 @@ def deepest(value: Any) -> list[str | int]:
 
 
 @given(YAML.filter(lambda text: "\ufeff" not in text))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_it_is_the_same_without_libyaml(text: str) -> None:
     # PyYAML's own parser is a little more lax, and a little stricter, at the edges of the language.
     with pytest.MonkeyPatch.context() as patch:

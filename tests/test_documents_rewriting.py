@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -99,7 +99,7 @@ def test_any_text_can_say_any_value(old: Any, new: Any, flow: bool | None, inden
     assert set(re.findall(r"# (?:above|beside)\d+", text)) <= set(re.findall(r"# (?:above|beside)\d+", changed))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(OBJECTS, OBJECTS, st.sampled_from([None, 2, "\t"]))
 def test_any_json_can_say_any_value(old: Any, new: Any, indent: int | str | None) -> None:
     changed = rewritten(json.dumps(old, indent=indent), new, is_json=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonpatch
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.reviews import reviews
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-EXAMPLES = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=400)
 JUDGED = [each for each in OBJECTS if find(each["apiVersion"], each["kind"])]
 FINE = {
     **{name: each["request"]["object"] for name, each in reviews().items()},

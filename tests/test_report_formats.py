@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -419,7 +419,6 @@ class TestHtml:
         assert "suppressed (inline): known" in text
 
 
-@settings(deadline=None)  # the first example reads what all rules say
 @given(st.text(st.characters(codec="utf-8"), max_size=60), st.integers(1, 80))
 def test_any_text_can_be_shown_in_any_format(text: str, column: int) -> None:
     made = report(finding(text, file=text or "a", text=text, column=column, hint=text))

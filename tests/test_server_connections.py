@@ -188,7 +188,7 @@ class TestRequests:
         assert statuses(received) == [400]
         assert b"<" not in received
 
-    @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         st.lists(st.binary(max_size=60) | st.sampled_from([post(""), b"GET /%ff HTTP/1.1\r\n", b"Host: ["]), max_size=6)
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webhook import validate
@@ -79,7 +79,7 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=700, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=700)
 @given(variations(), requests)
 def test_nothing_raises(obj: dict[str, Any], request_: dict[str, Any]) -> None:
     if request_["old"] is None:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command import draguard
@@ -321,7 +321,6 @@ class TestDecoding:
         new = {**old, "spec": {"containers": [{**container, "env": [{"name": "A", "value": [1]}]}]}}
         assert [each.rule for each in judge(new, old, beyond_decoding=True)] == ["wrong-type"]
 
-    @settings(deadline=None)
     @given(st.data())
     def test_nothing_that_decoding_finds_is_lost(self, data: st.DataObject) -> None:
         obj = selecting("true")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.test_properties import OBJECTS, mutated
@@ -16,7 +16,7 @@ from webhook.schema.decoding import apart
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=400)
 JUDGED = [each for each in OBJECTS if find(each["apiVersion"], each["kind"])]
 
 

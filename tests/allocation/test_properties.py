@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.allocation.clusters import ALL, CLASSES, Cluster
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-EXAMPLES = examples(100, suppress_health_check=[HealthCheck.too_slow])
-MANY = settings(max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = examples(100)
+MANY = settings(max_examples=5000)
 randoms = st.randoms(use_true_random=True)
 
 

@@ -150,19 +150,19 @@ def compiles(text: str) -> None:
         return
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(WORDS, max_size=25).map(" ".join))
 def test_no_words_make_the_compiler_fail_otherwise(text: str) -> None:
     compiles(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=60))
 def test_no_text_makes_the_compiler_fail_otherwise(text: str) -> None:
     compiles(text)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(text=expressions(), o=JSON, p=JSON, checked=st.booleans())
 def test_no_data_makes_an_evaluation_fail_otherwise_or_cost_more(text: str, o: Any, p: Any, *, checked: bool) -> None:
     try:
@@ -181,7 +181,7 @@ def test_no_data_makes_an_evaluation_fail_otherwise_or_cost_more(text: str, o: A
     assert 0 <= meter.cost <= LIMIT + 500
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=expressions(), o=JSON, p=JSON)
 def test_checking_does_not_change_what_comes_out(text: str, o: Any, p: Any) -> None:
     try:
@@ -216,7 +216,7 @@ SMALL = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=expressions(), o=JSON, p=JSON, checked=st.booleans())
 def test_many_small_functions_do_what_one_does(text: str, o: Any, p: Any, *, checked: bool) -> None:
     try:
@@ -358,7 +358,7 @@ def test_the_largest_text_is_compiled() -> None:
     assert len(EVERYTHING.compile(text).evaluate({})) == limits.MAX_CODE_POINTS // 2 - 2
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(one=JSON, other=JSON, container=st.lists(JSON, max_size=6))
 def test_equality_that_looks_at_the_clock_is_equality(one: Any, other: Any, container: list[Any]) -> None:
     program = ENVIRONMENT.compile("[o == p, o == dyn([p])[0], p in dyn([p]), o in dyn([p])]")

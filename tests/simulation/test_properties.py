@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -46,7 +46,7 @@ def test_no_device_is_handed_out_twice(sizes: list[int], counts: list[int]) -> N
 
 
 @given(CLUSTERS, COUNTS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_what_is_released_is_as_it_was(sizes: list[int], counts: list[int]) -> None:
     inventory = Inventory([*cluster_of(sizes), *(template(f"t{number}", count=number) for number in (1, 2, 3))])
     scheduler = Scheduler(Cluster(inventory, Settings.of()))
@@ -72,7 +72,7 @@ def _fit(scheduler: Scheduler, each: JSONObject) -> str:
 
 
 @given(CLUSTERS, st.integers(1, 3))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_what_is_tried_for_help_leaves_the_cluster_as_it_was(sizes: list[int], count: int) -> None:
     objects = [*cluster_of(sizes), template("t", count=count), template("tbig", count=30)]
     alone = simulate(objects, [pod("p", {"gpu": "t"})])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command import draguard
@@ -93,7 +93,7 @@ def test_lines_that_repeat_among_others_take_no_cubic_time() -> None:
     assert locate(template, rendered, 1, 1) is None
 
 
-@examples(50, suppress_health_check=[HealthCheck.too_slow])
+@examples(50)
 @given(
     template=st.lists(st.sampled_from([*TEMPLATE.splitlines(), "", "{{ x }}", "- a", '"k": v']), max_size=12),
     rendered=st.lists(st.sampled_from([*RENDERED.splitlines(), "", "- b", "k:"]), min_size=1, max_size=12),
