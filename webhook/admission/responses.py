@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
 from webhook.admission.requests import API_VERSION, kind_of, name_of, part
@@ -50,7 +51,8 @@ def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
         response: What is answered, ``uid`` apart.
     """
     plain = response == {"allowed": True}  # as nearly all are
-    return (_REVIEW % (json.dumps(uid), '"allowed": true}' if plain else json.dumps(response)[1:])).encode()
+    text = '"allowed": true}' if plain else json.dumps(response)[1:]
+    return (_REVIEW % (encode_basestring_ascii(uid), text)).encode()
 
 
 def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -> dict[str, Any]:

@@ -8,14 +8,13 @@ interpreter/interpretable.go, runtimecost.go).
 from __future__ import annotations
 
 from functools import lru_cache
-from sys import getsizeof
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cel.cost.calls import of_argument, of_both, of_search, of_smaller
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.logic import shorter_cost
-from webhook.cel.runtime.meter import SHARE, Meter, caught, count_bytes
+from webhook.cel.runtime.meter import SHARE, Meter, caught, count_built, count_bytes
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import INT_MAX, INT_MIN, PLAIN_CLASSES, Value, python_type, type_of
@@ -128,10 +127,12 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
     builds = any(overload.result.kind in _BUILT for overload in overloads)
     builds_texts = any(overload.result == _TEXTS for overload in overloads)
 
-    def count(meter: Meter, result: Value) -> Value:
-        texts = len(result) * _TEXT_BYTES if builds_texts and type(result) is list else 0
-        count_bytes(meter, getsizeof(result) + texts)
-        return result
+    def count_texts(meter: Meter, result: Value) -> Value:
+        if type(result) is list:
+            count_bytes(meter, len(result) * _TEXT_BYTES)
+        return count_built(meter, result)
+
+    count = count_texts if builds_texts else count_built
 
     def unary(meter: Meter, value: Value) -> Value:
         cls = type(value)

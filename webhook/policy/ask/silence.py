@@ -80,7 +80,7 @@ class Silence:
             place = self._place(key, request)
         obj, old = get("object"), get("oldObject")
         steps, api_version, name = place
-        if steps is None or not is_of(obj, api_version, name) or not is_of(old, api_version, name):
+        if steps is None or not is_of(obj, api_version, name) or not (old is None or is_of(old, api_version, name)):
             return None
         meter = Meter(CALL_LIMIT, deadline)
         bindings = {"object": obj, "oldObject": old}

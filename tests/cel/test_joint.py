@@ -1,0 +1,140 @@
+"""Several expressions as one function: the same values and costs as one by one, in source of the same kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.cel import EXTENSIONS
+from tests.cel.test_generated import MOST_LINES, NASTY, WIDE, quoted, strangers
+from webhook.budget import INLINE, Budget, BudgetExceededError, limited
+from webhook.cel import CostLimitExceededError, Environment, Joint, Meter, Program
+from webhook.cel.kubernetes.environments import with_variables
+from webhook.cel.runtime.joint import JointGenerator
+from webhook.cel.types.base import DYN, struct
+
+ENVIRONMENT = Environment(EXTENSIONS, variables={"o": DYN, "l": DYN})
+MUCH = 10**6
+
+
+def compiled(
+    conditions: list[str], checks: list[str], variables: dict[str, str] | None = None
+) -> tuple[list[Program], list[Program], dict[str, Program]]:
+    environment, programs = ENVIRONMENT, {}
+    for name, text in (variables or {}).items():
+        programs[name] = environment.compile(text)
+        environment = with_variables(ENVIRONMENT, dict.fromkeys(programs, DYN))
+    return list(map(ENVIRONMENT.compile, conditions)), list(map(environment.compile, checks)), programs
+
+
+def one_by_one(
+    conditions: list[Program], checks: list[Program], variables: dict[str, Program], bindings: dict[str, Any]
+) -> tuple[int, bool]:
+    """Evaluate what a joint function says of itself: all conditions until one is false, then all checks."""
+    meter = Meter(MUCH)
+
+    class Lazy:
+        cel_type = struct("kubernetes.variables")
+
+        def __init__(self) -> None:
+            self.known: dict[str, Any] = {}
+
+        def __getitem__(self, name: str) -> Any:
+            if name not in self.known:
+                self.known[name] = variables[name].evaluate({**bindings, "variables": self}, meter=meter)
+            return self.known[name]
+
+        cel_select = __getitem__
+
+    own = {**bindings, "variables": Lazy()}
+    for condition in conditions:
+        if not condition.evaluate(bindings, meter=meter):
+            return meter.cost, False
+    assert all([check.evaluate(own, meter=meter) for check in checks])  # noqa: C419 - each of them costs
+    return meter.cost, True
+
+
+def asked(joint: Joint, bindings: dict[str, Any], unasked: int = MUCH) -> tuple[int, bool]:
+    left, _, holds = joint.ask(Meter(unasked), MUCH, MUCH, bindings)
+    return MUCH - left, holds
+
+
+VARIABLES = {
+    "names": "o.items.map(i, i.name)",
+    "first": "o.items[0]",
+    "long": "variables.names.filter(n, n.size() > 2)",
+    "constant": "[1, 2]",
+    "failing": "o.nope",
+}
+CHECKS = {
+    "a variable again and again": [
+        "variables.long.size() == 1 && variables.long[0] == 'long'",
+        "variables.names != []",
+    ],
+    "a variable in a loop": ["l.all(x, variables.constant.exists(c, c == x && variables.names.size() == 2))"],
+    "a variable in a function of its own": [" && ".join(f"variables.names[{i % 2}] != '{i}'" for i in range(200))],
+    "a part of a variable that is absent": ["!has(variables.first.x) || true", "has(o.items)"],
+    "many": [f"o.items.size() + {each} > 1" for each in range(200)],
+    "none": [],
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("conditions", [["has(o.items)"], ["has(o.items)", "has(o.nope)", "o.items.size() > 0"]])
+def test_it_tells_what_each_expression_comes_to(name: str, conditions: list[str]) -> None:
+    bindings = {"o": {"items": [{"name": "a"}, {"name": "long"}]}, "l": [1, 2]}
+    parts = compiled(conditions, CHECKS[name], VARIABLES)
+    assert asked(Joint(*parts, unasked=9), bindings) == one_by_one(*parts, bindings)
+
+
+def test_conditions_that_may_not_be_left_out_are_evaluated() -> None:
+    parts = compiled(["has(o.nope)", "o.a == 1", "o.b == 2"], ["true"])
+    costs = [asked(Joint(*parts, unasked=unasked), {"o": {"a": 1, "b": 2}})[0] for unasked in (2, 1, 0)]
+    assert costs[0] < costs[1] < costs[2]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "checks"),
+    [
+        ([], ["false"]),
+        ([], ["o.nope"]),
+        (["o.nope"], ["true"]),
+        (["o"], ["true"]),
+        ([], ["variables.failing || true"]),
+        ([], ["has(variables.failing) || true"]),
+        ([], ["[variables.failing].size() == 1"]),
+    ],
+)
+def test_what_comes_to_something_else_is_to_be_evaluated_one_by_one(conditions: list[str], checks: list[str]) -> None:
+    joint = Joint(*compiled(conditions, checks, VARIABLES), unasked=0)
+    with pytest.raises(CostLimitExceededError):
+        joint.ask(Meter(), MUCH, MUCH, {"o": {"a": 1}, "l": []})
+
+
+@pytest.mark.parametrize("text", [each for each in NASTY if each != "\ud800"])
+def test_no_text_of_an_expression_is_a_part_of_the_source(text: str) -> None:
+    conditions, checks, variables = compiled(
+        [f"o[{quoted(text)}] == 1"], [f"variables.v == {quoted(text)}"], {"v": f"{quoted(text)} + ''"}
+    )
+    analyses = [each.analysis for each in conditions], [each.analysis for each in checks]
+    generator = JointGenerator(*analyses, {name: each.analysis for name, each in variables.items()}, 0)
+    generator.write()
+    source = "\n".join(generator.functions)
+    assert strangers(source) <= {"ask"}
+    assert asked(Joint(conditions, checks, variables, 0), {"o": {text: 1}})[1]
+
+
+@pytest.mark.parametrize("name", ["and", "or", "list", "calls", "or of and"])
+def test_functions_stay_small_and_within_the_budget(name: str) -> None:
+    program = ENVIRONMENT.compile(WIDE[name])
+    generator = JointGenerator([program.analysis], [program.analysis] * 20, {}, 0)
+    generator.write()
+    assert max(source.count("\n") for source in generator.functions) < MOST_LINES
+    with limited(Budget(INLINE)), pytest.raises(BudgetExceededError):
+        _ = Joint([program], [program], {}, 0).ask
+
+
+def test_errors_that_an_expression_absorbs_itself_are_none() -> None:
+    parts = compiled([], ["o.nope == 1 || true"])
+    assert asked(Joint(*parts, unasked=0), {"o": {}}) == one_by_one(*parts, {"o": {}})
