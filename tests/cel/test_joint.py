@@ -125,10 +125,11 @@ def test_no_text_of_an_expression_is_a_part_of_the_source(text: str) -> None:
     assert asked(Joint(conditions, checks, variables, 0), {"o": {text: 1}})[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["and", "or", "list", "calls", "or of and"])
 def test_functions_stay_small_and_within_the_budget(name: str) -> None:
     program = ENVIRONMENT.compile(WIDE[name])
-    generator = JointGenerator([program.analysis], [program.analysis] * 20, {}, 0)
+    generator = JointGenerator([program.analysis], [program.analysis] * 2, {}, 0)
     generator.write()
     assert max(source.count("\n") for source in generator.functions) < MOST_LINES
     with limited(Budget(INLINE)), pytest.raises(BudgetExceededError):
