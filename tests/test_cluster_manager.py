@@ -713,7 +713,7 @@ def test_a_start_can_be_stopped(api: ApiServer, tmp_path: Path) -> None:
     assert waiting.wait(30)
     replica.stop()
     thread.join(30)
-    assert faults == ["told to stop before there was a serving certificate"]
+    assert faults == ["stopped before there was a serving certificate"]
     assert holder(api) is None
 
 

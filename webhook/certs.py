@@ -63,7 +63,7 @@ CERTIFICATE, KEY = "tls.crt", "tls.key"
 """As in a Secret of type kubernetes.io/tls."""
 
 _KEYS = frozenset({CA_KEY, KEY})
-_MEND = "mend it, or give --force for a new authority and a new serving certificate"
+_MEND = "repair it, or give --force for a new authority and a new serving certificate"
 _EPHEMERAL_DAYS = 30
 _LARGEST_FILE = 1 << 20
 

@@ -52,7 +52,7 @@ class Found(NamedTuple):
         rule: The rule's name; empty if a policy found it.
         policy: The policy's name; empty if a rule found it.
         mode: Whether the request was refused for it, its user warned, or it was noted in the audit log.
-        is_error: Whether the policy could not be asked.
+        is_error: Whether the policy could not be evaluated.
     """
 
     rule: str

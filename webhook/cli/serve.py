@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    print(f"draguard serve: told to stop by {signal.Signals(number).name} while starting", file=sys.stderr)
+    print(f"draguard serve: received {signal.Signals(number).name} while starting", file=sys.stderr)
     raise SystemExit(128 + number)
 
 
@@ -165,7 +165,7 @@ def _share(arguments: Namespace) -> float:
 def _clients(arguments: Namespace) -> server.Clients | None:
     if arguments.client_ca is None:
         if arguments.client_name:
-            message = "--client-name: give --client-ca, too: a name means nothing unless somebody vouches for it"
+            message = "--client-name: give --client-ca, too: only a signed certificate proves a name"
             raise UsageError(message)
         return None
     if arguments.monitoring_port is None:

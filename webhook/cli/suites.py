@@ -197,6 +197,6 @@ def _unseen(coverage: Iterable[tuple[Covered, Document]]) -> Iterator[Finding]:
 def _untested(manifests: Iterable[Document]) -> Iterator[Finding]:
     for document in manifests:
         if is_policy(document.data) and not document.data["kind"].endswith("Binding"):
-            message = "no suite stands beside this policy"
+            message = "there is no suite beside this policy"
             hint = "write one, such as tests.yaml in the same directory"
             yield found(Problem(WARNING, "not-tested", "", Path(), message, hint), document)

@@ -77,7 +77,7 @@ def configurations(options: ManagerOptions) -> tuple[Ref, ...]:
         Ref(
             f"{kind}WebhookConfiguration {name}",
             f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}webhookconfigurations/{name}",
-            "the API server asks nobody by it; it gets its caBundle as soon as it is there (helm upgrade makes it)",
+            "the API server calls no webhook by it; it gets its caBundle once it exists (helm upgrade creates it)",
         )
         for kind, names in (("Validating", options.validating), ("Mutating", options.mutating))
         for name in names
@@ -135,7 +135,7 @@ class Api:
             status, date, content = self._exchange(method, ref.path, body)
         except (OSError, http.client.HTTPException) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
-            message = f"cannot {_VERBS[method]} {ref.what}: the API server cannot be asked: {reason}"
+            message = f"cannot {_VERBS[method]} {ref.what}: the request to the API server failed: {reason}"
             raise ClusterError(message) from error
         self.now = _time(date)
         try:

@@ -172,7 +172,7 @@ class Manager:
                 message = f"{reasons} (given up after {seconds:g} s)"
                 raise ClusterError(message)
             self._ended.wait(pause)
-        message = "told to stop before there was a serving certificate"
+        message = "stopped before there was a serving certificate"
         raise ClusterError(message)
 
     def follow(self) -> None:

@@ -161,7 +161,7 @@ class _State:
         if not state.in_service():
             return None
         changes = {SERVING: served[0], SERVING_KEY: served[1], KEPT_SINCE: self._noted_now()}
-        return self._step("restore", "the Secret has lost what is served with", self.bundle, changes)
+        return self._step("restore", "the Secret has lost the certificate in use", self.bundle, changes)
 
     def recover(
         self, why: str, trusted: Sequence[bytes | None], served: tuple[bytes, bytes] | None = None
@@ -236,7 +236,7 @@ class _State:
         """Write down the authorities that must stay trusted though the Secret does not have them."""
         if set(self.bundle) <= set(_certificates(self.data[BUNDLE])):
             return None
-        why = "the authority of what is served with stays trusted, though the Secret has another"
+        why = "the authority of the certificate in use stays trusted, though the Secret has another"
         return self._step("keep", why, self.bundle, {KEPT_SINCE: self._noted_now()})
 
     def retire(self) -> Step | None:
@@ -248,9 +248,7 @@ class _State:
             changes = {KEPT_SINCE: None}
         if not changes and _bundled(bundle) == self.data[BUNDLE]:
             return None
-        return self._step(
-            "retire", "authorities with which nobody can serve any more leave the bundle", bundle, changes
-        )
+        return self._step("retire", "authorities that no certificate in use needs leave the bundle", bundle, changes)
 
     def _lasts(self, content: bytes) -> bool:
         return any(_is_valid(found, self.now) for found in _certificates(content)[:1])

@@ -53,7 +53,7 @@ def decide(
         )
         answer = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        message = f"the certificates cannot be looked at: {type(error).__name__}"  # what it holds may be a key
+        message = f"the certificates cannot be read: {type(error).__name__}"  # what it holds may be a key
         raise ClusterError(message) from error
     if answer and "fault" in answer:
         raise ClusterError(answer["fault"])

@@ -74,7 +74,7 @@ def _converted(obj: JSONObject, newer: JSONObject, wanted: Wanted) -> Converted:
     try:
         changed = convert(newer, version)
     except ConversionError:
-        message = f"{kind} of {own} has no counterpart in the releases that are asked for"
+        message = f"{kind} of {own} has no counterpart in the requested releases"
         return Converted(
             obj, [], [lost(Path(("kind",)), message, "delete the object, or state the releases that have it")]
         )

@@ -115,7 +115,7 @@ _NAMES: Final = (
 )
 _INSTEAD: Final = {
     "exists": "exists() is for lists: has(…) asks whether a field is there",
-    "any": "CEL asks a list by exists(): ….exists(x, x == …)",
+    "any": "CEL searches a list by exists(): ….exists(x, x == …)",
     "len": "CEL counts by size()",
     "null": "what is absent is not null: has(…) asks whether a field is there",
 }

@@ -66,7 +66,7 @@ def _hint(message: str) -> str:
         meant = nearest(match[1], _FIELDS)
         return f'did you mean "{meant}"?' if meant else ""
     if match := _MISSING.search(message):
-        return f"there is no {match[1]} beside the kustomization: mend its resources"
+        return f"there is no {match[1]} beside the kustomization: correct its resources"
     return "no chart is rendered in a kustomization: give the chart's directory" if _HELM in message else ""
 
 

@@ -106,7 +106,7 @@ class PoolStatus(Struct):
     availableDevices = number("How many of them can be allocated.")
     unavailableDevices = number("How many of them cannot be used.")
     nodeName = Text("The node that has the pool.", format=formats.dns_subdomain, pointer=True)
-    validationError = Text("Why nothing can be said.", max_length=VALIDATION_ERROR_MAX_BYTES, pointer=True)
+    validationError = Text("Why its status is unknown.", max_length=VALIDATION_ERROR_MAX_BYTES, pointer=True)
     partitionSummary = Array(
         Nested(PartitionTypeStatus),
         "How many partitions of which type can be had.",
@@ -145,7 +145,7 @@ class ResourcePoolStatusRequest(Object):
 
     spec = Nested(
         ResourcePoolStatusRequestSpec,
-        "Which pools are asked about.",
+        "The pools that the request is about.",
         immutable=True,
         declarative=True,
         rechecked={36: NEW},

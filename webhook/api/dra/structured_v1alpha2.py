@@ -49,7 +49,7 @@ class DriverRequests(Struct):
     vendorParameters = Anything("The driver's own parameters for all requests.")
     requests = Array(
         Nested(ResourceRequest),
-        "What is asked of the driver.",
+        "What is requested of the driver.",
         required=True,
         required_detail="empty entries with no requests are not allowed",
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 POLICY = """\
 examples:
   draguard policy check policies/           syntax, types, cost, what can never apply
-  draguard policy test policies/            the suites that stand beside the policies
+  draguard policy test policies/            the suites beside the policies
   draguard policy new few-devices.example.com
 
 Policies are ValidatingAdmissionPolicies and MutatingAdmissionPolicies with their bindings.
@@ -96,10 +96,10 @@ def policy(parser: argparse.ArgumentParser) -> None:
     check = add("check", "say what is wrong with policies before they meet an object", _POLICY_CHECK)
     check.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
     check.add_argument("--costs", action="store_true", help="show what each expression may cost")
-    test = add("test", "run the suites that stand beside policies", _POLICY_TEST)
+    test = add("test", "run the suites beside policies", _POLICY_TEST)
     release = "run all suites for this release (default: what the suite says, or the newest)"
     test.add_argument("--kubernetes-version", metavar="VERSION", help=release)
-    only = "run only cases with this text in their names, whatever its case; can be repeated; coverage is not told then"
+    only = "run only cases with this text in their names, in any case; can be repeated; coverage is not reported then"
     test.add_argument("--filter", action="append", default=[], metavar="TEXT", help=only)
     test.add_argument("-v", "--verbose", action="store_true", help="say of each case how it came out, in text")
     test.add_argument("--watch", action="store_true", help="run the suites again whenever a file changes, until Ctrl-C")

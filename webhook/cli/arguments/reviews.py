@@ -226,7 +226,7 @@ def _clients(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--client-ca",
         metavar="FILE",
-        help="only clients with a certificate that an authority in this file has signed, PEM (default: everybody)",
+        help="only clients with a certificate that an authority in this file has signed, PEM (default: any client)",
     )
     group.add_argument(
         "--client-name",

@@ -80,7 +80,7 @@ class Metrics:
             counter("policy_findings_total", "Findings of policies.", "policy", "mode").labels
         )
         self._policy_errors = cache(
-            counter("policy_errors_total", "Policies that could not be asked.", "policy").labels
+            counter("policy_errors_total", "Policies that could not be evaluated.", "policy").labels
         )
         self._patched = cache(counter("patched_total", "Reviews whose answer changes the object.", "kind").labels)
         self._refused = cache(
@@ -92,10 +92,10 @@ class Metrics:
         self._certificate_good = gauge(
             "draguard_certificate_last_reload_successful", "Whether the newest files for TLS are in use."
         )
-        self._policies_served = gauge("draguard_policies", "Policies that are asked.")
+        self._policies_served = gauge("draguard_policies", "Policies that are evaluated.")
         self._generation = gauge("draguard_policy_set_generation", "How many times policies were loaded.")
         self._policies_good = gauge(
-            "draguard_policies_last_reload_successful", "Whether the policies in the files are those asked."
+            "draguard_policies_last_reload_successful", "Whether the policies in the files are those in use."
         )
         self._counters = (
             counter(

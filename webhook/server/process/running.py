@@ -316,7 +316,7 @@ class Server:
             signal.raise_signal(number)
             os._exit(128 + number)  # the first process of a container is not killed by its own signals
         delay = 0.0 if number == signal.SIGINT else self._shutdown_delay
-        _log.info("told to stop by %s: not ready, accepting connections for %g s", signal.Signals(number).name, delay)
+        _log.info("received %s: not ready, accepting connections for %g s", signal.Signals(number).name, delay)
         self.stop(delay)
 
 
