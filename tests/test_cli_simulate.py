@@ -170,11 +170,28 @@ class TestMatch:
         done = draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices)
         assert done.out.splitlines()[1:] == ["  true  2400 A100  n000 … n299 (300 nodes)"]
 
-    def test_selectors_without_end_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(match, "_WORK", 10)
-        done = draguard("match", DEPLOYMENT, "--cluster", CLUSTER)
-        assert "the selectors take more work than draguard allows: match fewer of them at a time" in done.err
-        assert done.code == 2
+    def test_devices_that_are_out_for_reasons_of_their_own_fit_too(self, tmp_path: Path) -> None:
+        slices = tmp_path / "slices.yaml"
+        made = [_slice(index) for index in range(50)]
+        for each in made:
+            for device in each["spec"]["devices"]:
+                device["attributes"]["uuid"] = {"string": f"{each['metadata']['name']}-{device['name']}"}
+        slices.write_text(yaml.safe_dump_all(made))
+        expression = 'device.attributes["gpu.example.com"].uuid == "none"'
+        done = draguard("match", "-e", expression, "--cluster", slices)
+        assert done.out.splitlines()[-1] == "  and 380 more devices, false for other reasons (--output json has all)"
+        done = draguard("match", "-e", expression, "--cluster", slices, "--output", "json")
+        assert len(json.loads(done.out)[0]["rows"]) == 400
+
+    def test_selectors_without_end_stop(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(match, "_WORK", 1000)
+        done = draguard("match", "-e", "device.driver == 'a'", DEPLOYMENT, "--cluster", CLUSTER)
+        assert "device.driver == 'a': 0 of 8 devices match" in done.out
+        assert done.err.startswith(
+            "not matched: ResourceClaimTemplate team-y/large-gpu, request gpu (class gpu.example.com): "
+            "the selectors take more work than draguard allows"
+        )
+        assert done.code == 1
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

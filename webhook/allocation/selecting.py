@@ -94,15 +94,29 @@ class Reads(NamedTuple):
         """Return what devices that look the same have in common; their attributes are plain."""
         driver, attributes, capacity = content.driver, content.attributes, content.capacity
         parts: list[Hashable] = [driver, content.is_shared]
-        for name, domain, rest in self.attributes:
-            for each in (name, rest) if domain == driver else (name,):
-                found = attributes.get(each)
-                parts.append(None if found is None else next(iter(found.items())))
-        for name, domain, rest in self.capacity:
-            for each in (name, rest) if domain == driver else (name,):
-                found = capacity.get(each)
-                parts.append(None if found is None else str(found.get("value")))
+        for read in self.attributes:
+            found = named(attributes, driver, read)
+            parts.append(None if found is None else next(iter(found.items())))
+        for read in self.capacity:
+            found = named(capacity, driver, read)
+            parts.append(None if found is None else str(found.get("value")))
         return tuple(parts)
+
+
+def named(values: Mapping[str, Json], driver: str, read: tuple[str, str, str]) -> Json | None:
+    """Return what a device has by a name, which may be written with the driver's domain or without; None if nothing.
+
+    Args:
+        values: Its attributes or capacity.
+        driver: Its driver.
+        read: The name with the domain, the domain, and the name without.
+    """
+    full, domain, name = read
+    found = values.get(full)
+    if domain != driver or name not in values:
+        return found
+    # Of two spellings of one name the later one counts.
+    return values[name] if found is None else next(values[each] for each in reversed([*values]) if each in read)
 
 
 class _Compiled(NamedTuple):
@@ -132,10 +146,10 @@ def _compile(expression: str, release: Release, gates: frozenset[str]) -> _Compi
 class _Selector:
     """A selector, and what it said of the contents seen so far, and of those that look the same to it."""
 
-    __slots__ = ("_alike", "_compiled", "_known", "_reads", "_values")
+    __slots__ = ("_alike", "_compiled", "_known", "_values", "reads")
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
-        self._compiled, self._reads = _compile(expression, release, gates)
+        self._compiled, self.reads = _compile(expression, release, gates)
         self._values = values
         self._known: dict[int, bool | str] = {}
         self._alike: dict[Hashable, bool | str] = {}
@@ -148,9 +162,9 @@ class _Selector:
         return found
 
     def _find(self, content: Content) -> bool | str:
-        if self._reads is None or not content.is_plain:
+        if self.reads is None or not content.is_plain:
             return self._evaluate(content)
-        key = self._reads.key(content)
+        key = self.reads.key(content)
         found = self._alike.get(key)
         if found is None:
             found = self._alike[key] = self._evaluate(content)
@@ -160,7 +174,8 @@ class _Selector:
         if isinstance(self._compiled, Refusal):
             return f"CEL compile error: {self._compiled.detail}"
         try:
-            bindings = self._values.of(content)
+            reads = self.reads if content.is_plain else None
+            bindings = self._values.of(content) if reads is None else self._values.read(content, reads)
             result = self._compiled.program.evaluate(bindings, meter=Meter(MAX_COST))
         except CelError as error:
             return f"{_RUNTIME}{error}"
@@ -192,6 +207,26 @@ class Values:
             self._index = content.index
         return self._last
 
+    def read(self, content: Content, reads: Reads) -> Mapping[str, Any]:
+        """Return the bindings for a device with no more than what a selector reads of it.
+
+        Args:
+            content: The device; its attributes are plain.
+            reads: What the selector reads.
+        """
+        driver, known, quantities = content.driver, content.attributes, content.capacity
+        attributes: dict[str, dict[str, Any]] = DefaultingMap()
+        capacity: dict[str, dict[str, Any]] = DefaultingMap()
+        for read in reads.attributes:
+            found = named(known, driver, read)
+            if found is not None:
+                attributes.setdefault(read[1], {})[read[2]] = self._value(read[0], found)
+        for read in reads.capacity:
+            found = named(quantities, driver, read)
+            if found is not None:
+                capacity.setdefault(read[1], {})[read[2]] = quantity.parse(str(found.get("value", "0")))
+        return {"device": _bound(content, attributes, capacity)}
+
     def _device(self, content: Content) -> Mapping[str, Any]:
         attributes: dict[str, dict[str, Any]] = DefaultingMap()
         for name, attribute in content.attributes.items():
@@ -201,12 +236,7 @@ class Values:
         for name, each in content.capacity.items():
             domain, id_ = _qualified(name, content.driver)
             capacity.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
-        return {
-            "driver": content.driver,
-            "allowMultipleAllocations": content.is_shared,
-            "attributes": attributes,
-            "capacity": capacity,
-        }
+        return _bound(content, attributes, capacity)
 
     def _value(self, name: str, attribute: Json) -> Any:
         try:
@@ -224,6 +254,15 @@ class Values:
             raise EvaluationError(message) from None
         message = f"attribute {name}: unsupported attribute value"
         raise EvaluationError(message)
+
+
+def _bound(content: Content, attributes: Mapping[str, Any], capacity: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        "driver": content.driver,
+        "allowMultipleAllocations": content.is_shared,
+        "attributes": attributes,
+        "capacity": capacity,
+    }
 
 
 def _qualified(name: str, default: str) -> tuple[str, str]:
@@ -248,6 +287,11 @@ class Chooser:
         self._of_request = of_request
         self.known: dict[int, Choice] = {}
         """What was found so far, by the contents' indexes."""
+
+    @property
+    def reads(self) -> list[Reads | None]:
+        """What each selector reads of a device; None for one that may read anything."""
+        return [each.reads for each in (*self._of_class, *self._of_request)]
 
     def choose(self, content: Content) -> Choice:
         """Tell whether a device is one that the request wants."""

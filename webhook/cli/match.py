@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import release_of
-from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
 from webhook.cli.output import wants_colors
@@ -19,6 +19,7 @@ from webhook.findings import unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError, name_of, namespace_of
 from webhook.inventory.reading import items, text
 from webhook.references.claims import requests_of
+from webhook.references.rules import listed
 from webhook.report.excerpt import printable
 from webhook.report.model import Report
 from webhook.report.text import as_text
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
 JSONObject = dict[str, Any]
 
 _REASON_MAX = 160
-_WORK: Final = 5 * DOCUMENT
-"""What all selectors together may take: two requests take a tenth of it for 40,000 devices that are all different."""
+_ROWS_MAX: Final = 20
+"""How many kinds of devices are shown of a request."""
+_WORK: Final = 2 * DOCUMENT
+"""What all selectors together may take: some twenty seconds."""
 
 
 class Asked(NamedTuple):
@@ -75,27 +78,31 @@ def run(arguments: Namespace) -> int:
     except ValueError as error:
         message = f"Kubernetes {stated}: {error}"
         raise UsageError(message) from error
-    try:
-        with limited(Budget(_WORK)):
-            return _match(arguments, [*_expressions(arguments, fleet), *_requests(given, inventory)], fleet)
-    except BudgetExceededError:
-        message = "the selectors take more work than draguard allows: match fewer of them at a time"
-        raise UsageError(message) from None
+    return _match(arguments, [*_expressions(arguments, fleet), *_requests(given, inventory)], fleet)
 
 
 def _match(arguments: Namespace, query: Sequence[Asked], fleet: Fleet) -> int:
     if not query:
         message = "there is nothing to match: the manifests have no requests in claims or templates, and no classes"
         raise UsageError(message)
-    results = [(each, rows(fleet, each.of_class, each.own)) for each in query]
-    if current().left < 0:  # offline, the devices then have errors of their own
-        raise BudgetExceededError
+    results = []
+    try:
+        with limited(Budget(_WORK)) as budget:
+            for each in query:
+                found = rows(fleet, each.of_class, each.own)
+                if budget.left < 0:  # the devices then have errors of their own
+                    raise BudgetExceededError  # noqa: TRY301 - as where the budget is spent
+                results.append((each, found))
+    except BudgetExceededError:
+        left = [_title(each.about) for each in query[len(results) :]]
+        complaint = f"not matched: {listed(left)}: the selectors take more work than draguard allows"
+        print(printable(f"{complaint}; match fewer of them, or fewer devices, at a time"), file=sys.stderr)
     if arguments.output == "json":
         print(json.dumps([_as_json(each, found) for each, found in results], indent=2))
     else:
         for line in _as_text(results, color=wants_colors(arguments)):
             print(line)
-    return 0 if all(_is_fine(found) for _, found in results) else 1
+    return 0 if len(results) == len(query) and all(_is_fine(found) for _, found in results) else 1
 
 
 def _objects(arguments: Namespace, inventory: Inventory, report: Report) -> list[tuple[str, JSONObject]]:
@@ -164,7 +171,7 @@ def _as_text(results: Sequence[tuple[Asked, list[Row]]], *, color: bool) -> Iter
         yield f"{_title(query.about)}: {matching} of {total} devices match"
         width = max((len(row.model) for row in found), default=0)
         digits = len(str(total))
-        for row in found:
+        for row in found[:_ROWS_MAX]:
             outcome = f"{row.outcome:5}"
             if color:
                 code = {TRUE: "32", ERROR: "1;31"}.get(row.outcome, "33")
@@ -172,6 +179,9 @@ def _as_text(results: Sequence[tuple[Asked, list[Row]]], *, color: bool) -> Iter
             reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
             because = f": {reason}" if reason else ""
             yield f"  {outcome} {row.devices:{digits}} {row.model:{width}}  {shortened(row.nodes)}{because}"
+        if rest := found[_ROWS_MAX:]:
+            count = sum(row.devices for row in rest)
+            yield f"  and {count} more devices, {rest[0].outcome} for other reasons (--output json has all)"
 
 
 def _title(about: JSONObject) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cli.neighbours import Neighbours
 from webhook.cli.processes import in_ranges
 from webhook.documents import Document, Unreadable, read
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from webhook.workloads import Locations, PodsIn
 
 JSONObject = dict[str, Any]
+
+_WORK: Final = 2 * DOCUMENT
+"""What matching selectors against devices may take in each process: some twenty seconds."""
+_MATCHED: Final = (*CLAIMS, "DeviceClass")
+"""The kinds whose selectors are matched against devices."""
+_UNMATCHED: Final = ""
+"""Stands for their objects that were not, among the kinds of which nothing is known."""
 
 
 def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
@@ -80,6 +88,7 @@ class References:
         self._gates = gates
         self._documents: dict[int, _Noted] = {}
         self._contexts: dict[tuple[str, int], Any] = {}
+        self._work = Budget(_WORK, is_offline=True)
         # What is in one cluster is known to belong together.
         self._neighbours = None if is_cluster else Neighbours()
 
@@ -135,25 +144,23 @@ class References:
             jobs: How many processes look; None for as many as pay off.
 
         Returns:
-            A line that says what was not looked at; none if everything was.
+            Lines that say what was not looked at; none if everything was.
         """
         skipped, findings = Counter[str](), list[Finding]()
         for found_there, skipped_there in in_ranges(self._findings, list(self._documents.values()), jobs):
             findings += found_there
             skipped += skipped_there
-        left_out = _not_looked_at(skipped)
         if findings:
             order = {file: index for index, file in enumerate(report.files)}
             report.findings = sorted(
                 [*report.findings, *findings],
                 key=lambda each: (order.get(each.file, -1), each.line, each.column),
             )
-        return [left_out] if left_out else []
+        return list(_not_looked_at(skipped))
 
     def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Counter[str]]:
         """Look at some manifests; count what was not looked up by kind."""
-        from webhook.references import look  # noqa: PLC0415 - only here once all manifests are read
-        from webhook.references.rules import MEANT, RULES  # noqa: PLC0415 - as above
+        from webhook.references.rules import MEANT, RULES  # noqa: PLC0415 - only here once all manifests are read
 
         skipped: Counter[str] = Counter()
         findings = []
@@ -161,7 +168,7 @@ class References:
         for given in noted:
             file, context = given.document.source, self._context(given)
             for obj, kind, place in _views(given.obj, self._locations):
-                for problem in look(obj, kind, context, skipped):
+                for problem in self._problems(obj, kind, context, skipped):
                     needs = RULES[problem.rule].needs
                     if (
                         neighbours
@@ -174,6 +181,23 @@ class References:
                     path = _as_written(given.document.data, place(problem.path))
                     findings.append(_placed(problem, path, given))
         return findings, skipped
+
+    def _problems(self, obj: JSONObject, kind: str, context: Any, skipped: Counter[str]) -> list[Problem]:
+        """Look at an object; without devices once matching selectors against them has taken too much work."""
+        from webhook.references import look  # noqa: PLC0415 - as above
+
+        seen: Counter[str] = Counter()
+        try:
+            with limited(self._work):
+                found = list(look(obj, kind, context, seen))
+        except BudgetExceededError:
+            context.pass_over_devices()
+            seen.clear()
+            found = list(look(obj, kind, context, seen))
+        if context.passes_over_devices and kind in _MATCHED:
+            seen[_UNMATCHED] += 1
+        skipped += seen
+        return found
 
     def _context(self, given: _Noted) -> Any:
         """Return what rules know of a manifest's surroundings."""
@@ -262,8 +286,10 @@ def _plural(kind: str) -> str:
     return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
-def _not_looked_at(skipped: Counter[str]) -> str:
-    if not skipped:
-        return ""
-    kinds = ", ".join(f"{count} {_plural(kind) if count > 1 else kind}" for kind, count in sorted(skipped.items()))
-    return f"note: not looked up: {kinds} (none beside them; --cluster tells what is in the cluster)"
+def _not_looked_at(skipped: Counter[str]) -> Iterator[str]:
+    if unmatched := skipped.pop(_UNMATCHED, 0):
+        objects = "1 object" if unmatched == 1 else f"{unmatched} objects"
+        yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
+    if skipped:
+        kinds = ", ".join(f"{count} {_plural(kind) if count > 1 else kind}" for kind, count in sorted(skipped.items()))
+        yield f"note: not looked up: {kinds} (none beside them; --cluster tells what is in the cluster)"

@@ -1,6 +1,7 @@
 """The devices of a cluster, and what classes and selectors select of them.
 
-Equal devices count as one content (:mod:`webhook.allocation.devices`): a selector is evaluated once for each.
+Equal devices count as one content (:mod:`webhook.allocation.devices`); selectors are evaluated once for those contents
+that look alike to them (:mod:`webhook.deviceselectors.groups`).
 """
 
 from __future__ import annotations
@@ -12,14 +13,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
 from webhook.allocation.selecting import Fault, Selectors, Values
+from webhook.budget import current
+from webhook.deviceselectors.groups import Groups
 from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.witnesses import limits
 from webhook.inventory.reading import mapping, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.allocation.devices import Content
+    from webhook.allocation.selecting import Chooser
+    from webhook.cel.syntax.ast import Expression
+    from webhook.deviceselectors.groups import Group
     from webhook.deviceselectors.parts import Read
+    from webhook.deviceselectors.witnesses import Path
     from webhook.inventory.reading import JSONObject
     from webhook.release import Release
 
@@ -61,6 +69,34 @@ class Choice(NamedTuple):
     reason: str = ""
 
 
+class Sorted(NamedTuple):
+    """Which devices selectors take.
+
+    Args:
+        groups: All of them.
+        taken: Those that they take.
+        failing: Those for which one is an error, and the error.
+    """
+
+    groups: list[Group]
+    taken: list[Group]
+    failing: list[tuple[Group, Fault]]
+
+    @property
+    def refused(self) -> list[Group]:
+        """Those for which one is false."""
+        others = {id(each) for each in (*self.taken, *(group for group, _ in self.failing))}
+        return [each for each in self.groups if id(each) not in others]
+
+
+_EVALUATION: Final = 8
+"""How much work it is to evaluate a simple selector for a device."""
+_BLAME: Final = 32
+"""How much work it is to find out which part of a selector is false."""
+_SORTED_MAX: Final = 64
+"""For how many classes and requests it is remembered which devices they take."""
+
+
 class Fleet:
     """The devices that slices publish.
 
@@ -77,6 +113,8 @@ class Fleet:
         with_lists = "DRAListTypeAttributes" in gates
         self._selectors = Selectors(release, features, with_lists=with_lists)
         self._values = Values(with_lists=with_lists)
+        self._sorted: dict[int, Sorted] = {}
+        self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
         newest: dict[tuple[str, str], int] = {}
         catalog = Catalog(slices)
         for each in catalog.slices:
@@ -95,17 +133,81 @@ class Fleet:
     @cached_property
     def contents(self) -> list[Content]:
         """The different devices."""
-        return list({id(each.content): each.content for each in self.placed}.values())
+        return [each[0].content for each in self._places.values()]
 
-    def count(self, contents: Iterable[Content]) -> int:
-        """Count the devices of some contents."""
-        wanted = {id(each) for each in contents}
-        return sum(len(each.names) for each in self.placed if id(each.content) in wanted)
+    @cached_property
+    def _places(self) -> dict[int, list[Placed]]:
+        """Where the devices of each content are, by its index."""
+        found: dict[int, list[Placed]] = {}
+        for each in self.placed:
+            found.setdefault(each.content.index, []).append(each)
+        return found
+
+    @cached_property
+    def _groups(self) -> Groups:
+        devices = {index: sum(len(each.names) for each in places) for index, places in self._places.items()}
+        return Groups(self.contents, devices)
+
+    def places(self, groups: Iterable[Group]) -> Iterator[Placed]:
+        """Return where the devices of groups are."""
+        for group in groups:
+            for content in group.contents:
+                yield from self._places[content.index]
+
+    def sorted_out(self, of_class: Sequence[JSONObject], own: Sequence[JSONObject]) -> Sorted:
+        """Return which devices selectors take; those that look alike to them are asked about once.
+
+        Args:
+            of_class: The selectors of the class.
+            own: Those of the request.
+        """
+        chooser = self._selectors.chooser(of_class, own)
+        if id(chooser) not in self._sorted:
+            if len(self._sorted) >= _SORTED_MAX:
+                del self._sorted[next(iter(self._sorted))]
+            self._sorted[id(chooser)] = self._sort_out(chooser, own)
+        return self._sorted[id(chooser)]
+
+    def _sort_out(self, chooser: Chooser, own: Sequence[JSONObject]) -> Sorted:
+        groups = self._groups.by(chooser.reads)
+        found, spend = Sorted(groups, [], []), current().spend
+        for group in self._groups.having(groups, self._limits(own)):
+            spend(_EVALUATION)
+            choice = chooser.choose(group.content)
+            if choice is True:
+                found.taken.append(group)
+            elif choice is not False:
+                found.failing.append((group, choice))
+        return found
+
+    def _limits(self, own: Sequence[JSONObject]) -> tuple[Path, Sequence[Any]] | None:
+        """Return an attribute and its only values for which selectors can be true; None if there is none."""
+        for each in own:
+            parts = parts_of(text(each, "cel", "expression"), self.release, self.gates)
+            if parts is None:
+                continue
+            if "limits" not in parts.memo:
+                parts.memo["limits"] = limits(parts)
+            if parts.memo["limits"]:
+                found: tuple[Path, Sequence[Any]] = parts.memo["limits"]
+                return found
+        return None
 
     def of_class(self, selectors: Sequence[JSONObject]) -> list[Content]:
         """Return the contents that a class selects."""
-        chooser = self._selectors.chooser(selectors, ())
-        return [each for each in self.contents if chooser.choose(each) is True]
+        return [each for group in self.sorted_out(selectors, ()).taken for each in group.contents]
+
+    def published(self, selectors: Sequence[JSONObject], holder: str) -> Mapping[tuple[str, str], set[str]]:
+        """Return what the devices of a class publish, by domain and name, with the types of the values.
+
+        Args:
+            selectors: The selectors of the class; none for all devices.
+            holder: ``attributes`` or ``capacity``.
+        """
+        key = holder, *(text(each, "cel", "expression") for each in selectors)
+        if key not in self._published:
+            self._published[key] = published(self.of_class(selectors) if selectors else self.contents, holder)
+        return self._published[key]
 
     def choose(self, of_class: Sequence[JSONObject], own: Sequence[JSONObject], content: Content) -> Choice:
         """Say whether selectors take a device, and if not, why.
@@ -127,6 +229,7 @@ class Fleet:
         return Choice(FALSE)
 
     def _blame(self, selector: JSONObject, content: Content) -> str:
+        current().spend(_BLAME)
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
         return parts.blame(self._values.of(content)) if parts else ""
 
@@ -134,13 +237,16 @@ class Fleet:
         """Return a device as expressions see it."""
         return self._values.of(content)
 
-    def most_on_a_node(self, contents: Iterable[Content]) -> tuple[int, str]:
-        """Return how many devices of some contents a node has at most, and the node."""
-        wanted = {id(each) for each in contents}
+    def culprit(self, selector: JSONObject, content: Content) -> Expression | None:
+        """Return the part of a selector that is false or wrong for a device; None if that cannot be told."""
+        parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
+        return parts.culprit(self._values.of(content))[0] if parts else None
+
+    def most_on_a_node(self, groups: Sequence[Group]) -> tuple[int, str]:
+        """Return how many devices of some groups a node has at most, and the node."""
         by_node: Counter[str] = Counter()
-        for each in self.placed:
-            if id(each.content) in wanted:
-                by_node[each.node] += len(each.names)
+        for each in self.places(groups):
+            by_node[each.node] += len(each.names)
         shared = by_node.pop(EVERYWHERE, 0)
         node, count = max(by_node.items(), key=lambda pair: pair[1], default=("", 0))
         return count + shared, node
@@ -199,10 +305,12 @@ def rows(fleet: Fleet, of_class: Sequence[JSONObject], own: Sequence[JSONObject]
         own: Those of the request.
     """
     nodes: defaultdict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
-    for each in fleet.placed:
-        choice = fleet.choose(of_class, own, each.content)
-        key = choice.outcome, choice.reason, model_of(each.content)
-        nodes[key][each.node] = nodes[key].get(each.node, 0) + len(each.names)
+    answer = fleet.sorted_out(of_class, own)
+    for group in (*answer.taken, *answer.refused, *(each for each, _ in answer.failing)):
+        choice = fleet.choose(of_class, own, group.content)
+        for each in fleet.places([group]):
+            by_node = nodes[choice.outcome, choice.reason, model_of(each.content)]
+            by_node[each.node] = by_node.get(each.node, 0) + len(each.names)
     order = {TRUE: 0, ERROR: 1, FALSE: 2}
     found = [Row(*key, tuple(sorted(by_node)), sum(by_node.values())) for key, by_node in nodes.items()]
     return sorted(found, key=lambda row: (order[row.outcome], -row.devices, row.model))

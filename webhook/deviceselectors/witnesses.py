@@ -87,6 +87,20 @@ def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
     return None
 
 
+def limits(parts: Parts) -> tuple[Path, Sequence[Any]] | None:
+    """Return an attribute, and the only values of it for which a selector can be true; None if there is none.
+
+    Args:
+        parts: The selector. Where one of its conditions is false it is false, whatever is wrong with others.
+    """
+    for path, conditions in _by_value([parts]).items():
+        for each in conditions if path[0] == "attributes" else ():
+            found = _only(each.part, parts)
+            if found is not None:
+                return path, found
+    return None
+
+
 def always_holds(parts: Parts) -> bool:
     """Tell whether a selector that looks at one value is true whatever that is."""
     if len(parts.all) != 1 or not _is_compound(parts.root) or not _is_understood(parts.root):

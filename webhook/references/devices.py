@@ -6,6 +6,9 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.cel.types.values import type_of
+from webhook.deviceselectors.parts import start_of
+from webhook.deviceselectors.reads import reads
 from webhook.fixes import Advice, Fix
 from webhook.inventory import CLAIMS
 from webhook.inventory.reading import items, mapping, text
@@ -15,10 +18,12 @@ from webhook.references.selectors import SELECTING, reads_of, selectors_of
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from webhook.allocation.devices import Content
+    from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.fleet import Fleet
-    from webhook.deviceselectors.parts import Read
+    from webhook.deviceselectors.parts import Parts, Read
     from webhook.problem import Problem
     from webhook.references.rules import Context, JSONObject
 
@@ -30,28 +35,24 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
     Drivers rename attributes from release to release. Without a guard the read is a run-time error, which ends the
     scheduling of the pod for all nodes. `draguard match` shows what devices have.
     """
-    from webhook.deviceselectors.fleet import published  # noqa: PLC0415 - only with slices at hand
-
     fleet = context.fleet
     if fleet is None:
         return
     for each in selectors_of(obj, context):
-        contents = fleet.of_class(each.around) if each.around else fleet.contents
-        if not contents:
-            continue
-        known: dict[str, dict[tuple[str, str], set[str]]] = {}
         for read in {read[:3]: read for read in reads_of(each.parts)}.values():
-            if read.holder not in known:
-                known[read.holder] = published(contents, read.holder)
-            if (read.domain, read.name) not in known[read.holder]:
+            known = fleet.published(each.around, read.holder)
+            if (known or fleet.of_class(each.around)) and (read.domain, read.name) not in known:
                 where = "class" if each.around else "cluster"
-                message, advice = _unpublished(read, known[read.holder], where, each.expression)
-                is_domain = all(read.domain != domain for domain, _ in known[read.holder])
-                yield finding(each.path, message, advice, character=read.domain_offset if is_domain else read.offset)
+                message, advice = _unpublished(read, known, where, each.expression)
+                is_domain = all(read.domain != domain for domain, _ in known)
+                offset = read.domain_offset if is_domain else read.offset
+                yield finding(each.path, message, advice, character=offset)
                 break  # of an expression only the first finding is shown
 
 
-def _unpublished(read: Read, known: dict[tuple[str, str], set[str]], where: str, expression: str) -> tuple[str, Advice]:
+def _unpublished(
+    read: Read, known: Mapping[tuple[str, str], set[str]], where: str, expression: str
+) -> tuple[str, Advice]:
     kind = read.holder.removesuffix("s")
     domains = sorted({domain for domain, _ in known})
     if read.domain not in domains:
@@ -73,34 +74,51 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     types. The scheduler then gives the pod up, though another device or node would do; whether it comes to that device
     depends on what is free. Ask first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
     """
-    from webhook.deviceselectors.fleet import ERROR, lacking  # noqa: PLC0415 - only with slices at hand
+    from webhook.deviceselectors.fleet import lacking  # noqa: PLC0415 - only with slices at hand
     from webhook.deviceselectors.guarding import guarded  # noqa: PLC0415 - as above
 
     fleet = context.fleet
     if fleet is None:
         return
     for each in selectors_of(obj, context):
-        if not each.is_certain:
+        answer = fleet.sorted_out(each.around, each.own[: each.place + 1])
+        failing = [pair for pair in answer.failing if (pair[1].of_class, pair[1].place) == (False, each.place)]
+        if not failing or not each.is_certain:
             continue
-        failing = []
-        reason = ""
-        for content in fleet.contents:
-            choice = fleet.choose(each.around, each.own[: each.place + 1], content)
-            is_this = choice.place == each.place and not choice.of_class
-            if choice.outcome == ERROR and is_this:
-                failing.append(content)
-                reason = reason or choice.reason
-        if not failing:
-            continue
-        count, all_ = fleet.count(failing), fleet.count(fleet.of_class(each.around))
-        message = f"on {count} of {all_} devices this is an error, and ends scheduling for all nodes: {reason}"
+        (first, fault), contents = failing[0], [group.content for group, _ in failing]
+        count = sum(group.devices for group, _ in failing)
+        all_ = sum(group.devices for group in fleet.sorted_out(each.around, ()).taken)
+        message = f"on {count} of {all_} devices this is an error, and ends scheduling for all nodes: {fault.detail}"
         advice = Advice()
-        if match := _TYPED.search(reason):
+        if match := _TYPED.search(fault.detail):
             advice = Advice(f"an attribute is read without its type: leave out .{match[1]}")
-        elif "no such key" in reason:
-            asking = guarded(each.expression, lacking(reads_of(each.parts), failing), context.release, context.gates)
+        elif "no such key" in fault.detail:
+            asking = guarded(each.expression, lacking(reads_of(each.parts), contents), context.release, context.gates)
             advice = Advice(f"ask first: {asking}", Fix("replace", asking, safe=False))
-        yield finding(each.path, message, advice, "Fails")
+        elif "no such overload" in fault.detail:
+            advice = Advice(_of_types(fleet, first.content, each.parts))
+        part = fleet.culprit(each.own[each.place], first.content)
+        yield finding(each.path, message, advice, "Fails", None if part is None else _failing_at(part, fault.detail))
+
+
+def _failing_at(part: Expression, reason: str) -> int:
+    """Return where a part of a selector fails: at what is read and not there, or else where it begins."""
+    missing = reason.rpartition("no such key: ")[2] if "no such key" in reason else ""
+    return next((read.offset for read in reads(part) if read.name == missing), start_of(part))
+
+
+def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
+    """Say of what type the attributes are that a selector takes for others."""
+    known = fleet.bindings(content)["device"]["attributes"]
+    found = []
+    for read in reads_of(parts):
+        if read.holder == "attributes" and read.name in known[read.domain]:
+            type_ = type_of(known[read.domain][read.name]).name
+            found.append(f"{read.name} is of type {_TYPES.get(type_, type_)}")
+    return listed(found)
+
+
+_TYPES: Final = {"kubernetes.Semver": 'version: compare it as in .compareTo(semver("1.2.3")) >= 0'}
 
 
 _TYPED: Final = re.compile(r"no such key: (string|int|bool|version|value)$")
@@ -136,24 +154,29 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
 def _nothing(
     fleet: Fleet, around: Sequence[JSONObject], own: Sequence[JSONObject], path: tuple[str | int, ...], who: str
 ) -> Iterator[Problem]:
-    from webhook.deviceselectors.fleet import ERROR, TRUE  # noqa: PLC0415 - only with slices at hand
-
-    choices = [(fleet.choose(around, own, each), each) for each in fleet.contents]
-    if any(choice.outcome in {TRUE, ERROR} for choice, _ in choices):
+    answer = fleet.sorted_out(around, own)
+    if answer.taken or answer.failing:
         return
     reasons: Counter[tuple[int, str]] = Counter()
-    for choice, content in choices:
+    examples: dict[tuple[int, str], Content] = {}
+    for group in answer.refused[:_BLAMED_MOST]:
+        choice = fleet.choose(around, own, group.content)
         if not choice.of_class:
-            reasons[choice.place, choice.reason] += fleet.count([content])
+            reasons[choice.place, choice.reason] += group.devices
+            examples.setdefault((choice.place, choice.reason), group.content)
     ((index, reason), count) = max(reasons.items(), key=lambda pair: pair[1], default=((0, ""), 0))
     message = f"no device meets the selectors of {who}"
     if count and reason:
         all_ = sum(reasons.values())
         some = f"all {all_} devices" if count == all_ else f"{count} of {all_} devices"
         message += f": on {'the only device' if all_ == 1 else some}, {reason}"
-    yield finding((*path, index, "cel", "expression"), message, _mistyped(reason), "SelectsNothing")
+    part = fleet.culprit(own[index], examples[index, reason]) if examples else None
+    character = None if part is None else start_of(part)
+    yield finding((*path, index, "cel", "expression"), message, _mistyped(reason), "SelectsNothing", character)
 
 
+_BLAMED_MOST: Final = 200
+"""Of how many different devices, the most frequent first, it is found out why they are refused."""
 _UNQUOTED: Final = re.compile(r'(\S+) is [^"\s]\S*, wanted (?:[=!<>]+ |one of \[)?+"')
 _QUOTED: Final = re.compile(r'(\S+) is ".*", wanted (?:[=!<>]+ |one of \[)?+[^"\s]')
 _RESPELT: Final = re.compile(r'\S+ is "(.*)", wanted "(.*)"')
@@ -181,8 +204,6 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
     All devices of a claim must be usable from one node. Devices in use count here, so this is so however empty the
     cluster is.
     """
-    from webhook.deviceselectors.fleet import ERROR, TRUE  # noqa: PLC0415 - only with slices at hand
-
     fleet = context.fleet
     if fleet is None:
         return
@@ -191,11 +212,12 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
         wanted: Any = mapping(request.asks).get("count") or 1
         if device_class is None or text(request.asks, "allocationMode") == "All" or not isinstance(wanted, int):
             continue
-        around, own = items(device_class, "spec", "selectors"), items(request.asks, "selectors")
-        choices = {id(each): fleet.choose(around, own, each).outcome for each in fleet.contents}
-        chosen = [each for each in fleet.contents if choices[id(each)] == TRUE]
-        most, node = fleet.most_on_a_node(chosen)
-        if wanted > most and ERROR not in choices.values() and (chosen or not own):
+        own = items(request.asks, "selectors")
+        answer = fleet.sorted_out(items(device_class, "spec", "selectors"), own)
+        if answer.failing or (wanted == 1 and answer.taken) or (own and not answer.taken):
+            continue
+        most, node = fleet.most_on_a_node(answer.taken)
+        if wanted > most:
             where = f" ({node})" if node else ""
             message = f'request "{request.name}" asks for {wanted} devices, and no node has more than {most}{where}'
             key = "count" if "count" in request.asks else "deviceClassName"
@@ -214,7 +236,9 @@ def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Prob
         return
     for request in requests_of(claim):
         device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
-        contents = fleet.of_class(items(device_class, "spec", "selectors")) if device_class else []
+        if device_class is None or not mapping(request.asks, "capacity", "requests"):
+            continue
+        contents = fleet.of_class(items(device_class, "spec", "selectors"))
         known = sorted({name for each in contents for name in each.capacity})
         for name in mapping(request.asks, "capacity", "requests"):
             if contents and name not in known:
@@ -234,8 +258,6 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
     fleet = context.fleet
     if fleet is None:
         return
-    from webhook.deviceselectors.fleet import published  # noqa: PLC0415
-
     path = devices_path(claim)
     for index, constraint in enumerate(items(claim, *path, "constraints")):
         field = "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
@@ -245,10 +267,10 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
             if among and request.name not in among and request.name.partition("/")[0] not in among:
                 continue
             device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
-            contents = fleet.of_class(items(device_class, "spec", "selectors")) if device_class else []
+            around = items(device_class, "spec", "selectors")
             domain, _, rest = name.partition("/")
-            known = published(contents, "attributes")
-            if contents and (domain, rest) not in known:
+            known = fleet.published(around, "attributes")
+            if device_class and (known or fleet.of_class(around)) and (domain, rest) not in known:
                 message = f'no device of request "{request.name}" has the attribute "{name}", so this never holds'
                 hint = _attribute(domain, rest, known)
                 yield finding((*path, "constraints", index, field), message, hint)

@@ -48,12 +48,21 @@ class Context:
         self.release = release
         self.gates = gates
         self._profiles = profiles or {}
+        self.passes_over_devices = False
         self.looked_at: tuple[Any, Any] = (None, None)
         """The object that rules look at, and what was read of it."""
 
-    @cached_property
+    def pass_over_devices(self) -> None:
+        """Look at devices no more: it takes too much work."""
+        self.passes_over_devices = True
+
+    @property
     def fleet(self) -> Fleet | None:
-        """The devices that are published; None if nothing is known of them."""
+        """The devices that are published; None if nothing is known of them, or they are passed over."""
+        return None if self.passes_over_devices else self._fleet
+
+    @cached_property
+    def _fleet(self) -> Fleet | None:
         slices = [without_nulls(each) for each in self.inventory.all("ResourceSlice")]
         if not slices:
             return None

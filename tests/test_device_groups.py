@@ -1,0 +1,137 @@
+"""Devices that look alike to selectors are looked at once, however many there are."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import draguard
+from tests.steps import counting
+from webhook.api import gates
+from webhook.api.versions import NEWEST
+from webhook.budget import Budget, BudgetExceededError, limited
+from webhook.cli import surroundings
+from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DRIVER = "gpu.example.com"
+POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+
+
+def fleet(devices: list[dict[str, Any]], driver: str = DRIVER) -> Fleet:
+    named = [{"name": f"d{index}", **each} for index, each in enumerate(devices)]
+    spec = {"driver": driver, "nodeName": "n", "pool": POOL, "devices": named}
+    return Fleet([{"metadata": {"name": "s"}, "spec": spec}], NEWEST, gates.enabled(NEWEST, None))
+
+
+def selector(expression: str) -> list[dict[str, Any]]:
+    return [{"cel": {"expression": expression}}]
+
+
+VALUES: list[dict[str, Any]] = [
+    {"attributes": {"x": {"string": "a"}, "uuid": {"string": "0"}}, "capacity": {"m": {"value": "1Gi"}}},
+    {"attributes": {"x": {"string": "a"}, "uuid": {"string": "1"}}, "capacity": {"m": {"value": "1024Mi"}}},
+    {"attributes": {f"{DRIVER}/x": {"string": "a"}}, "capacity": {f"{DRIVER}/m": {"value": "2Gi"}}},
+    {"attributes": {"x": {"int": 1}}},
+    {"attributes": {"x": {"bool": True}}},
+    {"attributes": {"x": {"version": "1.2.3"}}},
+    {"attributes": {"x": {"version": "1.2.3+build"}}},
+    {"attributes": {"x": {"version": "no version"}}},
+    {"attributes": {"x": {}}},
+    {"attributes": {"x": {"string": "b"}, f"{DRIVER}/x": {"string": "a"}}},
+    {"attributes": {f"{DRIVER}/x": {"string": "a"}, "x": {"string": "b"}}},
+    {"attributes": {"other.example.com/x": {"string": "a"}}},
+    {"allowMultipleAllocations": True},
+    {},
+]
+X = f'device.attributes["{DRIVER}"].x'
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f'{X} == "a"',
+        f'"a" == {X} || {X} == 1',
+        f'{X} in ["a", "b"]',
+        f'{X} == 1 && {X} != "a"',
+        f"{X} == true",
+        f"{X} == 1.0",
+        f'{X} == semver("1.2.3")',
+        f'has({X}) && {X} == "b"',
+        f'{X} == "c" && device.attributes["{DRIVER}"].missing == 1',
+        f'{X} == "a" && device.attributes["{DRIVER}"].missing == 1',
+        f'device.capacity["{DRIVER}"].m.compareTo(quantity("1Gi")) == 0',
+        'device.attributes["other.example.com"].x == "a"',
+        'device.attributes.exists(d, d == "other.example.com")',
+        "device.allowMultipleAllocations",
+    ],
+)
+def test_groups_answer_as_each_device_alone(expression: str) -> None:
+    whole = fleet(VALUES)
+    found = whole.sorted_out((), selector(expression))
+    outcomes: dict[int, str] = {}
+    for groups, outcome in ((found.taken, TRUE), (found.refused, FALSE), ([one for one, _ in found.failing], ERROR)):
+        for group in groups:
+            assert group.devices == len(group.contents)
+            outcomes |= dict.fromkeys((content.index for content in group.contents), outcome)
+    alone = []
+    for value in VALUES:
+        single = fleet([value])
+        alone.append(single.choose((), selector(expression), single.contents[0]).outcome)
+    assert [outcomes[content.index] for content in whole.contents] == alone
+
+
+def steps_for(devices: int, expression: str) -> int:
+    whole = fleet([{"attributes": {"x": {"int": i % 4}, "uuid": {"string": str(i)}}} for i in range(devices)])
+    whole.sorted_out((), selector(expression))  # the columns are made once
+    with counting() as steps:
+        for number in range(20):
+            whole.sorted_out((), selector(f"{expression} && {number} >= 0"))
+    return steps()
+
+
+@pytest.mark.parametrize("expression", [f"{X} > 2", f'device.attributes["{DRIVER}"].uuid == "7"'])
+def test_ten_times_the_devices_take_hardly_more_steps(expression: str) -> None:
+    steps_for(20, expression)  # what is compiled is kept
+    assert steps_for(2000, expression) < 1.2 * steps_for(200, expression)
+
+
+def test_devices_that_all_differ_are_paid_for() -> None:
+    whole = fleet([{"attributes": {"uuid": {"string": str(i)}}} for i in range(1000)])
+    with limited(Budget(5000)), pytest.raises(BudgetExceededError):
+        whole.sorted_out((), selector(f'device.attributes["{DRIVER}"].uuid.endsWith("7")'))
+
+
+def test_what_is_not_matched_against_devices_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = [{"name": f"d{i}", "attributes": {"uuid": {"string": str(i)}}} for i in range(100)]
+    spec = {"driver": DRIVER, "nodeName": "n", "pool": POOL, "devices": devices}
+    cluster = [
+        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": DRIVER}, "spec": {}},
+        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec},
+    ]
+    asks = {"deviceClassName": DRIVER, "selectors": selector(f'device.attributes["{DRIVER}"].uuid.endsWith("x")')}
+    claims = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": f"c{i}"},
+            "spec": {"devices": {"requests": [{"name": "gpu", "exactly": asks}, {"name": "x", "exactly": wrong}]}},
+        }
+        for i, wrong in enumerate([{"deviceClassName": f"{DRIVER}n"}] * 3)
+    ]
+    given, around = tmp_path / "claims.yaml", tmp_path / "cluster.yaml"
+    given.write_text("\n---\n".join(map(json.dumps, claims)))
+    around.write_text("\n---\n".join(map(json.dumps, cluster)))
+    done = draguard("validate", given, "--cluster", around)
+    assert done.out.count("selects-nothing") == done.out.count("class-not-found") == 3
+    monkeypatch.setattr(surroundings, "_WORK", 500)
+    done = draguard("validate", given, "--cluster", around)
+    assert (
+        "note: not matched against devices: 3 objects, as that is too much work; validate fewer at a time" in done.out
+    )
+    assert "selects-nothing" not in done.out
+    assert done.out.count("class-not-found") == 3
