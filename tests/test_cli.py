@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import webhook.cli.judging
+import webhook.cli.judge
 import webhook.cli.oldstate
 from tests.command import ROOT, SCRIPT, draguard, process
 from webhook.cli import main
@@ -154,7 +154,7 @@ class TestOwnFailure:
         def broken(*_: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(webhook.cli.judging, "find", broken)
+        monkeypatch.setattr(webhook.cli.judge, "find", broken)
         done = draguard("validate", BAD)
         assert (done.code, done.out) == (3, "")
         assert "ZeroDivisionError" in done.err

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.command import ROOT, draguard, process
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.policy.examples import spec as with_spec
-from webhook.documents import dump
+from webhook.documents.dump import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.documents import Document, dump, parse
+from webhook.documents import Document, parse
+from webhook.documents.dump import dump
 
 JSON = st.recursive(
     st.none()

@@ -15,7 +15,8 @@ from tests.test_conversion import BASES, CLAIM, Base, named, pairs, plain
 from webhook.api.conversion import convert
 from webhook.api.versions import GROUP, VERSIONS
 from webhook.cli.arguments.migration import TARGETS
-from webhook.documents import Document, dump, parse
+from webhook.documents import Document, parse
+from webhook.documents.dump import dump
 from webhook.migration import Migrated, Wanted, migrate
 from webhook.migration.wanted import TARGETS as SERVED
 from webhook.release import Release

@@ -18,7 +18,7 @@ from tests.test_admission import POD, SLICE, asked
 from tests.test_cli_serve import ask, running
 from webhook.admission import Endpoint, ReviewOptions, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
-from webhook.documents import dump
+from webhook.documents.dump import dump
 from webhook.engine import asking
 from webhook.policy.ask.authorizer import authorizer_of
 from webhook.policy.change.difference import difference

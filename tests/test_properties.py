@@ -16,7 +16,8 @@ from tests.reviews import recorded
 from webhook import validate
 from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer, review
 from webhook.api.versions import VERSIONS
-from webhook.documents import Document, dump, parse
+from webhook.documents import Document, parse
+from webhook.documents.dump import dump
 from webhook.engine import prescheduled
 
 if TYPE_CHECKING:

@@ -64,5 +64,67 @@ def test_a_classic_claim_needs_no_other_types(tmp_path: Path) -> None:
     assert not {"webhook.api.core.pod", "webhook.api.dra.resourceslice"} & imported("validate", str(file))
 
 
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_needs_next_to_nothing(option: str) -> None:
+    own = {name for name in imported(option) if name.startswith("webhook")}
+    assert own == {"webhook", "webhook.limits", "webhook.cli", "webhook.cli.version"}
+    assert not {"argparse", "importlib.metadata"} & imported(option)
+
+
+def test_help_declares_no_options_of_commands() -> None:
+    own = {name for name in helping() if name.startswith("webhook")}
+    assert own <= {
+        "webhook",
+        "webhook.limits",
+        "webhook.patterns",
+        "webhook.spelling",
+        "webhook.cli",
+        "webhook.cli.arguments",
+        "webhook.cli.arguments.parsing",
+    }
+
+
+def helping() -> set[str]:
+    """Return the modules that `draguard --help` has imported."""
+    code = """
+import sys
+from webhook.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    print(*sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+NEEDLESS = {
+    "webhook.cli.ahead",
+    "webhook.documents.dump",
+    "webhook.documents.outline",
+    "webhook.documents.shares",
+    "webhook.engine.prescheduled",
+    "webhook.explain",
+    "webhook.report.matrix",
+    "webhook.workloads",
+    "signal",
+    "subprocess",
+    "traceback",
+}
+
+
+@pytest.mark.parametrize("claim", [CLAIM.format(number=1), CLAIM_V1])
+def test_one_valid_claim_needs_nothing_of_others(claim: str, tmp_path: Path) -> None:
+    file = tmp_path / "claim.yaml"
+    file.write_text(claim, encoding="utf-8")
+    modules = imported("validate", str(file))
+    assert not NEEDLESS & modules
+    assert sum(name.startswith("webhook") for name in modules) <= MOST
+
+
+MOST = 130
+"""Modules of draguard that a claim takes: each costs about a tenth of a millisecond."""
+
+
 def test_the_version_needs_no_metadata() -> None:
     assert not {"importlib.metadata", "webhook.api"} & imported("version")

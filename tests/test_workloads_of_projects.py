@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import draguard
-from webhook.documents import dump
+from webhook.documents.dump import dump
 from webhook.engine.manifests import review
 from webhook.workloads import pods_in
 from webhook.workloads.locations import LOCATIONS, MIXED

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.findings import Finding
 from webhook.limits import set_limits
-from webhook.problem import Path, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from webhook.deviceselectors.matching import Match
+    from webhook.findings import Finding
+    from webhook.problem import Path, Problem
 
     Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
@@ -23,6 +23,20 @@ __version__ = "0.1.0"
 """The version of the distribution."""
 
 set_limits()
+
+
+def __getattr__(name: str) -> Any:
+    """Import the classes of findings when they are asked for: `draguard --version` needs none."""
+    if name == "Finding":
+        from webhook.findings import Finding  # noqa: PLC0415 - as above
+
+        return Finding
+    if name in {"Path", "Problem"}:
+        from webhook import problem  # noqa: PLC0415 - as above
+
+        return getattr(problem, name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
 
 
 def validate(

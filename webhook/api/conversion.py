@@ -13,11 +13,11 @@ from webhook.api.core.events import RENAMED
 from webhook.api.shapes import type_of
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, find, target
 from webhook.schema import CREATE
-from webhook.schema.derive.conversion import Conversion
-from webhook.schema.derive.defaults import Defaults
 
 if TYPE_CHECKING:
     from webhook.release import Release
+    from webhook.schema.derive.conversion import Conversion
+    from webhook.schema.derive.defaults import Defaults
 
     JSONObject = dict[str, Any]
 
@@ -92,9 +92,13 @@ def with_defaults(obj: JSONObject, release: Release = NEWEST) -> JSONObject:
 
 @cache
 def _conversion(source: str, wanted: str) -> Conversion:
+    from webhook.schema.derive.conversion import Conversion  # noqa: PLC0415 - only who converts pays for it
+
     return Conversion(VERSIONS[source].replaced, VERSIONS[wanted].replaced)
 
 
 @cache
 def _defaults(api_version: str, release: Release) -> Defaults:
+    from webhook.schema.derive.defaults import Defaults  # noqa: PLC0415 - only who sets defaults pays for it
+
     return Defaults(target(api_version, release, CREATE))

@@ -7,12 +7,11 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from webhook.cli.arguments import ALIASES, UsageError, make_parser
-
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
+_VERSION = ("-V", "--version")
 USAGE = 2
 INTERNAL = 3
 INTERRUPTED = 130
@@ -32,6 +31,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     _prepare_streams()
     given = sys.argv[1:] if argv is None else argv
+    if given and given[0] in _VERSION:
+        from webhook.cli.version import run  # noqa: PLC0415 - argparse takes longer to import than this takes
+
+        return run()
+    from webhook.cli.arguments import make_parser  # noqa: PLC0415 - as above
+
     parser = make_parser(given)
     arguments = parser.parse_args(given)
     if arguments.command is None:
@@ -47,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Namespace) -> int:
+    from webhook.cli.arguments import ALIASES, UsageError  # noqa: PLC0415 - as above
+
     try:
         if "settings" in arguments:
             from webhook.cli.settings import settle  # noqa: PLC0415 - few commands have settings

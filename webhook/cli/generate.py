@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cli.arguments import UsageError
 from webhook.cli.policyoptions import release
 from webhook.cli.release import kubernetes
-from webhook.documents import dump
+from webhook.documents.dump import dump
 from webhook.policy.generate import CHECKS, LIMITS, MUTATING_SINCE, OLDEST, generate
 from webhook.spelling import nearest
 

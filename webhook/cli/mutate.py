@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webhook.api.templates import pod_template
 from webhook.cli.reading import some_paths
 from webhook.cli.release import kubernetes
-from webhook.documents import Document, Unreadable, dump, read
+from webhook.documents import Document, Unreadable, read
+from webhook.documents.dump import dump
 from webhook.engine import prescheduled
 from webhook.findings import Finding, found, identity, unread
 from webhook.problem import ERROR, WARNING, Path, Problem

@@ -14,7 +14,6 @@ from webhook.cli.reading import STDIN, Manifests
 from webhook.cli.release import kubernetes_versions
 from webhook.cli.suppressing import suppress, suppressions
 from webhook.cli.surroundings import read_cluster
-from webhook.report.matrix import merged, table
 from webhook.report.model import Report
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
         known = deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
         judge_all(documents, old, known, arguments, stated=stated, report=reports[-1])
-    report = merged(reports, versions)
+    report = _merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
         before = [Report() for _ in versions]
         states = [old.before(documents) for documents in read]
@@ -77,7 +76,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
             none = Deployed((), earlier)
             judge_all(documents_then, none, deepcopy(cluster), arguments, stated=stated, report=earlier)
         # What is wrong with policies is not among the manifests: it was not compared.
-        found_before = [each for each in merged(before, versions).findings if each.file in before[0].files]
+        found_before = [each for each in _merged(before, versions).findings if each.file in before[0].files]
         documents_before = (each for documents in states for each in documents)
         configuration = arguments.settings.configuration
         suppressed.leave_out(
@@ -94,8 +93,20 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
         from webhook.cli.policyoptions import each_once  # noqa: PLC0415 - only who has policies pays for them
 
         report.findings = each_once(report.findings)
-    report.remarks += table(report.findings, versions)
+    if versions[1:]:
+        from webhook.report.matrix import table  # noqa: PLC0415 - one release needs no table
+
+        report.remarks += table(report.findings, versions)
     return report
+
+
+def _merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
+    """Merge what was found for several releases."""
+    if not reports[1:]:
+        return reports[0]
+    from webhook.report.matrix import merged  # noqa: PLC0415 - as above
+
+    return merged(reports, versions)
 
 
 def _as_read(documents: Sequence[Document | Unreadable], _judge: Judge) -> Sequence[Document | Unreadable]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 
-def run(_arguments: Namespace) -> int:
+def run(_arguments: Namespace | None = None) -> int:
     """Print the version."""
     print(f"draguard {__version__}")
     return 0

@@ -1,15 +1,14 @@
 """Reads manifests: YAML and JSON as Kubernetes parses them.
 
 :func:`read` takes files, directories, globs and standard input, :func:`parse` a text; both give a :class:`Document` for
-every object and an :class:`Unreadable` for what cannot be read. :func:`dump` writes values back as YAML.
+every object and an :class:`Unreadable` for what cannot be read. :func:`webhook.documents.dump.dump` writes values back.
 """
 
 from __future__ import annotations
 
-from webhook.documents.dump import dump
 from webhook.documents.files import find, read
 from webhook.documents.selection import Selection
 from webhook.documents.source import Position, Unreadable
 from webhook.documents.stream import Document, parse
 
-__all__ = ["Document", "Position", "Selection", "Unreadable", "dump", "find", "parse", "read"]
+__all__ = ["Document", "Position", "Selection", "Unreadable", "find", "parse", "read"]

@@ -18,6 +18,7 @@ from webhook.documents.composed import Composed
 from webhook.documents.fault import Fault
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Position, Source, Unreadable
+from webhook.patterns import Pattern
 from webhook.problem import Path, at, quoted
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from webhook.documents.outline import Outline
 
 _SEPARATOR: Final = "---"
-_SPACE: Final = re.compile(r"\s*")
-_REST_OF_LINE: Final = re.compile(r"[^\S\n]*\n?")
+_SPACE: Final = Pattern(r"\s*")
+_REST_OF_LINE: Final = Pattern(r"[^\S\n]*\n?")
 SOURCE: Final = r"# Source: (\S+)[ \t]*"
 """The comment by which Helm names a document's template, as a regular expression."""
-_TEMPLATE: Final = re.compile(rf"\s*^{SOURCE}$", re.MULTILINE)
+_TEMPLATE: Final = Pattern(rf"\s*^{SOURCE}$", re.MULTILINE)
 _ORIGIN: Final = "config.kubernetes.io/origin"
-_ORIGIN_PATH: Final = re.compile(r"^path: (\S+)$", re.MULTILINE)
+_ORIGIN_PATH: Final = Pattern(r"^path: (\S+)$", re.MULTILINE)
 _MAX_VALUES_BEFORE_YAML: Final = 1
 """After more JSON values than this, kubectl no longer tries whether a text is YAML after all."""
 _FIRST_KEYS: Final = frozenset({Path(("apiVersion",)), Path(("kind",))})
@@ -360,7 +361,7 @@ def _separators(text: str, start: int, end: int) -> Iterator[int]:
     yield end
 
 
-def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
+def _after(pattern: Pattern, text: str, start: int) -> int:
     match = pattern.match(text, start)
     return start if match is None else match.end()
 

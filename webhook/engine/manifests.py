@@ -12,7 +12,6 @@ from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
 from webhook.api.templates import makes_pods, pod_template
 from webhook.api.versions import find
-from webhook.engine import prescheduled
 from webhook.problem import BAD_REQUEST, WARNING, Path, Problem
 
 if TYPE_CHECKING:
@@ -131,6 +130,8 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, **options: Any) -
 
 def never_runs(obj: Any) -> list[Problem]:
     """Warn of a new pod that bypasses the scheduler; a stored one may have been scheduled."""
+    from webhook.engine import prescheduled  # noqa: PLC0415 - only pods pay for it
+
     change = prescheduled.rewrite_manifest(obj, prescheduled.RewriteOptions())
     if change is None or (isinstance(metadata := obj.get("metadata"), dict) and metadata.get("uid")):
         return []

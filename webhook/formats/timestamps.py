@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from webhook.formats.names import FINE, Messages
+from webhook.patterns import Pattern
 
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 
@@ -25,25 +26,25 @@ class _Element(NamedTuple):
 
     prefix: str
     sample: str
-    digits: re.Pattern[str]
+    digits: Pattern
     name: str
     least: int
     most: int
 
 
-_TWO = re.compile("[0-9]{2}")
+_TWO = Pattern("[0-9]{2}")
 # A day beyond its month is found last of all.
 _ELEMENTS = (
-    _Element("", "2006", re.compile("[0-9]{4}"), "year", 0, 9999),
+    _Element("", "2006", Pattern("[0-9]{4}"), "year", 0, 9999),
     _Element("-", "01", _TWO, "month", 1, 12),
     _Element("-", "02", _TWO, "day", 0, 99),
-    _Element("T", "15", re.compile("[0-9]{1,2}"), "hour", 0, 23),
+    _Element("T", "15", Pattern("[0-9]{1,2}"), "hour", 0, 23),
     _Element(":", "04", _TWO, "minute", 0, 59),
     _Element(":", "05", _TWO, "second", 0, 59),
 )
-_FRACTION = re.compile("[.,]([0-9]+)")
+_FRACTION = Pattern("[.,]([0-9]+)")
 _ZONE_SAMPLE = "Z07:00"
-_ZONE = re.compile(r"([\x00-\x7f])([0-9]{2}):(..)", re.DOTALL)
+_ZONE = Pattern(r"([\x00-\x7f])([0-9]{2}):(..)", re.DOTALL)
 _LONGEST_ZONE_HOUR, _LONGEST_ZONE_MINUTE = 24, 60
 
 _MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)

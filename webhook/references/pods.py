@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from webhook.fixes import Advice, Fix
@@ -12,6 +11,7 @@ from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.reading import at, items, mapping, number, text
 from webhook.inventory.resources import amounts, container_requests, is_extended
+from webhook.patterns import Pattern
 from webhook.references.classes import drivers_of
 from webhook.references.rules import NOTE, finding, in_place, listed, rule
 from webhook.spelling import nearest
@@ -138,7 +138,7 @@ def _unused(pod: JSONObject) -> Iterator[tuple[tuple[str | int, ...], str, JSONO
             yield ("spec", "resourceClaims", index, "name"), name, entry
 
 
-_NETWORK = re.compile(r"(?<![a-z])(net|nics?|rdma|roce|cni|infiniband)(?![a-z])|network|sriov|dranet")
+_NETWORK = Pattern(r"(?<![a-z])(net|nics?|rdma|roce|cni|infiniband)(?![a-z])|network|sriov|dranet")
 """What names of network drivers and of their classes have in common: dra.net, sriovnetwork.k8snetworkplumbingwg.io."""
 
 

@@ -24,6 +24,7 @@ exit codes:
 """
 
 
+_HELP = ("-h", "--help")
 ALIASES = {"why": "simulate"}
 """Other names of commands."""
 
@@ -45,7 +46,7 @@ class Version(argparse.Action):
         """Print the version and exit."""
         from webhook.cli.version import run  # noqa: PLC0415 - commands are imported only when they run
 
-        parser.exit(run(argparse.Namespace()))
+        parser.exit(run())
 
 
 class _Command(NamedTuple):
@@ -88,7 +89,7 @@ def make_parser(arguments: Sequence[str] = ()) -> Parser:
 
     Args:
         arguments: What will be parsed. If a command comes first, as it nearly always does, no other is declared: that
-            takes as long as judging a file.
+            takes as long as judging a file. Help names commands, and none of their options.
     """
     parser = Parser(
         prog="draguard",
@@ -100,10 +101,14 @@ def make_parser(arguments: Sequence[str] = ()) -> Parser:
     wanted = ALIASES.get(arguments[0], arguments[0]) if arguments else ""
     for name in [wanted] if wanted in _COMMANDS else _COMMANDS:
         command, own = _COMMANDS[name], name.replace("-", "_")
+        aliases = [alias for alias, of in ALIASES.items() if of == name]
+        if wanted in _HELP:
+            commands.add_parser(name, aliases=aliases, help=command.summary)
+            continue
         module = import_module(f"{__name__}.{command.module}")
         added = commands.add_parser(
             name,
-            aliases=[alias for alias, of in ALIASES.items() if of == name],
+            aliases=aliases,
             help=command.summary,
             description=f"{command.summary[0].upper()}{command.summary[1:]}.",
             epilog=getattr(module, own.upper()),
