@@ -208,6 +208,8 @@ def quoted(text: str) -> str:
 
     Printable characters stay, others become ``\n``, ``\x00``, ``\u200b`` and the like (strconv.Quote).
     """
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return '"' + "".join(_ESCAPES.get(char) or _escaped(char) for char in text) + '"'
 
 

@@ -61,6 +61,8 @@ class Enforcement:
 
     def exempts(self, request: Mapping[str, Any]) -> bool:
         """Say whether a request is not looked at."""
+        if not self._exempts_some:
+            return False
         namespace = request.get("namespace")
         if self._namespaces and namespace and isinstance(namespace, str) and self._namespaces(namespace):
             return True
@@ -68,6 +70,10 @@ class Enforcement:
             return False
         user, groups = user_of(request)
         return bool((self._users and self._users(user)) or (self._groups and any(map(self._groups, groups))))
+
+    @cached_property
+    def _exempts_some(self) -> bool:
+        return bool(self.exempt_namespaces or self.exempt_users or self.exempt_groups)
 
     @cached_property
     def _namespaces(self) -> Any:

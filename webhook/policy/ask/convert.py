@@ -25,6 +25,8 @@ def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
     """
     if obj is None:
         return None
+    if obj.get("kind") == kind.kind and obj.get("apiVersion") == kind.api_version:  # as nearly always
+        return obj
     own = kind_of(text_of(obj, "apiVersion"), text_of(obj, "kind"))
     if own == kind or own.kind != kind.kind:  # a Scale, or the options of a DELETE, is of a kind of its own
         return obj

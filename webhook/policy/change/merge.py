@@ -92,6 +92,9 @@ def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Iterator[str]:
         item = shape.item if isinstance(shape, MapOf) else shape.field(key)
         if item is None:
             yield f".{key}{_UNKNOWN}"
+        elif isinstance(item, Scalar):  # as most are
+            if each is not None and (error := _scalar_error(each, item.kind)):
+                yield f".{key}: {error}"
         else:
             for error in _type_errors(each, item):
                 yield f".{key}{error}"
