@@ -1,4 +1,4 @@
-"""Checks what the public functions are given: errors name the argument, and say what it should be."""
+"""Checks the arguments of public functions: errors name the argument, and say what it should be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a finding is mended: a small value that stands beside its hint and knows nothing of files.
+"""Fixes of findings: small values beside their hints, which know nothing of files.
 
 A fix is about the place of its finding, :attr:`webhook.problem.Problem.path`; :mod:`webhook.fixing` turns it into edits
 of a file.

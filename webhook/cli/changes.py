@@ -1,4 +1,4 @@
-"""What of a field that cannot change has changed: the API server shows the whole field."""
+"""Changes within an immutable field, of which the API server shows the whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``draguard completion``: what completes commands and options in a shell, made from the parser."""
+"""``draguard completion``: scripts that complete commands and options in a shell, made from the parser."""
 
 from __future__ import annotations
 

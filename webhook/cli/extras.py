@@ -1,4 +1,4 @@
-"""Which extra of the distribution brings what a command lacks."""
+"""The extras of the distribution, and the modules that they bring."""
 
 from __future__ import annotations
 

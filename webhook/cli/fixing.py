@@ -1,4 +1,4 @@
-"""``draguard validate --fix`` and ``--diff``: mends what is found, in place or to look at."""
+"""``draguard validate --fix`` and ``--diff``: fixes findings in the files, or prints how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which manifests are meant for one cluster: those of a directory, and of the directories above it.
+"""Manifests for the same cluster: those of a directory, and of the directories above it.
 
 A repository holds examples for several clusters side by side, and installs some objects by other means, such as a Helm
 chart. An object is found wherever it is; that one is missing can be told only where others of its kind are.

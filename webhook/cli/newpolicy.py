@@ -1,4 +1,4 @@
-"""``draguard policy new``: a policy to begin with, and its suite."""
+"""``draguard policy new``: an example of a policy, and its suite."""
 
 from __future__ import annotations
 

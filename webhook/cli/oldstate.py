@@ -1,4 +1,4 @@
-"""An earlier state of objects: what ``--old`` names, or what is in git at ``--against``."""
+"""The earlier state of objects: from the files of ``--old``, or from git by ``--against``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--policies`` and its companions, and where findings of policies are."""
+"""``--policies``, ``--authorizer`` and ``--as``; findings of policies, and their places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command reads: the paths that are named, or else standard input."""
+"""The input of a command: the paths on the command line, or else standard input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the values of options come from: the command line, variables, the configuration file, and at last defaults."""
+"""The values of options: from the command line, variables, the configuration file, or defaults, in this order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pending pods and their claims refer to, told beside the scheduler's own words."""
+"""Missing references of pending pods and their claims, beside the scheduler's own words."""
 
 from __future__ import annotations
 

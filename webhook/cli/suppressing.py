@@ -1,4 +1,4 @@
-"""Which findings count: reads the options, and takes out of reports what is suppressed."""
+"""Reads the options about suppression, and removes suppressed findings from reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--watch``: does something again whenever files change."""
+"""``--watch``: runs a command again whenever files change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Self-managed certificates, by means of the Kubernetes API.
+"""Self-managed certificates, kept through the Kubernetes API.
 
 :class:`Manager` keeps a replica supplied; one of the replicas, which leads, keeps the certificates young and the
 webhook configurations informed. docs/certificates.md tells how.

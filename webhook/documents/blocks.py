@@ -1,4 +1,4 @@
-"""Reads what most manifests are, block mappings and lists of short scalars, in a fraction of libyaml's time.
+"""Reads simple manifests, block mappings and lists of short scalars, in a fraction of libyaml's time.
 
 Only what can be read in one way is read here; libyaml reads all else, and knows where everything is. Tests hold both
 equal on changed manifests.

@@ -1,4 +1,4 @@
-"""What a text holds."""
+"""The value of a text, and what its reader noticed."""
 
 from __future__ import annotations
 

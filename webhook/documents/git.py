@@ -1,4 +1,4 @@
-"""Asks git about a repository that may come from strangers."""
+"""Runs git in a repository that need not be trusted."""
 
 from __future__ import annotations
 

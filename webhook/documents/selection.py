@@ -1,4 +1,4 @@
-"""What of a directory is not a manifest of the user's own: Helm templates, patches, vendored and ignored files.
+"""Files of a directory that are not manifests of the user: Helm templates, patches, vendored and ignored files.
 
 A path that is named on the command line is always read; this is about what is found below it.
 """

@@ -1,4 +1,4 @@
-"""Why a request that a test expects to be refused was allowed: the outcome of the validation in question."""
+"""Explains why a request was allowed that a test expects to be refused, by the outcome of the validation."""
 
 from __future__ import annotations
 

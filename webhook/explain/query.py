@@ -1,4 +1,4 @@
-"""Tells what is declared about a rule, a kind, a field or a feature gate."""
+"""Answers ``draguard explain``: a rule, a kind, a field or a feature gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the rules that look at a field, those of the structs around it included.
+"""Finds the rules that read a field, those of the structs around it included.
 
 A rule declares the fields that it looks at: see :func:`webhook.schema.reads`.
 """

@@ -1,4 +1,4 @@
-"""What each rule says."""
+"""The texts of rules."""
 
 from __future__ import annotations
 

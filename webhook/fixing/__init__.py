@@ -1,4 +1,4 @@
-"""Mends files: fixes of findings become edits, which stay only if they do what they should.
+"""Fixes files: fixes of findings become edits, and only those that work stay.
 
 :mod:`~webhook.fixing.planning` turns findings into edits, :mod:`~webhook.fixing.rounds` applies and checks them.
 """

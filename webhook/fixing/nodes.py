@@ -1,4 +1,4 @@
-"""What is at a path of a document, and what it is in."""
+"""Finds the node at a path of a document, and the node around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which fields refer to a name, so that they are written with it."""
+"""Finds the fields that refer to a name, to rename them with it."""
 
 from __future__ import annotations
 

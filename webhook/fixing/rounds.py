@@ -1,4 +1,4 @@
-"""Applies fixes, judges the result, and keeps only what mends its finding and brings no other."""
+"""Applies fixes, judges the result, and keeps those that remove their finding and bring no other."""
 
 from __future__ import annotations
 

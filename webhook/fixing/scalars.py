@@ -1,4 +1,4 @@
-"""Writes another value where one stands, in the style of the one that stands there."""
+"""Replaces a scalar by another value, in the same style."""
 
 from __future__ import annotations
 

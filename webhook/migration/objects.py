@@ -1,4 +1,4 @@
-"""An object in the version that is wanted, and what that version cannot say."""
+"""Converts an object to the wanted version, and lists what that version cannot express."""
 
 from __future__ import annotations
 

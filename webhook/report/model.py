@@ -1,4 +1,4 @@
-"""What a command has read, tested and found."""
+"""Reports: the files read, the cases run, and the findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the lines of what a chart's template renders to those of the template, which is what people can change.
+"""Maps the lines that a chart's template renders to those of the template, which people can change.
 
 Helm does not tell which line a line comes from. So the two texts are aligned: lines without actions (``{{ … }}``) are
 there in both, and of the others what is before the first action. What an action has written stands at the action.

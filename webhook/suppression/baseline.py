@@ -1,4 +1,4 @@
-"""Findings that are known already: those of a baseline file, or of an earlier revision.
+"""Known findings: those of a baseline file, or of an earlier revision.
 
 A baseline is JSON: ``version``, which is 1, and ``findings``, each with ``rule``, ``kind``, ``namespace`` and ``name``
 of the object (or ``file``, relative to the baseline, if it has no name), ``path`` (the field) and ``count``. Empty ones

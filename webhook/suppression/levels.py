@@ -1,4 +1,4 @@
-"""Levels of rules: which are off, and what the findings of others count as."""
+"""Levels of rules: off, note, warn or error."""
 
 from __future__ import annotations
 

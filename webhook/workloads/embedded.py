@@ -1,4 +1,4 @@
-"""Pod templates that stand in other objects."""
+"""Pod templates within other objects."""
 
 from __future__ import annotations
 

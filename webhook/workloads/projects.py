@@ -1,4 +1,4 @@
-"""Workloads that keep no pod template: what they state of claims becomes one, or cannot work."""
+"""Workloads without a pod template: their claims become one, or cannot work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--output``: in which formats reports are shown, and where."""
+"""``--output``: the formats of reports, and their files."""
 
 from __future__ import annotations
 

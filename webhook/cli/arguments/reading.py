@@ -1,4 +1,4 @@
-"""Arguments that say what is read."""
+"""Arguments about the input: paths, standard input, charts."""
 
 from __future__ import annotations
 

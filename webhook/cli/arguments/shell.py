@@ -1,4 +1,4 @@
-"""Arguments of the commands that help to use the others."""
+"""Arguments of ``completion``, ``help`` and ``version``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments that say no to findings."""
+"""Arguments that suppress findings."""
 
 from __future__ import annotations
 

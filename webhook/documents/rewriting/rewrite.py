@@ -1,4 +1,4 @@
-"""From the value that a text has to the one that it shall have."""
+"""Rewrites a text to hold another value."""
 
 from __future__ import annotations
 
