@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -174,6 +175,54 @@ class TestOwnProfiles:
         (tmp_path / "profile.yaml").write_text(text, encoding="utf-8")
         done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=CLAIM.encode())
         assert (done.code, message in done.err) == (2, True)
+
+
+class TestMistypedNames:
+    CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: a}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly: {deviceClassName: CLASS}
+    config:
+    - opaque: {driver: DRIVER, parameters: {}}
+"""
+
+    @pytest.mark.parametrize(
+        ("class_name", "driver", "found"),
+        [
+            ("gpu.nvdia.com", "gpu.example.org", ["gpu.nvidia.com"]),
+            ("mig.nvdia.com", "gpu.itnel.com", ["mig.nvidia.com", "gpu.intel.com"]),
+            ("guadi.intel.com", "gpu.example.org", ["gaudi.intel.com"]),
+            ("gpu.nvidia.com", "gpu.example.org", []),
+            ("gpus", "npu.intel.com", []),
+            ("vgpu.nvidia.com", "gpus.intel.com", []),
+        ],
+    )
+    def test_only_what_can_hardly_be_a_driver_of_its_own_is_found(
+        self, class_name: str, driver: str, found: list[str]
+    ) -> None:
+        text = self.CLAIM.replace("CLASS", class_name).replace("DRIVER", driver)
+        done = json.loads(draguard("validate", "-o", "json", "-", stdin=text.encode()).out)
+        hints = [each["hint"] for each in done["findings"] if each["rule"] == "mistyped-driver"]
+        assert sorted(hints) == sorted(f'did you mean "{each}"?' for each in found)
+
+    @pytest.mark.parametrize(
+        ("kind", "name", "spec"),
+        [
+            ("DeviceClass", "gpu.nvdia.com", "{}"),
+            ("DeviceClass", "a", "{selectors: [{cel: {expression: 'device.driver == \"gpu.nvdia.com\"'}}]}"),
+            ("ResourceSlice", "a", "{driver: gpu.nvdia.com, nodeName: x, pool: {name: x, resourceSliceCount: 1}}"),
+        ],
+    )
+    def test_a_driver_that_is_there_has_the_name_that_it_has(self, kind: str, name: str, spec: str) -> None:
+        text = self.CLAIM.replace("CLASS", "gpus.example.com").replace("DRIVER", "gpu.nvdia.com")
+        text += f"---\napiVersion: resource.k8s.io/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n"
+        done = json.loads(draguard("validate", "-o", "json", "-", stdin=text.encode()).out)
+        assert "mistyped-driver" not in {each["rule"] for each in done["findings"]}
 
 
 class TestCommand:

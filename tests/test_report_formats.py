@@ -19,6 +19,7 @@ from markdown_it import MarkdownIt
 
 from tests.command import ROOT, draguard
 from webhook.findings import Finding, Identity, Origin, Suppression
+from webhook.fixes import Fix
 from webhook.problem import Path, Problem
 from webhook.report import FORMATS, Style, make
 from webhook.report.model import Judged, Report
@@ -284,6 +285,66 @@ class TestSarif:
 
     def test_anything_can_be_shown(self) -> None:
         assert len(self.results(hostile())) == 4
+
+
+def mended(text: str, replacements: list[dict[str, Any]]) -> str:
+    """Change a text as SARIF says."""
+    lines = text.split("\n")
+    starts = [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))]
+    for each in sorted(replacements, key=lambda each: -each["deletedRegion"]["startLine"]):
+        region = each["deletedRegion"]
+        start = starts[region["startLine"] - 1] + region["startColumn"] - 1
+        end = starts[region["endLine"] - 1] + region["endColumn"] - 1
+        text = text[:start] + each["insertedContent"]["text"] + text[end:]
+    return text
+
+
+class TestSarifFixes:
+    @pytest.mark.parametrize(
+        ("right", "wrong"),
+        [
+            ("count: 2", 'count: "2"'),
+            ("count: 2", "cuont: 2"),
+            ("allocationMode: ExactCount", "allocationMode: exactCount"),
+            ("exactly:\n        deviceClassName: a.b", "deviceClassName: a.b"),
+            ("name: two", "name: two # ☃ \U0001f600"),
+        ],
+    )
+    @pytest.mark.parametrize("ends", ["\n", "\r\n"])
+    def test_what_is_offered_mends_the_finding(self, right: str, wrong: str, ends: str, tmp_path: pathlib.Path) -> None:
+        text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: two\nspec:\n  devices:\n"
+        text += "    requests:\n    - name: gpu\n      exactly:\n        deviceClassName: a.b\n"
+        text += "" if "\n" in right else "        allocationMode: ExactCount\n        count: 2\n"
+        changed = text.replace(right, wrong).replace("\n", ends)
+        file = tmp_path / "claim.yaml"
+        file.write_bytes(changed.encode())
+        log = json.loads(draguard("validate", "-osarif", file).out)
+        Draft4Validator(SARIF).validate(log)
+        offered = [each["fixes"][0] for each in log["runs"][0]["results"] if "fixes" in each]
+        for each in offered:
+            (change,) = each["artifactChanges"]
+            assert change["artifactLocation"] == {"uri": file.as_uri()}
+            file.write_bytes(mended(file.read_bytes().decode(), change["replacements"]).encode())
+        assert draguard("validate", file).code == 0
+        assert bool(offered) == ("#" not in wrong)
+
+    def test_what_has_changed_since_is_left_alone(self, tmp_path: pathlib.Path) -> None:
+        made = finding("m", file=str(tmp_path / "a.yaml"))
+        made = made._replace(problem=made.problem._replace(fix=Fix("replace", "x")))
+        (tmp_path / "a.yaml").write_text("a: b\n", encoding="utf-8")
+        (result,) = json.loads(shown("sarif", report(made)))["runs"][0]["results"]
+        assert "fixes" not in result
+        (tmp_path / "a.yaml").unlink()
+        assert "fixes" not in json.loads(shown("sarif", report(made)))["runs"][0]["results"][0]
+
+    @pytest.mark.parametrize("output", ["markdown", "html", "junit"])
+    def test_others_say_which_option_mends_it(self, output: str) -> None:
+        made = finding("m", hint="did you mean x?")
+        safe = made._replace(problem=made.problem._replace(fix=Fix("replace", "x")))
+        unsafe = made._replace(problem=made.problem._replace(fix=Fix("replace", "x", safe=False)))
+        assert "did you mean x? (draguard validate --fix does it)" in shown(output, report(safe))
+        assert "did you mean x? (draguard validate --unsafe-fixes does it)" in shown(output, report(unsafe))
+        assert "does it" not in shown(output, report(made, safe._replace(rendered=True)))
 
 
 class TestJUnit:

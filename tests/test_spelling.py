@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.steps import counting
-from webhook.spelling import near, nearest
+from webhook.spelling import mistyped, near, nearest
 
 FRIENDS = (
     ("requsets", "requests"),
@@ -98,3 +98,24 @@ def test_long_names_and_many_of_them_take_bounded_steps() -> None:
         near("b" + "a" * 252, known)
     assert steps() < 1_000_000
     assert near("a" * 254, ["a" * 254]) == []
+
+
+@pytest.mark.parametrize("written", ["gpu.nvdia.com", "gpu.nvidiaa.com", "gpu.nvvidia.com", "gpu.nvidai.com"])
+def test_a_slip_of_the_fingers_in_a_long_word_is_hardly_another_name(written: str) -> None:
+    assert mistyped(written, ["gpu.intel.com", "gpu.nvidia.com"]) == "gpu.nvidia.com"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "gpu.nvidia.com",
+        "gup.nvidia.com",
+        "gpus.nvidia.com",
+        "gpu.nvidea.com",
+        "gpu.nvidia.co",
+        "gpu.vidi.com",
+        "x" * 300,
+    ],
+)
+def test_any_other_name_may_be_a_driver_of_its_own(written: str) -> None:
+    assert not mistyped(written, ["gpu.nvidia.com"])

@@ -22,6 +22,8 @@ _LETTERS_A_SLIP: Final = 3
 _MOST_SLIPS: Final = 3
 _SHORT: Final = 4
 """The most letters of a word that is another one with another first letter: ``cpu`` is not ``gpu``."""
+_LONG: Final = 5
+"""The fewest letters of a word that is hardly another word once it is mistyped."""
 _SHORTENED: Final = 4
 """The fewest letters of a word, or of a whole name, that stands for a longer one that begins with it."""
 _NEVER: Final = _MOST_SLIPS + 1
@@ -55,6 +57,38 @@ def near(name: str, known: Iterable[str]) -> list[str]:
             elif slips == best < _NEVER:
                 found.append(candidate)
     return found if best <= 1 else _parts_of(name, words, known) or found
+
+
+def mistyped(name: str, known: Iterable[str]) -> str:
+    """Return the name that was meant by one that can hardly be another one; empty if there is none.
+
+    One word of both differs, a long one: in it a letter is missing or doubled, or two neighbours are swapped.
+
+    Args:
+        name: What was written.
+        known: The names that there are.
+    """
+    if len(name) > _LONGEST:
+        return ""
+    words = name.split(".")
+    for candidate in known:
+        theirs = candidate.split(".")
+        if len(words) == len(theirs):
+            different = [pair for pair in zip(words, theirs, strict=True) if pair[0] != pair[1]]
+            if len(different) == 1 and _is_slip_of_the_fingers(*different[0]):
+                return candidate
+    return ""
+
+
+def _is_slip_of_the_fingers(written: str, meant: str) -> bool:
+    if len(meant) < _LONG:
+        return False
+    places = range(len(meant))
+    return (
+        written in (meant[:at] + meant[at + 1 :] for at in places)
+        or written in (meant[: at + 1] + meant[at:] for at in places)
+        or written in (meant[:at] + meant[at + 1] + meant[at] + meant[at + 2 :] for at in places[:-1])
+    )
 
 
 def _words(name: str) -> list[str]:

@@ -6,7 +6,7 @@ namespace; the pod then stays pending. Each rule here looks at one object and wh
 
 from __future__ import annotations
 
-from webhook.references import claims, classes, parameters, pods, slices, taints
+from webhook.references import claims, classes, parameters, pods, slices, taints, typos
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import NOTE, RULES, Context, Rule
 
@@ -23,4 +23,5 @@ __all__ = [
     "pods",
     "slices",
     "taints",
+    "typos",
 ]

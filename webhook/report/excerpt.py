@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from webhook.findings import Finding, Origin
+    from webhook.fixes import Fix
 
 MAX_MESSAGE = 1000
 """This many characters of a message are shown where space is scarce."""
@@ -29,9 +30,24 @@ def stated(finding: Finding) -> str:
     return shortened(f"{problem.field}: {finding.brief or problem.message}".removeprefix(": "))
 
 
+def fix_of(finding: Finding) -> Fix | None:
+    """Return how ``--fix`` or ``--unsafe-fixes`` mends a file; None if it does not."""
+    is_of_file = not (finding.rendered or finding.origin or finding.file.startswith("<"))
+    return finding.problem.fix if is_of_file else None
+
+
+def help_of(finding: Finding) -> str:
+    """Say how to mend it, and whether ``--fix`` does; empty if that is not known."""
+    if fix := fix_of(finding):
+        return (
+            f"{finding.problem.hint} (draguard validate {'--fix' if fix.safe else '--unsafe-fixes'} does it)".lstrip()
+        )
+    return finding.problem.hint
+
+
 def full_text(finding: Finding) -> str:
     """Say in one text what is wrong, and in lines of their own with which rendered object, and how to mend it."""
-    more = {"object": rendered_as(finding), "help": finding.problem.hint}
+    more = {"object": rendered_as(finding), "help": help_of(finding)}
     return "\n".join([stated(finding), *(f"{name}: {text}" for name, text in more.items() if text)])
 
 

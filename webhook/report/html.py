@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.explain.rules import texts
 from webhook.links import page
 from webhook.report import Format
-from webhook.report.excerpt import caret, described, object_of, place_of, printable, rendered_as, stated
+from webhook.report.excerpt import caret, described, help_of, object_of, place_of, printable, rendered_as, stated
 from webhook.report.summary import closing, counted
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ def _finding(finding: Finding, anchor: str = "") -> Iterator[str]:
     if origin:
         yield f"<p>policy: {_text(place_of(origin))} {_text(described(origin))}</p>"
     yield from _excerpt(origin or finding)
-    if problem.hint:
-        yield f'<p class="help"><strong>help:</strong> {_text(problem.hint)}</p>'
+    if help_ := help_of(finding):
+        yield f'<p class="help"><strong>help:</strong> {_text(help_)}</p>'
     if finding.suppression:
         kind, reason = finding.suppression
         yield f'<p class="quiet">suppressed ({_text(kind)}): {_text(reason)}</p>'

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.links import page
 from webhook.report import Format
-from webhook.report.excerpt import caret, described, object_of, place_of, printable, rendered_as, stated
+from webhook.report.excerpt import caret, described, help_of, object_of, place_of, printable, rendered_as, stated
 from webhook.report.summary import closing
 from webhook.report.text import folded
 
@@ -58,8 +58,8 @@ def _finding(finding: Finding) -> Iterator[str]:
         before, marked, after, carets = caret(shown)
         gutter = f"{shown.line} |"
         lines += [f"{gutter} {before}{marked}{after}", f"{'|'.rjust(len(gutter))} {carets}"]
-    if problem.hint:
-        lines.append(folded(printable(f"help: {problem.hint}"), _WIDTH))
+    if help_ := help_of(finding):
+        lines.append(folded(printable(f"help: {help_}"), _WIDTH))
     yield from _fenced(lines)
 
 

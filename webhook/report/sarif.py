@@ -13,9 +13,10 @@ from webhook.links import HOME, page
 from webhook.report import Format
 from webhook.report.excerpt import end_column, full_text, line_of, relative
 from webhook.report.identifiers import identified
+from webhook.report.sariffixes import fixes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.findings import Finding, Origin, Suppression
     from webhook.report.model import Report
@@ -71,8 +72,13 @@ def _unmarked(text: str) -> str:
     return " ".join(text.replace("`", "").split())
 
 
-def _results(findings: Iterable[Finding], rules: Mapping[str, int]) -> list[JSONObject]:
-    return [_result(identifier, finding, rules[finding.problem.rule]) for identifier, finding in identified(findings)]
+def _results(findings: Sequence[Finding], rules: Mapping[str, int]) -> list[JSONObject]:
+    offered = fixes((each for each in findings if each.suppression is None), _artifact)
+    return [
+        _result(identifier, finding, rules[finding.problem.rule])
+        | ({"fixes": [offered[id(finding)]]} if id(finding) in offered else {})
+        for identifier, finding in identified(findings)
+    ]
 
 
 def _result(identifier: str, finding: Finding, rule: int) -> JSONObject:

@@ -1,0 +1,68 @@
+"""Rules about names of drivers that are mistyped, whatever else is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.fixes import Advice, Fix
+from webhook.inventory.reading import items, text
+from webhook.references.claims import CLAIMS, devices_path, requests_of
+from webhook.references.classes import drivers_of
+from webhook.references.rules import MEANT, finding, rule
+from webhook.spelling import mistyped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.references.rules import Context, JSONObject
+
+
+@rule("mistyped-driver", *CLAIMS, "DeviceClass")
+def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A class, or the driver of parameters, has the name of a driver that is known, but for a letter.
+
+    No class of the name is among the manifests. A letter is missing or doubled, or two are swapped, in a word of five
+    letters or more. If there is such a driver, add its DeviceClass or ResourceSlice to the manifests, or its profile
+    with --driver-profile.
+    """
+    for path, name in _names(obj):
+        if name and (meant := _meant(name)) and not _is_known(name, context):
+            message = f'no driver is known as "{name}", and one as "{meant}"'
+            yield finding(path, message, Advice(f'{MEANT} "{meant}"?', Fix("replace", meant, safe=False)), "Misspelt")
+
+
+def _names(obj: JSONObject) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Go through the names of classes and drivers, and where they stand."""
+    is_class = obj.get("kind") == "DeviceClass"
+    where: tuple[str, ...] = ("spec",) if is_class else devices_path(obj)
+    for index, each in enumerate(items(obj, *where, "config")):
+        yield (*where, "config", index, "opaque", "driver"), text(each, "opaque", "driver")
+    for request in () if is_class else requests_of(obj):
+        yield (*request.path, "deviceClassName"), text(request.asks, "deviceClassName")
+
+
+def _meant(name: str) -> str:
+    """Return the name of a driver, or a name in the domain of one, that a mistyped name stands for."""
+    from webhook.drivers import built_in  # noqa: PLC0415 - most objects are no claims
+
+    known = built_in()
+    if name in known:
+        return ""
+    if meant := mistyped(name, known):
+        return meant
+    first, _, domain = name.partition(".")
+    domains = [rest for each in known if "." in (rest := each.partition(".")[2])]
+    meant = "" if domain in domains else mistyped(domain, domains)
+    return f"{first}.{meant}" if meant else ""
+
+
+def _is_known(name: str, context: Context) -> bool:
+    """Tell whether there is a class or a driver of a name: it is that of a driver of one's own."""
+    inventory = context.inventory
+    return (
+        context.profile(name) is not None
+        or inventory.find("DeviceClass", name) is not None
+        or any(text(each, "spec", "driver") == name for each in inventory.all("ResourceSlice"))
+        or any(name in drivers_of(items(each, "spec", "selectors"), context) for each in inventory.all("DeviceClass"))
+    )
