@@ -28,7 +28,7 @@ def test_the_documentations_example_is_found_wanting_as_published() -> None:
     # ClaimParameters is between the user and the driver that defines the kind.
     assert findings("as-published") == [
         (3, "error", "unknown-field", "name"),
-        (25, "error", "unreadable", ""),
+        (24, "error", "unreadable", ""),
     ]
 
 

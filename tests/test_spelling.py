@@ -20,6 +20,7 @@ FRIENDS = (
     ("resource_claims", "resourceClaims"),
     ("className", "deviceClassName"),
     ("resourceClass", "resourceClassName"),
+    ("driverName", "driver"),
     ("GpuConfg", "GpuConfig"),
     ("TimeSlicng", "TimeSlicing"),
     ("DRADeviceTaint", "DRADeviceTaints"),

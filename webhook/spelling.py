@@ -146,7 +146,7 @@ def _distance(one: str, other: str, most: int) -> int:
 
 
 def _parts_of(name: str, words: list[str], known: Iterable[str]) -> list[str]:
-    """Return the only name of fields that begins with the words that were written, or ends with several of them."""
+    """Return the only field that begins with what was written, ends with several words of it, or is it but for Name."""
     if len(name) < _SHORTENED or not name.isalnum():
         return []
     found = [
@@ -154,6 +154,10 @@ def _parts_of(name: str, words: list[str], known: Iterable[str]) -> list[str]:
         for each in known
         if each.isalnum()
         and (theirs := _words(each))
-        and (theirs[: len(words)] == words or (words[1:] and theirs[-len(words) :] == words))
+        and (
+            theirs[: len(words)] == words
+            or (words[1:] and theirs[-len(words) :] == words)
+            or [*theirs, "name"] == words
+        )
     ]
     return found if len(found) == 1 else []

@@ -37,6 +37,12 @@ _SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
     (re.compile(r"undeclared reference to 'True'"), "CEL writes true in lower case", ("True", "true")),
     (re.compile(r"undeclared reference to 'False'"), "CEL writes false in lower case", ("False", "false")),
     (
+        re.compile(r"token recognition error at: '[\u201c\u201d\u2018\u2019]"),
+        "quotes are straight: \" or '",
+        _NO_REPLACEMENT,
+    ),
+    (re.compile(r"token recognition error at: '\$"), "a selector is about `device`", _NO_REPLACEMENT),
+    (
         re.compile(r"token recognition error at: ''?[\"']"),
         "a string is not closed: a quote is missing at its end",
         _NO_REPLACEMENT,
@@ -117,11 +123,14 @@ _INSTEAD: Final = {
     "exists": "exists() is for lists: has(…) asks whether a field is there",
     "any": "CEL searches a list by exists(): ….exists(x, x == …)",
     "len": "CEL counts by size()",
+    **dict.fromkeys(("self", "object", "this", "attributes", "capacity"), "a selector is about `device`"),
     "null": "what is absent is not null: has(…) asks whether a field is there",
 }
 """What people write of other languages, where no name is near."""
 _NO_NAME: Final = re.compile("a lowercase RFC 1123 (label|subdomain) must consist of")
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
+_NUMBERS: Final = 3
+"""So many numbers make a version."""
 _LONGEST: Final = 253
 """The most characters of a name."""
 _NO_DOMAIN: Final = re.compile(r"applied to '\(map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
@@ -138,8 +147,8 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     """
     if problem.reason == "FieldValueDuplicate":
         return _repeated(problem, obj)
-    if hint := _BY_RULE.get(problem.rule):
-        return hint(problem, obj)
+    if (hint := _BY_RULE.get(problem.rule)) and (advice := hint(problem, obj)).hint:
+        return advice
     if match := _SUPPORTED.search(problem.message):
         names = {each.lower(): each for each in _quoted(match[2])}
         near = nearest(match[1].lower(), names)
@@ -168,6 +177,14 @@ def _respelt(name: object) -> Advice:
         return Advice()
     respelt = _NOT_IN_NAMES.sub("-", name.lower()).strip("-.")
     return Advice(f'did you mean "{respelt}"?', Fix("respell", respelt, safe=False)) if respelt else Advice()
+
+
+def _version(problem: Problem, obj: Any) -> Advice:
+    """Give a version its three numbers."""
+    written = at(obj, problem.path)
+    numbers = written.removeprefix("v").split(".") if isinstance(written, str) else []
+    is_short = 0 < len(numbers) <= _NUMBERS and all(each.isascii() and each.isdigit() for each in numbers)
+    return _rename(".".join([*numbers, "0", "0"][:_NUMBERS]), safe=False) if is_short else Advice()
 
 
 def _quantity(problem: Problem, obj: Any) -> Advice:
@@ -295,4 +312,14 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "attribute-of-a-domain": _domain,
     "one-source": _source,
     "quantity": _quantity,
+    "semver": _version,
+    "json-object": lambda problem, obj: Advice(
+        "write a map, without | behind the key" if isinstance(at(obj, problem.path), str) else ""
+    ),
+    "exactly-or-first-available": lambda *_: Advice(
+        "one class stands below exactly; of several, in the order of preference, each is an item of firstAvailable"
+    ),
+    "count-for-mode": lambda problem, _: Advice(
+        "All takes what there is: leave out count" if problem.message.endswith("is 'All'") else ""
+    ),
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.fixes import Advice, Fix
+from webhook.inventory import CLAIMS
 from webhook.inventory.reading import items, text
-from webhook.references.claims import CLAIMS, devices_path, requests_of
+from webhook.references.claims import devices_path, requests_of
 from webhook.references.classes import drivers_of
 from webhook.references.rules import MEANT, finding, rule
 from webhook.spelling import mistyped
@@ -26,19 +27,20 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     letters or more. If there is such a driver, add its DeviceClass or ResourceSlice to the manifests, or its profile
     with --driver-profile.
     """
-    for path, name in _names(obj):
+    for path, name in _names(obj, context):
         if name and (meant := _meant(name)) and not _is_known(name, context):
             message = f'no driver is known as "{name}", and one as "{meant}"'
             yield finding(path, message, Advice(f'{MEANT} "{meant}"?', Fix("replace", meant, safe=False)), "Misspelt")
 
 
-def _names(obj: JSONObject) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Go through the names of classes and drivers, and where they stand."""
     is_class = obj.get("kind") == "DeviceClass"
     where: tuple[str, ...] = ("spec",) if is_class else devices_path(obj)
     for index, each in enumerate(items(obj, *where, "config")):
         yield (*where, "config", index, "opaque", "driver"), text(each, "opaque", "driver")
-    for request in () if is_class else requests_of(obj):
+    # Beside other classes, one that is not there is found by a rule of its own.
+    for request in () if is_class or context.inventory.knows("DeviceClass") else requests_of(obj):
         yield (*request.path, "deviceClassName"), text(request.asks, "deviceClassName")
 
 

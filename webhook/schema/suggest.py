@@ -52,9 +52,19 @@ def suggestion(root: StructFields, path: Path) -> Advice:
         within = _nearest(around[-1:], name)
         fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
         return Advice(f"{history}; {_did_you_mean(within)}" if within else history, fix)
-    if place := _nearest(around, name):
+    if name == "spec" and "devices" in known:
+        return Advice("a claim has one spec: leave one out, or write kind: ResourceClaimTemplate, which has two")
+    moved = struct.type.moved and f"in this version, {struct.type.moved}"
+    place = "" if f"`{name}`" in moved else _nearest(around, name) or _entry(struct, name)
+    if place:
         return Advice(_did_you_mean(place), _nested(around[-1], place, name))
-    return Advice(struct.type.moved and f"in this version, {struct.type.moved}")
+    return Advice(moved)
+
+
+def _entry(struct: StructFields, name: str) -> str:
+    """Return the place of an entry of a map that is all a struct has; empty if it has more."""
+    fields = list(struct.wire)
+    return f"{fields[0]}.{name}" if len(fields) == 1 and isinstance(next(_declared(struct, fields[0])), Map) else ""
 
 
 def _nested(around: _Struct, place: str, name: str) -> Fix | None:

@@ -64,6 +64,8 @@ class Named(Struct):
 class DeviceSubRequest(Wanted, Named):
     """One of several alternatives."""
 
+    moved = "the fields of `exactly` sit on the alternative itself"
+
     deviceClassName = Wanted.deviceClassName.but(declared={35: {"formats": (formats.long_name,)}})
 
 

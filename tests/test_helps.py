@@ -1,0 +1,112 @@
+"""Mistakes as platform teams make them: the text names the cure, and the caret points at the place."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.command import draguard
+
+TEMPLATE = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        exactly:
+          deviceClassName: gpu.example.com
+"""
+SLICE = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: worker-1}
+spec:
+  driver: gpu.example.com
+  pool: {name: worker-1, generation: 1, resourceSliceCount: 1}
+  nodeName: worker-1
+  devices:
+  - name: gpu-0
+    attributes:
+      driverVersion: {version: 1.2.0}
+"""
+CLASS = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.example.com}
+spec:
+  selectors:
+  - cel:
+      expression: device.driver == "gpu.example.com"
+"""
+EXACTLY = "        exactly:\n          deviceClassName: gpu.example.com\n"
+CLASS_NAME = "deviceClassName: gpu.example.com\n"
+OF_DRIVER = 'device.driver == "gpu.example.com"'
+
+
+@pytest.mark.parametrize(
+    ("manifest", "right", "wrong", "at", "help_"),
+    [
+        (
+            TEMPLATE,
+            "kind: ResourceClaimTemplate",
+            "kind: ResourceClaim",
+            (5, 3),
+            "or write kind: ResourceClaimTemplate",
+        ),
+        (TEMPLATE, "ResourceClaimTemplate", "ResourceClaimTemplates", (2, 1), 'did you mean "ResourceClaimTemplate"?'),
+        (TEMPLATE, "deviceClassName", "deviceClass", (10, 11), 'did you mean "deviceClassName"?'),
+        (TEMPLATE, "name: gpu\n", "name: GPU\n", (8, 9), 'did you mean "gpu"?'),
+        (
+            TEMPLATE,
+            CLASS_NAME,
+            f"{CLASS_NAME}          allocationMode: All\n          count: 2\n",
+            (12, 11),
+            "All takes what there is: leave out count",
+        ),
+        (
+            TEMPLATE,
+            CLASS_NAME,
+            f"{CLASS_NAME}          capacity: {{memory: 10Gi}}\n",
+            (11, 22),
+            'did you mean "requests.memory"?',
+        ),
+        (
+            TEMPLATE,
+            CLASS_NAME,
+            f"{CLASS_NAME}        firstAvailable: [{{name: a, deviceClassName: b}}]\n",
+            (8, 9),
+            "one class stands below exactly; of several, in the order of preference",
+        ),
+        (
+            TEMPLATE,
+            EXACTLY,
+            f"        firstAvailable:\n        - name: big\n          exactly: {{{CLASS_NAME[:-1]}}}\n",
+            (11, 11),
+            "the fields of `exactly` sit on the alternative itself",
+        ),
+        (
+            TEMPLATE,
+            "      requests:\n",
+            "      config:\n      - opaque: {driver: a.b, parameters: text}\n      requests:\n",
+            (8, 31),
+            "write a map, without | behind the key",
+        ),
+        (SLICE, "1.2.0", "v1.2", (11, 23), 'did you mean "1.2.0"?'),
+        (SLICE, "driver: gpu", "driverName: gpu", (5, 3), 'did you mean "driver"?'),
+        (CLASS, OF_DRIVER, "device.driver == \u201cgpu.example.com\u201d", (7, 36), "quotes are straight: \" or '"),
+        (CLASS, OF_DRIVER, 'self.driver == "gpu.example.com"', (7, 19), "a selector is about `device`"),
+        (CLASS, OF_DRIVER, '$.driver == "gpu.example.com"', (7, 19), "a selector is about `device`"),
+    ],
+)
+def test_the_cure_is_named_where_the_mistake_stands(
+    manifest: str, right: str, wrong: str, at: tuple[int, int], help_: str
+) -> None:
+    assert draguard("validate", "-", stdin=manifest.encode()).code == 0
+    assert right in manifest
+    done = draguard("validate", "-o", "json", "-", stdin=manifest.replace(right, wrong, 1).encode())
+    found = [each for each in json.loads(done.out)["findings"] if each["level"] == "error" and help_ in each["hint"]]
+    assert [(each["line"], each["column"]) for each in found] == [at]
