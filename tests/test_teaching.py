@@ -149,7 +149,7 @@ class TestExpressions:
             ("device.capacity['a.b'].m.isLessThan(quantity('40Gb'))", "impossible-constant", 75, 'quantity("40G")'),
             ("device.attributes['a.b'].v == semver('1.0')", "impossible-constant", 67, 'semver("1.0.0")'),
             ("device.attributes['Gpu_X'].m == 1", "impossible-name", 48, ""),
-            ("device.attributes['a.b'].m.string == 'A'", "impossible-read", 55, "leave out .string"),
+            ("device.attributes['a.b'].m.string == 'A'", "impossible-read", 56, "leave out .string"),
             ("1 > 2", "selector-constant", 30, ""),
         ],
     )
