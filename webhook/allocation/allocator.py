@@ -301,6 +301,13 @@ class Allocator:
         if self._variant.is_sorted:
             return False
         asks = demand.asks
+        if every := [ask for ask in asks if ask.is_all]:
+            unusable = sum(pool.is_incomplete or pool.is_invalid for pool in view.pools)
+            if unusable:
+                choices = (ask.chooser.choose(device.content) for ask in every for device in view.devices)
+                return unusable > 1 or any(isinstance(choice, Fault) for choice in choices)
+        if view.broken and len({(pool.driver, pool.name) for pool in view.pools}) > 1:
+            return True
         slices = {
             id(device.slice)
             for device in view.devices

@@ -62,7 +62,10 @@ class Counters:
         for index, device in enumerate(view.devices):
             if device.content.consumes:
                 pool = view.pool_of[index]
-                keys_of[index] = [(pool, *key) for key in device.content.consumes]
+                known = available(pool).counters  # perhaps another driver's, if its pool has the same name
+                keys = [(pool, *key) for key in device.content.consumes if key in known]
+                if keys:
+                    keys_of[index] = keys
         self.groups: list[Group] = []
         self.group_of: dict[int, int] = {}
         """The group of each device that has one."""
@@ -92,14 +95,14 @@ class Counters:
                 places.setdefault(key, len(places))
         pool = view.pool_of[members[0]]
         counters, capacity = available(pool).counters, view.pools[pool].counters
-        left = tuple(counters.get(key[1:], 0) for key in places)
+        left = tuple(counters[key[1:]] for key in places)
         kinds = [self._kinds.setdefault(capacity.get(key[1:], 0), len(self._kinds)) for key in places]
         for kind, amount in zip(kinds, left, strict=True):
             self._totals[kind] += amount
         consumes: list[dict[int, int]] = []
         for index in members:
-            amounts = view.devices[index].content.consumes.values()
-            consumes.append({places[key]: amount for key, amount in zip(keys_of[index], amounts, strict=True)})
+            amounts = view.devices[index].content.consumes
+            consumes.append({places[key]: amounts[key[1:]] for key in keys_of[index]})
             self.group_of[index] = len(self.groups)
             cost = self._costs[index] = defaultdict(int)
             for place, amount in consumes[-1].items():

@@ -292,7 +292,9 @@ class _Reader(NamedTuple):
                 return
             for each in alternatives:
                 if each.get("capacity") is not None:
-                    yield Complaint(claim, f", subrequest {each.get('name', '')}: {disabled}")
+                    is_named = self.variant.sees_whole_pools
+                    subject = f"subrequest {each.get('name', '')}" if is_named else f"request {name}"
+                    yield Complaint(claim, f", {subject}: {disabled}")
                     return
         if alternatives:
             for number, each in enumerate(alternatives):

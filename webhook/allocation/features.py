@@ -46,11 +46,12 @@ class Features:
     PrioritizedList: bool = False
 
     @classmethod
-    def of(cls, gates: Collection[str]) -> Features:
+    def of(cls, gates: Collection[str], release: Release) -> Features:
         """Return what the scheduler passes to the allocator under some feature gates.
 
         Args:
             gates: The feature gates that are on. The scheduler of 1.36 never passes ``DRAListTypeAttributes`` on.
+            release: The Kubernetes release, as the minor of 1.x.
         """
         return cls(
             AdminAccess="DRAAdminAccess" in gates,
@@ -58,6 +59,7 @@ class Features:
             ConsumableCapacity="DRAConsumableCapacity" in gates,
             DeviceBindingAndStatus={"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= set(gates),
             DeviceTaints="DRADeviceTaints" in gates,
+            ListTypeAttributes="DRAListTypeAttributes" in gates and release >= _LATEST,
             PartitionableDevices="DRAPartitionableDevices" in gates,
             PrioritizedList="DRAPrioritizedList" in gates,
         )
@@ -106,8 +108,13 @@ class Implementation:
         """Whether pools are looked at with the slices of other nodes.
 
         Before, a pool counted as complete if all its slices were for the node, was used all the same, each slice had
-        counters of its own, and invalid pools were passed over in silence.
+        counters of its own, and a search that came to an invalid pool ended with an error.
         """
+        return self.release >= _POOLS_WHOLE_SINCE
+
+    @property
+    def records_tolerations(self) -> bool:
+        """Whether the tolerations of a request are copied to its results."""
         return self.release >= _POOLS_WHOLE_SINCE
 
     @property

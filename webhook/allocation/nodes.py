@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_SETS: Final = {"In", "NotIn"}
-_PRESENCE: Final = {"Exists", "DoesNotExist"}
-_NUMBERS: Final = {"Gt", "Lt"}
+_SETS: Final = ("In", "NotIn")
+_PRESENCE: Final = ("Exists", "DoesNotExist")
+_NUMBERS: Final = ("Gt", "Lt")
 _NEWEST: Final = Release(36)
 _is_int64 = re.compile(r"[-+]?[0-9]+").fullmatch
 
@@ -106,8 +106,9 @@ def _problems(term: Json, path: str) -> list[str]:
 
 def _requirement_problems(each: Json, path: str) -> list[str]:
     operator, values, key = each.get("operator", ""), each.get("values") or [], each.get("key", "")
-    if operator not in _SETS | _PRESENCE | _NUMBERS:
-        return [f"{path}.operator: Unsupported value: {quoted(operator)}"]
+    supported = (*_SETS, *_PRESENCE, *_NUMBERS)
+    if operator not in supported:
+        return [_unsupported(operator, path, supported)]
     details = formats.label_key(key, _NEWEST)
     found = [f"{path}.key: Invalid value: {quoted(key)}: {'; '.join(details)}"] if details else []
     if operator in _SETS and not values:
@@ -136,11 +137,16 @@ def _requirement_problems(each: Json, path: str) -> list[str]:
 def _field_problems(each: Json, path: str) -> list[str]:
     operator, values = each.get("operator", ""), each.get("values") or []
     if operator not in _SETS:
-        return [f"{path}.operator: Unsupported value: {quoted(operator)}"]
+        return [_unsupported(operator, path, _SETS)]
     if len(values) != 1:
         shown = _go_strings(values)
         return [f"{path}.values: Invalid value: {shown}: must have one element"]
     return []
+
+
+def _unsupported(operator: str, path: str, supported: Sequence[str]) -> str:
+    known = ", ".join(map(quoted, supported))
+    return f"{path}.operator: Unsupported value: {quoted(operator)}: supported values: {known}"
 
 
 def _go_strings(values: Sequence[str]) -> str:

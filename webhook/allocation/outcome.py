@@ -68,7 +68,7 @@ def _result(pick: Pick, view: NodeView) -> Json:
     }
     if ask.is_admin:
         result["adminAccess"] = True
-    if ask.tolerations:
+    if ask.tolerations and view.variant.records_tolerations:
         result["tolerations"] = list(ask.tolerations)
     if view.variant.features.DeviceBindingAndStatus:
         for name in ("bindingConditions", "bindingFailureConditions"):

@@ -75,13 +75,15 @@ class Pool:
     @property
     def has_binding_conditions(self) -> bool:
         """Whether any of its devices must be bound before it is used; such pools come last."""
-        return any(
-            device.content.raw.get("bindingConditions") is not None for each in self.slices for device in each.devices
-        )
+        return any(map(_has_binding_conditions, self.slices))
 
     def __str__(self) -> str:
         """Write driver and name, as upstream's ``PoolID``."""
         return f"{self.driver}/{self.name}"
+
+
+def _has_binding_conditions(each: Slice) -> bool:
+    return any(device.content.raw.get("bindingConditions") is not None for device in each.devices)
 
 
 class GatherError(Exception):
@@ -118,7 +120,7 @@ def gather(
     """
     seen = _with_devices(catalog, node, labels, variant)
     if not variant.sees_whole_pools:
-        return _by_slice(seen)
+        return _by_slice(seen, variant)
     if catalog.with_counters and variant.features.PartitionableDevices and variant.sees_all_counters:
         seen += [each for pool in {each.id for each in seen} for each in catalog.with_counters.get(pool, ())]
     if variant.is_sorted:
@@ -136,10 +138,10 @@ def gather(
     return pools
 
 
-def _by_slice(seen: Sequence[Slice]) -> list[Pool]:
+def _by_slice(seen: Sequence[Slice], variant: Implementation) -> list[Pool]:
     """Return pools as 1.34 sees them, each slice for itself."""
     found: dict[PoolId, list[Slice]] = {}
-    for each in sorted(seen, key=lambda each: each.order):
+    for each in sorted(seen, key=lambda each: (variant.knows_capacity and _has_binding_conditions(each), each.order)):
         _add(found, each)
     return [
         Pool(

@@ -151,7 +151,7 @@ class Search:
         self._stack: list[_Frame] = []
         self._own_visits = 0
         self._bounds: Bounds | None = None
-        self._can_cut = not counts and not self._memories.leaves_traces
+        self._can_cut = not (counts or view.broken or self._memories.leaves_traces)
         self.is_cut = False
         self.steps = 0
         self.visits = 0
@@ -316,6 +316,8 @@ class Search:
                 frame.next = index + 1
                 self._count(index + 1 - begin)
                 return pick
+        if view.broken:
+            raise Stop(Complaint(None, view.broken))
         frame.next = len(devices)
         self._count(len(devices) - begin)
         return None

@@ -186,13 +186,22 @@ class _Selector:
         return f"{_RUNTIME}CEL result of type {name} could not be converted to bool: {detail}"
 
 
+_LISTS_SEEN_SINCE: Final = 37
+"""From here on expressions see lists, whatever the gate says."""
+
+
 class Values:
-    """Devices as expressions see them; the last one is kept, as its class and its request ask for it in turn."""
+    """Devices as expressions see them; the last one is kept, as its class and its request ask for it in turn.
+
+    Args:
+        release: The Kubernetes release, as the minor of 1.x.
+        with_lists: Whether list attributes are on.
+    """
 
     __slots__ = ("_index", "_last", "_with_lists")
 
-    def __init__(self, *, with_lists: bool) -> None:
-        self._with_lists = with_lists
+    def __init__(self, release: Release, *, with_lists: bool) -> None:
+        self._with_lists = with_lists or release >= _LISTS_SEEN_SINCE
         self._index = -1
         self._last: Mapping[str, Any] = {}
 
@@ -345,7 +354,7 @@ class Selectors:
         self._gates = frozenset(gate for gate, is_on in gates.items() if is_on)
         self._release = release
         self._features = features
-        self._values = Values(with_lists=with_lists)
+        self._values = Values(release, with_lists=with_lists)
         self._compiled: dict[str, _Selector] = {}
         self._choosers: dict[tuple[tuple[str, ...], tuple[str, ...]], Chooser] = {}
 

@@ -36,6 +36,7 @@ class NodeView:
         "_usages",
         "_used",
         "_whole",
+        "broken",
         "consumes",
         "devices",
         "error",
@@ -75,7 +76,12 @@ class NodeView:
         self.is_ambiguous = self.is_ambiguous or any(pool.is_ambiguous for pool in self.pools)
         devices: list[Device] = []
         pool_of: list[int] = []
+        self.broken = ""
+        """What ends a search that comes to the end of the devices: until 1.34 there is an invalid pool."""
         for index, pool in enumerate(self.pools):
+            if pool.is_invalid and not variant.sees_whole_pools:
+                self.broken = f"pool {pool.name} is invalid: {pool.reason}"
+                break
             if pool.is_usable:
                 for each in pool.slices:
                     devices += each.devices
@@ -112,6 +118,7 @@ class NodeView:
         """Return what nodes have in common for which every search goes alike if their devices do."""
         return (
             self.error,
+            self.broken,
             self.matches,
             tuple(
                 (

@@ -109,10 +109,10 @@ class Fleet:
     def __init__(self, slices: Iterable[JSONObject], release: Release, gates: frozenset[str]) -> None:
         self.release = release
         self.gates = gates
-        features = Features.of(gates)
+        features = Features.of(gates, release)
         with_lists = "DRAListTypeAttributes" in gates
         self._selectors = Selectors(release, features, with_lists=with_lists)
-        self._values = Values(with_lists=with_lists)
+        self._values = Values(release, with_lists=with_lists)
         self._sorted: dict[int, Sorted] = {}
         self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
         newest: dict[tuple[str, str], int] = {}

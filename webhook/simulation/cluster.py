@@ -104,7 +104,7 @@ class Cluster:
             inventory.all("ResourceSlice"),
             [each for each in claims if allocation_of(each)],
             taint_rules=inventory.all("DeviceTaintRule") if settings.has_taint_rules else (),
-            features=Features.of(settings.gates),
+            features=Features.of(settings.gates, settings.release),
             release=settings.release,
             with_lists="DRAListTypeAttributes" in settings.gates,
         )

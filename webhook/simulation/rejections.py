@@ -72,7 +72,8 @@ class Explainer:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._devices: dict[tuple[str, str, str], JSONObject] | None = None
-        self._values = Values(with_lists="DRAListTypeAttributes" in cluster.settings.gates)
+        settings = cluster.settings
+        self._values = Values(settings.release, with_lists="DRAListTypeAttributes" in settings.gates)
         self._numbers = count()
 
     def groups(self, verdicts: Verdicts, round_: Round) -> list[Group]:

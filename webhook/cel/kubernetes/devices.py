@@ -141,7 +141,7 @@ def compile_selector(
         release,
         relevant,
         stored=stored,
-        is_result=lambda type_: _is_result(type_, release, relevant),
+        is_result=lambda type_: _is_result(type_, release, relevant, stored=stored),
         wanted=f"must evaluate to bool{unknown}",
     )
 
@@ -224,12 +224,12 @@ def _placed(error: CompileError, expression: str, release: Release) -> str:
     return text if expression or release >= _NO_COLUMN_SINCE else text.replace("<input>:1:0:", "<input>:1:1:", 1)
 
 
-def _is_result(type_: Type, release: Release, gates: frozenset[str]) -> bool:
+def _is_result(type_: Type, release: Release, gates: frozenset[str], *, stored: bool) -> bool:
     if type_ == BOOL:
         return True
     if release <= _NAMED_RESOURCES:
         return False
-    return type_ == ANY or (type_ == DYN and release >= _LISTS_SINCE and LIST_ATTRIBUTES in gates)
+    return type_ in (ANY, _attribute_type(release, gates, stored=stored))
 
 
 # -- environments
@@ -268,11 +268,18 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
     libraries = [BINDINGS]
     if _SEMVER.is_in(usable):
         libraries.append(_SEMVER.library)
-    has_lists = release >= _LISTS_SINCE and LIST_ATTRIBUTES in gates
-    if release >= _LISTS_SINCE and (stored or has_lists):
+    if release >= _LISTS_SINCE and (stored or LIST_ATTRIBUTES in gates):
         libraries.append(_INCLUDES if release < _ANY_LENGTH_SINCE else _INCLUDES_OF_ANY_LENGTH)
     has_multiple = release >= _MULTIPLE_SINCE and (stored or CONSUMABLE_CAPACITY in gates)
-    return base.extend(*libraries, _device(DYN if has_lists else ANY, has_multiple=has_multiple))
+    attribute = _attribute_type(release, gates, stored=stored)
+    return base.extend(*libraries, _device(attribute, has_multiple=has_multiple))
+
+
+def _attribute_type(release: Release, gates: frozenset[str], *, stored: bool) -> Type:
+    """Return the type of attributes; until 1.36, the gate decides for what is stored, too."""
+    if release < _LISTS_SINCE:
+        return ANY
+    return DYN if LIST_ATTRIBUTES in gates or (stored and release >= _ANY_LENGTH_SINCE) else ANY
 
 
 def _device(attribute: Type, *, has_multiple: bool) -> Library:
