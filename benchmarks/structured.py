@@ -1,17 +1,23 @@
-"""A large ResourceSlice and a claim through ``validate``, beside json.loads: python -m benchmarks.structured."""
+"""What judging takes alone, beside the walk of findings and json.loads: python -m benchmarks.structured."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
-from benchmarks.timing import interleaved
-from webhook import validate
+from benchmarks.reviews import pod
+from benchmarks.timing import build, interleaved
+from webhook.api import judgement
+from webhook.schema.often import PLANNED_AFTER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DEVICES = 128
 ATTRIBUTES = 32
 REQUESTS = 5
-AIMS = {"slice": 12.0, "claim": 0.15}
+ROUNDS = 60
 
 
 def resource_slice() -> dict[str, Any]:
@@ -51,26 +57,33 @@ def claim() -> dict[str, Any]:
 
 
 def measure(name: str, obj: dict[str, Any], times: int) -> None:
-    """Print what one object takes."""
+    """Print what judging one object takes, alone: decoded, as a webhook has it."""
     text = json.dumps(obj)
+    struct, _ = judgement._plan(obj["apiVersion"], obj["kind"], "create", None, None)  # noqa: SLF001 - for its walk
 
-    def load() -> None:
-        for _ in range(times):
-            json.loads(text)
+    def repeat(work: Callable[[], object]) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(times):
+                work()
 
-    def judge() -> None:
-        for _ in range(times):
-            validate(obj)
+        return run
 
-    baseline, ours = interleaved(load, judge)
-    each = ours / times * 1000
-    print(f"{name} of {len(text)} bytes: {each:.3f} ms (aim {AIMS[name]} ms), {ours / baseline:.1f} x json.loads")
+    for _ in range(PLANNED_AFTER):
+        judgement.judge_admitted(obj)
+    works = (lambda: json.loads(text), lambda: struct.walk(obj), lambda: judgement.judge_admitted(obj))
+    loaded, walked, judged = (
+        seconds / times * 1e6 for seconds in interleaved(*map(repeat, works), rounds=ROUNDS, clock=time.process_time)
+    )
+    print(f"{name:22} {judged:7.1f} us, {judged / walked:.2f} of the walk of findings, {walked:7.1f}", end="")
+    print(f"   {judged / loaded:.2f} of json.loads, {loaded:7.1f}")
 
 
 def main() -> None:
     """Print the figures."""
-    measure("slice", resource_slice(), 10)
-    measure("claim", claim(), 500)
+    print(build())
+    measure("pod of 5 KB", pod(5000), 200)
+    measure("claim with 5 requests", claim(), 200)
+    measure("slice of 128 x 32", resource_slice(), 2)
 
 
 if __name__ == "__main__":

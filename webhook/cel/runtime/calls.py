@@ -222,7 +222,7 @@ _DIRECT: Final[Mapping[Callable[..., Value], tuple[_Direct, ...]]] = {
     operators.less_equal: (_Direct("{0} <= {1}", _COMPARED),),
     operators.greater: (_Direct("{0} > {1}", _COMPARED),),
     operators.greater_equal: (_Direct("{0} >= {1}", _COMPARED),),
-    operators.add: (_checked("+"), _Direct("{0} + {1}", (_BOTH_TEXTS,), _SHORT)),
+    operators.add: (_checked("+"), _Direct("{0} + {1}", (_BOTH_TEXTS, (list, list)), _SHORT)),
     operators.subtract: (_checked("-"),),
     operators.multiply: (_checked("*"),),
     operators.divide: (_Direct("{0} // {1}", (_BOTH_WHOLE,), _POSITIVE),),
@@ -274,13 +274,16 @@ def _emit_made(
     made = Operand(writer.name(), results.pop() if len(results) == 1 else None)
     call = writer.given(callable_of(function, overloads, len(operands)))
     otherwise = f"{made.text} = {call}({', '.join(('meter', *(each.text for each in operands)))})"
-    source, condition = _direct(made.text, operands, overloads)
+    ways = _direct(made.text, operands, overloads)
+    source, condition = ways[0] if ways else ("", "")
     builds = any(overload.result.kind in _BUILT for overload in overloads)
     if isinstance(cost, int):
         if not source:
             writer.line(otherwise)
         elif builds:
-            writer.line(f"if {condition}: {made.text} = {source}; count_built(meter, {made.text})")
+            for index, (source, condition) in enumerate(ways):
+                start = f"{'elif' if index else 'if'} {condition}: {made.text} = {source}"
+                writer.line(f"{start}; count_built(meter, {made.text})")
             writer.line(f"else: {otherwise}")
         elif condition == "True":
             writer.line(f"{made.text} = {source}")
@@ -327,26 +330,23 @@ def _size(operand: Operand) -> str:
     return f"len({operand.text})" if operand.value is NOT_CONSTANT else str(len(operand.value))
 
 
-def _direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...]) -> tuple[str, str]:
-    """What Python itself has for a call, as source, and the condition for it; empty if there is nothing."""
-    chosen: _Direct | None = None
-    conditions = []
+def _direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...]) -> list[tuple[str, str]]:
+    """What Python itself has for a call, as source, each with the condition for it."""
+    chosen: dict[_Direct, list[str]] = {}
     for overload in overloads:
         parameters = tuple(map(python_type, overload.parameters))
         for direct in _DIRECT.get(overload.implementation, ()) if overload.implementation is not None else ():
             for classes in direct.classes:
                 condition = _condition(operands, classes) if classes == parameters else None
-                if condition is not None and chosen in {None, direct}:
-                    chosen = direct
-                    conditions.append(condition)
-    if chosen is None:
-        return "", ""
+                if condition is not None:
+                    chosen.setdefault(direct, []).append(condition)
     texts = [operand.text for operand in operands]
-    condition = "" if "" in conditions else " or ".join(conditions)
-    if chosen.condition:
-        beside = chosen.condition.format(*texts, r=result)
-        condition = f"{condition} and {beside}" if condition else beside
-    return chosen.source.format(*texts, r=result), condition or "True"
+    ways = []
+    for direct, conditions in chosen.items():
+        condition = "" if "" in conditions else f"({' or '.join(conditions)})" if conditions[1:] else conditions[0]
+        beside = direct.condition.format(*texts, r=result)
+        ways.append((direct.source.format(*texts, r=result), " and ".join(filter(None, (condition, beside))) or "True"))
+    return ways
 
 
 def _condition(operands: list[Operand], classes: Iterable[type]) -> str | None:
