@@ -1,8 +1,96 @@
-"""What is generated of the documentation is current."""
+"""What the documentation says: its commands run, and what is generated of it is current."""
 
 from __future__ import annotations
 
+import json
+import shlex
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
 from docs.generate import generated
+from tests.command import ROOT, draguard
+from tests.sources.programs import CLAIM, chart, program
+from tests.test_cli_review import review
+from webhook.cli.arguments import make_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PAGES = sorted([ROOT / "README.md", ROOT / "policies/README.md", *(ROOT / "docs").glob("*.md")])
+SERVES = ("serve", "--watch", "--run")
+"""Of commands that do not end, or ask a cluster, only the options are read."""
+SNAPSHOT = ROOT / "examples/simulate/cluster.yaml"
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: train}
+spec:
+  nodeName: worker-1
+  containers:
+  - {name: main, image: registry.example.com/train:1, resources: {claims: [{name: gpu}]}}
+  resourceClaims:
+  - {name: gpu, resourceClaimName: gpu}
+"""
+
+
+def commands(page: Path) -> Iterator[str]:
+    """List the commands of draguard that stand in the blocks of a page, with what they are piped into."""
+    language: str | None = None
+    for line in page.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
+        if line.startswith("```"):
+            language = line.removeprefix("```") if language is None else None
+        elif language in {"", "sh"}:
+            yield from (part for part in line.removeprefix("$ ").split(" | ") if part.startswith("draguard "))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a repository with everything that the pages name."""
+    monkeypatch.chdir(tmp_path)
+    claim = CLAIM.replace("NAME", "gpu")
+    for directory in ("manifests", "deployed", "overlays/prod"):
+        (tmp_path / directory).mkdir(parents=True)
+        (tmp_path / directory / "claim.yaml").write_text(claim, encoding="utf-8")
+    chart(tmp_path / "charts/driver", claim=claim)
+    shutil.copytree(ROOT / "policies", tmp_path / "policies")
+    shutil.copytree(ROOT / "policies/claim-device-limit", tmp_path / "policies/few-devices")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    files = {
+        "claim.yaml": claim,
+        "pod.yaml": POD,
+        "cluster.yaml": f"{SNAPSHOT.read_text(encoding='utf-8')}---\n{POD.replace('nodeName', 'schedulerName')}",
+        "review.json": json.dumps(review("a")),
+        "overlays/prod/kustomization.yaml": "resources: [claim.yaml]\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    program(tmp_path / "bin", "kustomize", f"print('''{claim}''')")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    run = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"]
+    for arguments in ("init -q", "add manifests", "commit -qm first", "update-ref refs/remotes/origin/main HEAD"):
+        subprocess.run([*run, *arguments.split()], check=True, cwd=tmp_path)
+    return tmp_path
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("page", [each for each in PAGES if any(commands(each))], ids=lambda page: page.name)
+def test_each_command_of_a_page_runs(page: Path, place: Path) -> None:
+    for command in commands(page):
+        words = shlex.split(command.replace(" & ", " "), comments=True)[1:]
+        file = words[words.index(">") + 1] if ">" in words else ""
+        words = words[: words.index(">")] if file else words
+        if any(each in words for each in SERVES):
+            make_parser().parse_args(words)
+            continue
+        done = draguard(*words, stdin=(place / "claim.yaml").read_bytes())
+        assert done.code in {0, 1}, (command, done.err)
+        assert "error: " not in done.err, (command, done.err)
+        if file:
+            (place / file).write_text(done.out, encoding="utf-8")
 
 
 def test_generated_pages_are_current() -> None:
