@@ -20,6 +20,9 @@ MAX_PATTERN: Final = 1024
 _TOKEN: Final = Pattern(r"(^|/)\*\*(?:/|$)|\*+|\?|\[!?\]?[^\]]*\]|[\s\S]")
 
 
+_NO_NAMES: Final = frozenset({"", ".", ".."})
+
+
 class PatternError(ValueError):
     """A pattern of paths is malformed; the text says how."""
 
@@ -39,6 +42,7 @@ class Globs:
         self._inside = os.path.realpath(directory).rstrip("/") + "/"
         self._here = os.getcwd().rstrip("/") + "/"  # noqa: PTH109 - pathlib takes longer to import than all this takes
         self._matches = _compiled(patterns) if patterns else None
+        self._directory: tuple[str | None, str] = None, ""
 
     def has(self, path: str) -> bool:
         """Tell whether a pattern matches a path, given as users spell it: relative to the working directory."""
@@ -46,6 +50,14 @@ class Globs:
 
     def relative(self, path: str) -> str:
         """Spell a path as seen from the directory; one outside stays absolute, and only matches by its name."""
+        directory, slash, name = path.rpartition("/")
+        if name in _NO_NAMES:
+            return self._seen(path)
+        if directory + slash != self._directory[0]:  # files come directory by directory
+            self._directory = directory + slash, self._seen(f"{directory}{slash}x")[:-1]
+        return self._directory[1] + name
+
+    def _seen(self, path: str) -> str:
         full = path if path.startswith("/") else self._here + path.removeprefix("./")
         if "/." in full or "//" in full:
             full = os.path.normpath(full)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document
-from webhook.findings import Finding, Suppression
+from webhook.findings import Finding, Suppression, identity
 from webhook.suppression import baseline
 from webhook.suppression.levels import OFF, Decision, Levels
 from webhook.suppression.paths import PathIgnores
@@ -82,16 +81,16 @@ class Suppressions:
     def note(self, document: Document) -> None:
         """Take a document into account: what it says itself, and that its object was read."""
         self._statements.note(document)
-        if self.known:
-            with suppress(AttributeError, LookupError, TypeError):  # other objects are in no baseline
-                metadata = document.data["metadata"]
-                self._objects.add((document.data["kind"], metadata.get("namespace", ""), metadata["name"]))
+        if self.known and not self.is_whole:
+            about = identity(document.data)
+            self._objects.add((about.kind, about.namespace, about.name))
 
     def noting(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
         """Go through what is read, and take it into account."""
+        note = self.note if self.known and not self.is_whole else self._statements.note
         for document in documents:
             if isinstance(document, Document):
-                self.note(document)
+                note(document)
             yield document
 
     def apply(self, report: Report) -> None:
