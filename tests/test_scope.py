@@ -335,3 +335,18 @@ class TestNeighbours:
             "d/s.yaml": SLICE,
         }
         assert self.rules(write(tmp_path, files)) == found
+
+
+class TestPlaceholders:
+    @pytest.mark.parametrize("name", ["pod-__INDEX__", "${NAME}-claim", "claim-$(INDEX)", '"${NAME}"'])
+    def test_a_name_that_is_to_be_filled_in_makes_a_template(self, name: str, tmp_path: Path) -> None:
+        block = CLAIM.replace("{name: claim, namespace: default}", f"\n  name: {name}")
+        for text in (CLAIM.replace("name: claim", f"name: {name}"), block):
+            (tmp_path / "claim.yaml").write_text(text, encoding="utf-8")
+            assert draguard("validate", tmp_path).out.endswith("not read: 1 template that is not filled in yet\n")
+            assert draguard("validate", tmp_path / "claim.yaml").code == 1
+
+    @pytest.mark.parametrize("name", ["a__b", "A", "$a", "{a: b}"])
+    def test_any_other_wrong_name_is_a_mistake(self, name: str, tmp_path: Path) -> None:
+        (tmp_path / "claim.yaml").write_text(CLAIM.replace("name: claim", f"name: {name}"), encoding="utf-8")
+        assert draguard("validate", tmp_path).code == 1

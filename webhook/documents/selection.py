@@ -47,6 +47,12 @@ _MARK: Final = "apiVersion"
 _MARKS: Final = tuple(_MARK.encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
 _PLACEHOLDER: Final = Pattern(rb"^[ \t]*(?:- +)*(?:[\w./-]+:[ \t]+)?\{\{[^{}\n]*\}\}", re.MULTILINE)
 """A line whose value starts with ``{{ … }}``: never valid in a Kubernetes manifest, as no key can be a map."""
+_UNFILLED: Final = Pattern(
+    rb"""^[ \t]{0,99}(?:- {1,9}){0,9}(?:metadata:[ \t]?\{)?name:[ \t]{1,9}["']?[^#\s{}]{0,253}"""
+    rb"""(?:__[A-Z][A-Z0-9_]{0,99}__|\$\{\w{1,99}\}|\$\([A-Z]\w{0,99}\))""",
+    re.MULTILINE,
+)
+"""A name with a placeholder, as sed and envsubst fill it in: never valid."""
 
 Entry = tuple[str, bool]
 """The path of an entry of a directory, and whether it is a directory itself."""
@@ -154,6 +160,9 @@ class Selection:
                 elif not unreadable:
                     unreadable = True
                     self.left_out[NO_OBJECT] += 1
+            return
+        if (b"__" in data or b"$" in data) and _UNFILLED.search(data):
+            self.left_out[TEMPLATE] += 1
             return
         if b"{{" in data and _PLACEHOLDER.search(data):
             documents = list(documents)

@@ -87,7 +87,7 @@ def _tested(tested: Tested) -> str:
 
 _LEFT_OUT = {
     HELM: ("{} Helm template (name its chart to render it)", "{} Helm templates (name their charts to render them)"),
-    TEMPLATE: ("{} template that is not YAML yet", "{} templates that are not YAML yet"),
+    TEMPLATE: ("{} template that is not filled in yet", "{} templates that are not filled in yet"),
     PATCH: ("{} patch of a kustomization", "{} patches of kustomizations"),
     IGNORED: ("{} path that git ignores", "{} paths that git ignores"),
     VENDORED: ("{} vendored directory", "{} vendored directories"),

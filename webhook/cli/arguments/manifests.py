@@ -46,7 +46,7 @@ examples:
   draguard validate --output sarif=draguard.sarif --output html=report.html manifests/
 
 Files named *.yaml, *.yml and *.json are read in directories. Left out there, and counted in the
-summary: the templates of Helm charts and other templates that are not YAML yet, patches that a
+summary: the templates of Helm charts and other templates that are not filled in yet, patches that a
 kustomization names, vendor and node_modules, what git ignores, and files that are not YAML and have
 no apiVersion. A path that is named is always read.
 
