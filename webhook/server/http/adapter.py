@@ -151,26 +151,28 @@ class Adapter(Pages):
             page = self._page_of(request, await self._beside(request, is_long=is_long))
         except Exception as error:  # noqa: BLE001 - whatever it is, the client waits for an answer
             page = failed(error)
+        finally:
+            request.body = b""  # what an error may still hold need not have it
         reply(page)
 
     async def _beside(self, request: Request, *, is_long: bool) -> Answer:
         """Answer a heavy review, by the failure policy if that takes too long or too many wait."""
-        body, deadline = request.body, request.arrived + LENIENCE * _timeout(request.target.query)
+        length, deadline = len(request.body), request.arrived + LENIENCE * _timeout(request.target.query)
         call = Call(*_REVIEWS[request.target.path], deadline)
         late = call._replace(deadline=time.monotonic())
         if self.heavy is None:
-            return self._review(body, late)
-        key = request.client, _tenant(body), request.peer
-        job = Job(body, call, deadline, key, self._weights.seconds(len(body)))
-        self.bodies.held += len(body)
+            return self._review(request.body, late)
+        key = request.client, _tenant(request.body), request.peer
+        job = Job(request.body, call, deadline, key, self._weights.seconds(length))
+        self.bodies.held += length
         try:
             return await self.heavy.answer(job, is_long=is_long)
         except (FullError, TimeoutError) as error:
             if isinstance(error, FullError):
                 self.warn("too many heavy reviews are waiting: the failure policy answers")
-            return self._review(body, late)
+            return self._review(request.body, late)
         finally:
-            self.bodies.held -= len(body)
+            self.bodies.held -= length
 
 
 def _key(request: Request) -> tuple[str, tuple[str, int] | None]:

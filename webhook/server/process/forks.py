@@ -10,7 +10,6 @@ has the other end of the socket.
 from __future__ import annotations
 
 import faulthandler
-import gc
 import logging
 import os
 import resource
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from webhook.admission import Call
 from webhook.server.http.framing import LENGTHS, read_task, write_answer
+from webhook.server.process.keeping import keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +63,7 @@ class Forks:
         self.generation = generation
         self._forked_at = generation()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        gc.collect()
-        gc.freeze()
+        keep()
         with theirs:
             self._nursery = os.fork()
             if self._nursery == 0:
@@ -125,8 +124,7 @@ def _nurse(control: socket.socket, review: Callable[[bytes, Call], Answer], foll
         command, files, _, _ = socket.recv_fds(control, 1, 1)
         if command == _FOLLOW:
             follow()
-            gc.collect()
-            gc.freeze()
+            keep()
         elif command == _FORK:
             with socket.socket(fileno=files[0]) as connection:
                 if os.fork() == 0:

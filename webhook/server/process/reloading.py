@@ -9,6 +9,8 @@ import stat
 import time
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from webhook.server.process.keeping import keep
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -87,6 +89,7 @@ class Reloaded(Generic[T]):
         else:
             self.value = value
             self.generation += 1
+            keep()  # and let the old one go
             _log.info("the new %s are in use, generation %d", self._what, self.generation)
         self.fault = fault
 

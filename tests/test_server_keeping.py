@@ -1,0 +1,65 @@
+"""What garbage collection looks at in a serving process: little, so that it is soon done."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import TYPE_CHECKING
+
+import pytest
+
+from webhook.server import Reloaded
+from webhook.server.process.keeping import keep, kept_survivors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Cyclic:
+    """Something that only garbage collection finds."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+
+
+def test_what_survives_a_full_collection_is_not_looked_at_again() -> None:
+    with kept_survivors():
+        gc.collect()
+        held = [Cyclic() for _ in range(1000)]
+        before = gc.get_freeze_count()
+        gc.collect(1)
+        assert gc.get_freeze_count() == before
+        gc.collect()
+        assert gc.get_freeze_count() >= before + len(held)
+        assert not any(isinstance(each, Cyclic) for each in gc.get_objects())
+    after = gc.get_freeze_count()
+    gc.collect()
+    assert gc.get_freeze_count() <= after
+
+
+def test_what_was_kept_is_let_go_once_it_is_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("1", encoding="utf-8")
+    made: list[weakref.ref[Cyclic]] = []
+
+    def make() -> Cyclic:
+        value = Cyclic()
+        made.append(weakref.ref(value))
+        return value
+
+    reloaded = Reloaded("values", lambda: [str(file)], make)
+    with kept_survivors():
+        keep()
+        for number in range(3):
+            file.write_text(f"{number} anew", encoding="utf-8")
+            reloaded.follow()
+            gc.collect()
+    assert [each() is not None for each in made] == [False, False, False, True]
+    assert reloaded.value is made[-1]()
