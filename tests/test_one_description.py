@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from itertools import combinations
 from pathlib import Path
@@ -150,18 +151,26 @@ CHOICES = "webhook/cli/arguments/migration.py"
 """The choices of an option, which are there before any type is; tests/test_migration.py holds them to the types."""
 
 
+QUOTED = re.compile(r'"([\w./]+)"')
+
+
 def listings() -> Iterator[tuple[str, frozenset[str]]]:
     """Find the literals outside the types that list kinds, resources or versions; each with its module."""
     kinds = {kind for version in VERSIONS.values() for kind in version.kinds} | {each.kind for each in built_in()}
     versions = set(VERSIONS) | {name.rpartition("/")[2] for name in VERSIONS}
+    sorts = kinds, {guess_resource(kind) for kind in kinds}, versions
     for file in sorted(PACKAGE.rglob("*.py")):
         module = file.relative_to(PACKAGE.parent).as_posix()
         if module.startswith(("webhook/api/", "webhook/cel/")) or module in {OF_OLDER_CLAIMS, CHOICES}:
             continue
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        source = file.read_text(encoding="utf-8")
+        quoted = set(QUOTED.findall(source))
+        if all(len(quoted & known) < 2 for known in sorts):  # parsing takes long
+            continue
+        for node in ast.walk(ast.parse(source)):
             items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
             texts = {each.value for each in items if isinstance(each, ast.Constant) and isinstance(each.value, str)}
-            for known in (kinds, {guess_resource(kind) for kind in kinds}, versions):
+            for known in sorts:
                 if len(listed := texts & known) > 1:
                     yield module, frozenset(listed)
 
