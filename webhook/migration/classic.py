@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import GROUP
+from webhook.migration.structured import of_claim, of_class
 from webhook.problem import ERROR, Path, Problem
 
 if TYPE_CHECKING:
@@ -53,9 +54,24 @@ def from_classic(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
     """
     kind = obj.get("kind")
     if kind in _NOT_WRITTEN:
-        return obj, [lost(Path(("kind",)), f"{kind} has no counterpart", _NOT_WRITTEN[kind])]
+        return obj, [lost(Path(("kind",)), f"{kind} has no counterpart", _written(obj, kind) or _NOT_WRITTEN[kind])]
     change = _CHANGES.get(str(kind))
     return change(obj) if change else (obj, [])
+
+
+def _written(obj: JSONObject, kind: str) -> str:
+    """Say what stands in claims and classes in the place of an object of parameters; empty if that is unclear."""
+    if kind not in _PARAMETERS:
+        return ""
+    change, where = _PARAMETERS[kind]
+    instead = change(obj)
+    return (instead and f"write into {where}: {json.dumps(instead, ensure_ascii=False)}, and delete the object") or ""
+
+
+_PARAMETERS: Final = {
+    "ResourceClaimParameters": (of_claim, "the claim, as spec.devices"),
+    "ResourceClassParameters": (of_class, "the DeviceClass, as spec"),
+}
 
 
 def _class(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:

@@ -1,0 +1,86 @@
+"""What parameters of v1alpha2 (Kubernetes 1.30) are in v1: parts of claims and classes, which one writes there oneself.
+
+Parameters are objects of their own, which claims and classes refer to, in whatever file they stand. So nothing is
+converted in place; what stands in claims and classes instead is told as JSON, which YAML takes as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook import formats
+from webhook.inventory.reading import items, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    JSONObject = dict[str, Any]
+
+_READ: Final = re.compile(r"""\battributes\.(string|bool|int|version|quantity)\[(["'])([^"'\\]+)\2\]""")
+_ANY_READ: Final = re.compile(r"\battributes\.\w+\[")
+_MOST: Final = 8
+"""So many requests, filters or parameters are told."""
+
+
+def of_claim(parameters: JSONObject) -> JSONObject | None:
+    """Return what stands in a claim's ``spec.devices`` in the place of ResourceClaimParameters; None if unclear."""
+    requests: list[JSONObject] = []
+    config: list[JSONObject] = []
+    for driver in islice(items(parameters, "driverRequests"), _MOST):
+        name, of_driver = text(driver, "driverName"), []
+        for request in islice(items(driver, "requests"), _MOST):
+            expression = _selector(text(request, "namedResources", "selector"), name)
+            if not expression:
+                return None
+            of_driver.append(f"request-{len(requests)}")
+            exactly = {"deviceClassName": "CLASS", "selectors": [{"cel": {"expression": expression}}]}
+            requests.append({"name": of_driver[-1], "exactly": exactly})
+            config += _opaque(name, request.get("vendorParameters"), of_driver[-1:])
+        config += _opaque(name, driver.get("vendorParameters"), of_driver)
+    return ({"requests": requests} | ({"config": config} if config else {})) if requests else None
+
+
+def of_class(parameters: JSONObject) -> JSONObject | None:
+    """Return what stands in the ``spec`` of a class in the place of ResourceClassParameters; None if unclear."""
+    selectors: list[JSONObject] = []
+    config: list[JSONObject] = []
+    for each in islice(items(parameters, "filters"), _MOST):
+        driver = text(each, "driverName")
+        expression = _selector(text(each, "namedResources", "selector"), driver)
+        if not expression:
+            return None
+        selectors.append({"cel": {"expression": expression}})
+    for each in islice(items(parameters, "vendorParameters"), _MOST):
+        config += _opaque(text(each, "driverName"), each.get("parameters"), ())
+    found: JSONObject = {name: value for name, value in (("selectors", selectors), ("config", config)) if value}
+    # Several filters choose devices of several drivers, and a class has one set of selectors.
+    return found if found and len(selectors) <= 1 else None
+
+
+def _opaque(driver: str, parameters: Any, requests: list[str] | tuple[str, ...]) -> Iterator[JSONObject]:
+    if parameters is not None:
+        of_requests = {"requests": list(requests)} if requests else {}
+        yield of_requests | {"opaque": {"driver": driver, "parameters": parameters}}
+
+
+def _selector(selector: str, driver: str) -> str:
+    """Write a selector of named resources as one of devices; empty if it reads what devices do not have."""
+    quoted = json.dumps(driver, ensure_ascii=False)
+
+    def read(match: re.Match[str]) -> str:
+        return f"device.{'capacity' if match[1] == 'quantity' else 'attributes'}[{quoted}].{match[3]}"
+
+    names = [match[3] for match in _READ.finditer(selector)]
+    if (
+        not selector
+        or not driver
+        or len(names) != len(_ANY_READ.findall(selector))
+        or any(formats.c_identifier(name, 30) for name in names)
+    ):
+        return ""
+    whole = _READ.sub(read, selector)
+    condition = f"({whole})" if "||" in whole or "?" in whole else whole
+    return f"device.driver == {quoted} && {condition}" if condition != "true" else f"device.driver == {quoted}"
