@@ -227,7 +227,9 @@ def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
         ``implementation`` (``stable``, ``incubating`` or ``experimental``) and ``nodes``: for each its name, ``node``;
         ``result``, an AllocationResult for each claim, or None; ``error`` and ``errorScope``, if there is one: ``node``
         if only this node is out, ``abort`` if the scheduler gives the pod up; ``dependsOnOrder`` where another order of
-        slices or claims could give another answer. Share IDs are random upstream; here they are ``share-0`` and so on.
+        slices or claims could give another answer; ``timedOut`` where the scheduler would search for more than ten
+        seconds, and give the pod up instead (``node …: timed out trying to allocate devices``). Share IDs are random
+        upstream; here they are ``share-0`` and so on.
 
     Raises:
         ValueError: The scenario is malformed, or no implementation supports the features.

@@ -5,10 +5,10 @@ Follows upstream's ``consumable_capacity.go``. Amounts are in nanos.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.devices import amount
-from webhook.formats import decode_quantity, whole_quantity
+from webhook.formats import decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Amounts = dict[str, int]
 """An amount by capacity, in nanos."""
+_NANOS_IN_THOUSANDTH: Final = 10**6
+_THOUSAND: Final = 1000
+_MOST_THOUSANDTHS: Final = 2**63 - 1
 
 
 class Take(NamedTuple):
@@ -37,12 +40,13 @@ class Take(NamedTuple):
     is_allowed: bool
 
 
-def take(capacity: Mapping[str, Json], requests: Mapping[str, Any] | None) -> Take | None:
+def take(capacity: Mapping[str, Json], requests: Mapping[str, Any] | None, *, fractions: bool = False) -> Take | None:
     """Return what a request takes of a device, None if it asks for a capacity that the device does not have.
 
     Args:
         capacity: The capacity of the device, as in the API.
         requests: What the request wants, by capacity.
+        fractions: Whether amounts are rounded to fractions, where the device's range has some.
 
     Raises:
         ValueError: A quantity is malformed.
@@ -57,13 +61,13 @@ def take(capacity: Mapping[str, Json], requests: Mapping[str, Any] | None) -> Ta
     for name, each in capacity.items():
         total = decode_quantity(each.get("value"))
         policy = each.get("requestPolicy")
-        taken = _taken(decode_quantity(wanted[name]) if name in wanted else None, total, policy)
+        taken = _taken(decode_quantity(wanted[name]) if name in wanted else None, total, policy, fractions=fractions)
         amounts[name], limits[name], texts[name] = amount(taken), amount(total), str(taken)
-        is_allowed = is_allowed and amounts[name] <= limits[name] and not _violates(taken, policy)
+        is_allowed = is_allowed and amounts[name] <= limits[name] and not _violates(taken, policy, fractions=fractions)
     return Take(amounts, limits, texts, is_allowed)
 
 
-def _taken(wanted: Quantity | None, total: Quantity, policy: Json | None) -> Quantity:
+def _taken(wanted: Quantity | None, total: Quantity, policy: Json | None, *, fractions: bool) -> Quantity:
     if wanted is None:
         default = (policy or {}).get("default")
         return total if default is None else decode_quantity(default)
@@ -71,18 +75,21 @@ def _taken(wanted: Quantity | None, total: Quantity, policy: Json | None) -> Qua
         return wanted
     bounds, values = policy.get("validRange"), policy.get("validValues")
     if bounds is not None and bounds.get("min") is not None:
-        return _rounded_in_range(wanted, bounds)
+        return _rounded_in_range(wanted, bounds, in_thousandths=fractions and _has_fractions(bounds))
     if values is not None:
         return next((value for each in values if wanted <= (value := decode_quantity(each))), wanted)
     return wanted
 
 
-def _rounded_in_range(wanted: Quantity, bounds: Json) -> Quantity:
+def _rounded_in_range(wanted: Quantity, bounds: Json, *, in_thousandths: bool) -> Quantity:
     least = decode_quantity(bounds["min"])
     if wanted < least:
         return least
     if bounds.get("step") is None:
         return wanted
+    if in_thousandths:
+        start, size = _thousandths(bounds["min"]), _thousandths(bounds["step"])
+        return parse_quantity(f"{start - (start - _thousandths(str(wanted))) // size * size}m")
     step = decode_quantity(bounds["step"]).value()
     if not step:
         return wanted
@@ -90,7 +97,20 @@ def _rounded_in_range(wanted: Quantity, bounds: Json) -> Quantity:
     return whole_quantity(least.value() + step * steps).noted(BINARY_SI)
 
 
-def _violates(taken: Quantity, policy: Json | None) -> bool:
+def _has_fractions(bounds: Json) -> bool:
+    """Tell whether a range has fractions, and thousandths are enough for it (``useMilli``)."""
+    given = [bounds[name] for name in ("min", "max", "step") if bounds.get(name) is not None]
+    amounts = [_thousandths(each) for each in given]
+    if any(each > _MOST_THOUSANDTHS for each in amounts) or all(each % _THOUSAND == 0 for each in amounts):
+        return False
+    return bounds.get("step") is None or _thousandths(bounds["step"]) >= 1
+
+
+def _thousandths(value: Any) -> int:
+    return -(-amount(decode_quantity(value)) // _NANOS_IN_THOUSANDTH)
+
+
+def _violates(taken: Quantity, policy: Json | None, *, fractions: bool) -> bool:
     if policy is None:
         return False
     default = policy.get("default")
@@ -98,7 +118,7 @@ def _violates(taken: Quantity, policy: Json | None) -> bool:
         return False
     bounds, values = policy.get("validRange"), policy.get("validValues")
     if bounds is not None:
-        return _is_out_of_range(taken, bounds)
+        return _is_out_of_range(taken, bounds, in_thousandths=fractions and _has_fractions(bounds))
     if values:
         return all(decode_quantity(each) != taken for each in values)
     return False
@@ -111,11 +131,13 @@ def _is_same(one: Quantity, other: Quantity) -> bool:
     return one == other and one.scale == other.scale and one.notation == other.notation
 
 
-def _is_out_of_range(taken: Quantity, bounds: Json) -> bool:
+def _is_out_of_range(taken: Quantity, bounds: Json, *, in_thousandths: bool) -> bool:
     if bounds.get("max") is not None and taken > decode_quantity(bounds["max"]):
         return True
     if bounds.get("step") is None:
         return False
+    if in_thousandths:
+        return (_thousandths(str(taken)) - _thousandths(bounds.get("min"))) % _thousandths(bounds["step"]) != 0
     step = decode_quantity(bounds["step"]).value()
     least = decode_quantity(bounds.get("min")).value()
     return bool(step) and (taken.value() - least) % step != 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Mapping
 
     from webhook.allocation.devices import Content
 
@@ -40,13 +40,12 @@ class Attribute:
         """Return the value that a device has, None if it has none."""
         if content.index in self.known:
             return self.known[content.index]
-        found = self.known[content.index] = self._read(content)
+        attribute = content.attribute(self.name)
+        found = self.known[content.index] = None if attribute is None else self.read(attribute)
         return found
 
-    def _read(self, content: Content) -> Value | None:
-        attribute = content.attribute(self.name)
-        if attribute is None:
-            return None
+    def read(self, attribute: Mapping[str, Any]) -> Value:
+        """Return the value of an attribute, as in the API."""
         if self._with_lists:
             for kind, scalar in _LISTS:
                 if attribute.get(kind):
@@ -69,9 +68,8 @@ class Match:
         self.number = 0
         self.value: Value | None = None
 
-    def add(self, _request: str, content: Content) -> bool:
-        """Take a device in, if it satisfies the constraint."""
-        value = self.attribute.of(content)
+    def add(self, _request: str, value: Value | None) -> bool:
+        """Take a device in, if its value satisfies the constraint."""
         if value is None:
             return False
         if self.number == 0:
@@ -107,9 +105,8 @@ class MatchLists(Match):
 
     __slots__ = ()
 
-    def add(self, _request: str, content: Content) -> bool:
-        """Take a device in, if it satisfies the constraint."""
-        value = self.attribute.of(content)
+    def add(self, _request: str, value: Value | None) -> bool:
+        """Take a device in, if its value satisfies the constraint."""
         if value is None or not isinstance(value, frozenset):
             return False
         if self.number == 0:
@@ -133,9 +130,8 @@ class Distinct:
         self.number = 0
         self.values: dict[str, Value] = {}
 
-    def add(self, request: str, content: Content) -> bool:
-        """Take a device in, if it satisfies the constraint."""
-        value = self.attribute.of(content)
+    def add(self, request: str, value: Value | None) -> bool:
+        """Take a device in, if its value satisfies the constraint."""
         if value is None:
             return False
         if self.number and not self._is_distinct(value):

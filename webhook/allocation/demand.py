@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from webhook.allocation.capacity import Take
-    from webhook.allocation.constraints import Constraint
+    from webhook.allocation.constraints import Constraint, Value
+    from webhook.allocation.deriving import Derived
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Features, Implementation
     from webhook.allocation.selecting import Chooser, Selectors
@@ -70,6 +71,8 @@ class Ask:
         class_: The DeviceClass, as in the API.
         chooser: Tells which devices it wants.
         constraints: The constraints of the claim that it is under, by place.
+        derived: The attributes that it derives, by name.
+        takes_fractions: Whether capacity is rounded to fractions, where a device's range has some.
     """
 
     __slots__ = (
@@ -81,6 +84,7 @@ class Ask:
         "class_",
         "constraints",
         "count",
+        "derived",
         "is_admin",
         "is_all",
         "name",
@@ -88,6 +92,7 @@ class Ask:
         "place",
         "raw",
         "requests",
+        "takes_fractions",
         "tolerations",
     )
 
@@ -103,6 +108,8 @@ class Ask:
         class_: Json,
         chooser: Chooser,
         constraints: tuple[int, ...],
+        derived: Mapping[str, Derived],
+        takes_fractions: bool,
     ) -> None:
         self.claim = claim
         self.place = place
@@ -113,6 +120,8 @@ class Ask:
         self.class_ = class_
         self.chooser = chooser
         self.constraints = constraints
+        self.derived = derived
+        self.takes_fractions = takes_fractions
         self.is_all = raw.get("allocationMode", EXACT) == ALL
         self.count: int = raw.get("count", 1)
         self.is_admin = parent is None and raw.get("adminAccess") is True
@@ -131,11 +140,26 @@ class Ask:
         """The name that allocations and configuration are under."""
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
+    def value(self, attribute: Attribute, content: Content) -> Value | None:
+        """Return the value of an attribute that a device has for it, None if it has none.
+
+        Raises:
+            Stop: It is derived, and the expression is wrong.
+        """
+        derived = self.derived.get(attribute.name) if self.derived else None
+        if derived is None:
+            return attribute.of(content)
+        found = derived.of(content)
+        if isinstance(found, str):
+            text = f", request {self.full_name}, derived attribute {attribute.name}: {found}"
+            raise Stop(Complaint(self.claim, text))
+        return attribute.read(found)
+
     def takes(self, content: Content) -> Take | None:
         """Return what it takes of a device's capacity, None if it asks for one that the device does not have."""
         index = content.capacity_index
         if index not in self._takes:
-            self._takes[index] = take(content.capacity, self.requests)
+            self._takes[index] = take(content.capacity, self.requests, fractions=self.takes_fractions)
         return self._takes[index]
 
     def tolerates(self, content: Content) -> bool:
@@ -246,6 +270,7 @@ class Demand:
             tuple(content.consumes.items()),
             tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in self.asks]),
             tuple([attribute.of(content) for claim in self.claims for _, attribute in claim.constraints]),
+            content.index if any(ask.derived for ask in self.asks) else None,
         )
 
 
@@ -344,6 +369,7 @@ class _Reader(NamedTuple):
             message = f"request {name}: a negative count, on which the scheduler panics"
             raise ValueError(message)
         chooser = self.selectors.chooser((class_.get("spec") or {}).get("selectors") or (), selectors)
+        derived = (raw.get("derivedAttributes") or ()) if self.features.DerivedAttributes else ()
         full_name = f"{parent}/{name}" if parent else name
         under = tuple(
             index
@@ -360,6 +386,8 @@ class _Reader(NamedTuple):
             class_=class_,
             chooser=chooser,
             constraints=under,
+            derived=self.selectors.derived(derived) if derived else {},
+            takes_fractions=self.features.FractionalCapacityRange,
         )
 
     def constraint(self, raw: Json) -> tuple[type[Constraint], Attribute] | None:

@@ -176,6 +176,7 @@ class Slice:
         "pool",
         "says_per_device",
         "serves_all_nodes",
+        "skipped_operations",
     )
 
     def __init__(self, raw: Json, order: int) -> None:
@@ -193,6 +194,7 @@ class Slice:
         self.says_per_device = spec.get("perDeviceNodeSelection") is not None
         self.is_per_device = spec.get("perDeviceNodeSelection") is True
         self.counter_sets: Sequence[Json] = spec.get("sharedCounters") or ()
+        self.skipped_operations: Sequence[str] = spec.get("skipNodeOperations") or ()
         self.devices: tuple[Device, ...] = ()
 
     @property

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.allocation.constraints import Match
+from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
+    from webhook.allocation.constraints import Attribute, Value
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.devices import Content
     from webhook.allocation.usage import Available
@@ -202,10 +204,16 @@ class Funnel:
         kind, attribute = self._demand.claims[self._ask.claim].constraints[number]
         groups: dict[Hashable, int] = {}
         for index in _places(self._stages[5]):
-            value = attribute.of(self._content(index))
+            value = self._value(attribute, index)
             if value is not None:
                 groups[value] = groups.get(value, 0) + 1
         return max(groups.values(), default=0) if issubclass(kind, Match) else len(groups)
+
+    def _value(self, attribute: Attribute, index: int) -> Value | None:
+        try:
+            return self._ask.value(attribute, self._content(index))
+        except Stop:
+            return None
 
     def _reason(self, index: int) -> tuple[str, str]:
         content = self._content(index)
@@ -227,7 +235,7 @@ class Funnel:
     def _lacks_attribute(self, index: int) -> str:
         for number in self._ask.constraints:
             attribute = self._demand.claims[self._ask.claim].constraints[number][1]
-            if attribute.of(self._content(index)) is None:
+            if self._value(attribute, index) is None:
                 return f"there is no attribute {attribute.name}, which a constraint is about"
         return ""
 

@@ -39,9 +39,12 @@ class Features:
     AdminAccess: bool = False
     CompatibilityGroups: bool = False
     ConsumableCapacity: bool = False
+    DerivedAttributes: bool = False
     DeviceBindingAndStatus: bool = False
     DeviceTaints: bool = False
+    FractionalCapacityRange: bool = False
     ListTypeAttributes: bool = False
+    OptionalNodeOperations: bool = False
     PartitionableDevices: bool = False
     PrioritizedList: bool = False
 
@@ -57,9 +60,12 @@ class Features:
             AdminAccess="DRAAdminAccess" in gates,
             CompatibilityGroups="DRADeviceCompatibilityGroups" in gates,
             ConsumableCapacity="DRAConsumableCapacity" in gates,
+            DerivedAttributes="DRADerivedAttributes" in gates,
             DeviceBindingAndStatus={"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= set(gates),
             DeviceTaints="DRADeviceTaints" in gates,
+            FractionalCapacityRange="DRAFractionalCapacityRange" in gates,
             ListTypeAttributes="DRAListTypeAttributes" in gates and release >= _LATEST,
+            OptionalNodeOperations="DRAOptionalNodeOperations" in gates,
             PartitionableDevices="DRAPartitionableDevices" in gates,
             PrioritizedList="DRAPrioritizedList" in gates,
         )
@@ -72,11 +78,13 @@ class Features:
 
 _BETA: Final = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
 _ALPHA: Final = _BETA | {"DeviceBindingAndStatus", "ConsumableCapacity"}
+_NEWEST_BETA: Final = frozenset({"FractionalCapacityRange"})
+_NEWEST: Final = frozenset({"CompatibilityGroups", "DerivedAttributes", "ListTypeAttributes", "OptionalNodeOperations"})
 
 _SUPPORTED: Final[Mapping[int, Mapping[str, frozenset[str]]]] = {
     34: {STABLE: frozenset(), INCUBATING: _BETA, EXPERIMENTAL: _ALPHA},
     36: {STABLE: _BETA, INCUBATING: _ALPHA, EXPERIMENTAL: _ALPHA | {"ListTypeAttributes"}},
-    37: {STABLE: _BETA, INCUBATING: _ALPHA, EXPERIMENTAL: _ALPHA | {"ListTypeAttributes", "CompatibilityGroups"}},
+    37: {STABLE: _BETA, INCUBATING: _ALPHA | _NEWEST_BETA, EXPERIMENTAL: _ALPHA | _NEWEST_BETA | _NEWEST},
 }
 """What each implementation supports, from a release on."""
 

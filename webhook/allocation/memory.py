@@ -251,8 +251,10 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
     features = view.variant.features
     asks = list(_asks(demand, 0))
     for ask in asks:
-        if ask.is_all and ask.constraints:
-            return True  # which device of them is in use decides whether a constraint is come to before it
+        # Which device of them is in use decides whether a constraint is come to before it; an expression that is wrong
+        # is not come to before a constraint reads what it derives.
+        if (ask.is_all and ask.constraints) or ask.derived:
+            return True
         for number in ask.constraints:
             kind, _ = demand.claims[ask.claim].constraints[number]
             if issubclass(kind, MatchLists) or (issubclass(kind, Distinct) and (ask.is_all or ask.count > 1)):

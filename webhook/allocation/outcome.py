@@ -76,6 +76,8 @@ def _result(pick: Pick, view: NodeView) -> Json:
                 result[name] = raw[name]
     if view.variant.features.CompatibilityGroups and (groups := snapshot(raw)):
         result["compatibilityGroups"] = groups
+    if view.variant.features.OptionalNodeOperations and device.slice.skipped_operations:
+        result["skipNodeOperations"] = list(device.slice.skipped_operations)
     if pick.take is not None and pick.take.texts:
         result["consumedCapacity"] = dict(pick.take.texts)
     return result

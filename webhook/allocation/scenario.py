@@ -41,6 +41,8 @@ def outcome(scenario: Mapping[str, Any]) -> Json:
                 entry["result"] = answer.allocations
             elif answer.error is not None:
                 entry["error"], entry["errorScope"] = answer.error, answer.scope
+            if answer.timed_out:
+                entry["timedOut"] = True
             if answer.depends_on_order:
                 entry["dependsOnOrder"] = True
             nodes.append(entry)

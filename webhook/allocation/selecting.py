@@ -11,7 +11,14 @@ from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import quantity, semver
-from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, Refusal, compile_selector
+from webhook.cel.kubernetes.devices import (
+    CONSUMABLE_CAPACITY,
+    LIST_ATTRIBUTES,
+    MAX_COST,
+    Refusal,
+    compile_derived_attribute,
+    compile_selector,
+)
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import DefaultingMap, type_of
@@ -19,6 +26,7 @@ from webhook.cel.types.values import DefaultingMap, type_of
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
+    from webhook.allocation.deriving import Derived
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Features
     from webhook.cel.kubernetes.devices import Selector
@@ -41,7 +49,8 @@ _CONVERSIONS: Final = {
 """Go's message for results other than bool, by their type."""
 
 
-_RUNTIME: Final = "CEL runtime error: "
+RUNTIME: Final = "CEL runtime error: "
+"""What errors begin with that evaluating an expression ends in."""
 
 
 class Fault(NamedTuple):
@@ -60,7 +69,7 @@ class Fault(NamedTuple):
     @property
     def is_runtime(self) -> bool:
         """Whether it could be compiled, and failed for a device."""
-        return self.detail.startswith(_RUNTIME)
+        return self.detail.startswith(RUNTIME)
 
 
 Choice = bool | Fault
@@ -178,12 +187,12 @@ class _Selector:
             bindings = self._values.of(content) if reads is None else self._values.read(content, reads)
             result = self._compiled.program.evaluate(bindings, meter=Meter(MAX_COST))
         except CelError as error:
-            return f"{_RUNTIME}{error}"
+            return f"{RUNTIME}{error}"
         if result is True or result is False:
             return result
         name = type_of(result).name
         detail = _CONVERSIONS.get(name, f"type conversion error from '{name}' to 'bool'")
-        return f"{_RUNTIME}CEL result of type {name} could not be converted to bool: {detail}"
+        return f"{RUNTIME}CEL result of type {name} could not be converted to bool: {detail}"
 
 
 _LISTS_SEEN_SINCE: Final = 37
@@ -370,6 +379,21 @@ class Selectors:
         if found is None:
             first, second = ([self._selector(each) for each in expressions] for expressions in key)
             found = self._choosers[key] = Chooser(first, second, binds=self._features.DeviceBindingAndStatus)
+        return found
+
+    def derived(self, attributes: Sequence[Json]) -> Mapping[str, Derived]:
+        """Return what derives the attributes of a request, by their names.
+
+        Args:
+            attributes: The request's ``derivedAttributes``.
+        """
+        from webhook.allocation.deriving import Derived  # noqa: PLC0415 - it is rarely needed
+
+        found = {}
+        for each in attributes:
+            expression = each.get("expression", "")
+            compiled = compile_derived_attribute(expression, self._release, self._gates, stored=True)
+            found[each.get("name", "")] = Derived(compiled, self._values)
         return found
 
     def _selector(self, expression: str) -> _Selector:
