@@ -125,10 +125,10 @@ def _violates(taken: Quantity, policy: Json | None, *, fractions: bool) -> bool:
 
 
 def _is_same(one: Quantity, other: Quantity) -> bool:
-    """Tell whether Go's ``==`` finds two quantities equal: the same fields, not the same number."""
+    """Tell whether Go's ``==`` finds two quantities equal: the same fields, their spelling too, not the same number."""
     if one.scale is None or other.scale is None:
         return False
-    return one == other and one.scale == other.scale and one.notation == other.notation
+    return one == other and (one.scale, one.notation, one.spelled) == (other.scale, other.notation, other.spelled)
 
 
 def _is_out_of_range(taken: Quantity, bounds: Json, *, in_thousandths: bool) -> bool:

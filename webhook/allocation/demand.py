@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.capacity import take
 from webhook.allocation.constraints import Attribute, Distinct, DistinctLists, Match, MatchLists
+from webhook.allocation.deriving import Derived
 from webhook.allocation.nodes import terms
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from webhook.allocation.capacity import Take
     from webhook.allocation.constraints import Constraint, Value
-    from webhook.allocation.deriving import Derived
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Features, Implementation
     from webhook.allocation.selecting import Chooser, Selectors
@@ -386,7 +386,10 @@ class _Reader(NamedTuple):
             class_=class_,
             chooser=chooser,
             constraints=under,
-            derived=self.selectors.derived(derived) if derived else {},
+            derived={
+                each.get("name", ""): Derived(*self.selectors.derivation(each.get("expression", "")))
+                for each in derived
+            },
             takes_fractions=self.features.FractionalCapacityRange,
         )
 

@@ -26,7 +26,6 @@ from webhook.cel.types.values import DefaultingMap, type_of
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from webhook.allocation.deriving import Derived
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Features
     from webhook.cel.kubernetes.devices import Selector
@@ -381,20 +380,9 @@ class Selectors:
             found = self._choosers[key] = Chooser(first, second, binds=self._features.DeviceBindingAndStatus)
         return found
 
-    def derived(self, attributes: Sequence[Json]) -> Mapping[str, Derived]:
-        """Return what derives the attributes of a request, by their names.
-
-        Args:
-            attributes: The request's ``derivedAttributes``.
-        """
-        from webhook.allocation.deriving import Derived  # noqa: PLC0415 - it is rarely needed
-
-        found = {}
-        for each in attributes:
-            expression = each.get("expression", "")
-            compiled = compile_derived_attribute(expression, self._release, self._gates, stored=True)
-            found[each.get("name", "")] = Derived(compiled, self._values)
-        return found
+    def derivation(self, expression: str) -> tuple[Selector | Refusal, Values]:
+        """Return what derives an attribute, and the devices as it sees them."""
+        return compile_derived_attribute(expression, self._release, self._gates, stored=True), self._values
 
     def _selector(self, expression: str) -> _Selector:
         found = self._compiled.get(expression)
