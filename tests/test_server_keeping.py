@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 from typing import TYPE_CHECKING
 
 import pytest
 
+from webhook.admission import Call
 from webhook.server import Reloaded
-from webhook.server.process.keeping import keep, kept_survivors
+from webhook.server.http.inline import ExceededError, Inline
+from webhook.server.keeping import keep, kept_survivors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from webhook.admission import Answer
 
 
 class Cyclic:
@@ -42,6 +47,20 @@ def test_what_survives_a_full_collection_is_not_looked_at_again() -> None:
     after = gc.get_freeze_count()
     gc.collect()
     assert gc.get_freeze_count() <= after
+
+
+def test_a_review_that_takes_too_long_is_interrupted_after_what_it_collects() -> None:
+    def collect(_body: bytes, _call: Call) -> Answer:
+        while True:
+            gc.collect()
+
+    inline = Inline(collect)
+    inline.watch()
+    try:
+        with kept_survivors(), pytest.raises(ExceededError):
+            inline.answer(b"", Call("validate"), ("a", 1), time.monotonic())
+    finally:
+        inline.unwatch()
 
 
 def test_what_was_kept_is_let_go_once_it_is_replaced(tmp_path: Path) -> None:

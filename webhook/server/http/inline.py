@@ -8,6 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
+from webhook.server import keeping
 from webhook.server.http.turns import Turns
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 QUANTUM: Final = 0.01
 """Seconds of answering after which the event loop looks for what has come in meanwhile."""
+_WHOLE: Final = ("<frozen importlib", keeping.__file__)
+"""Where the code is that nothing interrupts."""
 _TICK: Final = 0.01
 _TICKS: Final = 4
 """After so many ticks, of processor time, a review has taken 30 to 40 ms: few valid ones as small take a third."""
@@ -98,7 +101,9 @@ class Inline:
     def _tick(self, _number: int, frame: FrameType | None) -> None:
         if self._is_answering:
             self._ticks += 1
-            if self._ticks >= _TICKS and not _imports(frame):  # at each further tick, too, should something swallow it
+            if self._ticks >= _TICKS and not _must_go_on(
+                frame
+            ):  # at each further tick, too, should something swallow it
                 raise ExceededError
 
     def _schedule(self) -> None:
@@ -129,10 +134,10 @@ class Inline:
             self._schedule()
 
 
-def _imports(frame: FrameType | None) -> bool:
-    """Whether a module is being imported, which is soon done, and must not be half done."""
+def _must_go_on(frame: FrameType | None) -> bool:
+    """Whether what is being done is soon done and must not be half done: an import, or keeping what was collected."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_filename.startswith(_WHOLE):
             return True
         frame = frame.f_back
     return False

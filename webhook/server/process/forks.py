@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from webhook.admission import Call
 from webhook.server.http.framing import LENGTHS, read_task, write_answer
-from webhook.server.process.keeping import keep
+from webhook.server.keeping import keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable

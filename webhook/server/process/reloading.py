@@ -9,7 +9,7 @@ import stat
 import time
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from webhook.server.process.keeping import keep
+from webhook.server.keeping import keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -25,7 +25,7 @@ from webhook.server.http.gate import Gate
 from webhook.server.http.limits import Limits
 from webhook.server.http.pages import Pages
 from webhook.server.http.port import Port
-from webhook.server.process.keeping import keep, kept_survivors
+from webhook.server.keeping import keep, kept_survivors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
