@@ -163,3 +163,26 @@ def test_a_search_that_takes_too_long_upstream_is_told() -> None:
     # 25 of 24: upstream tries all choices of them.
     (hard,) = allocate({**scenario, "enable": ["incubating"], "claims": [claim(request(count=25))]})["nodes"]
     assert hard == {"node": "n0", "result": None, "error": None, "timedOut": True}
+
+
+def test_pools_with_counters_elsewhere_are_left_alone_but_by_the_stable_allocator() -> None:
+    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
+    broken = [resource_slice(name=f"s{n}", pool="n1", count=2, nodeName="n1", **counters) for n in range(2)]
+    slices = [resource_slice(device("d0")), *broken]
+    asked = claim(request(allocationMode="All"))
+    stable = replace(ALL, ConsumableCapacity=False, DeviceBindingAndStatus=False)
+    text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/n1 is currently invalid"
+    assert error(slices, asked, features=stable, release=NEWEST) == (text, "abort")
+    assert isinstance(answer(slices, asked, features=ALL, release=NEWEST), Result)
+
+
+def test_the_first_slice_whose_selector_cannot_be_parsed_is_named() -> None:
+    wrong = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Near"}]}]}
+    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
+    slices = [
+        resource_slice(name="s0", count=2, nodeSelector=wrong, **counters),
+        resource_slice(device("d0"), name="s1", count=2, nodeSelector=wrong),
+    ]
+    text, _ = error(slices, claim(request()), features=ALL, release=NEWEST)
+    assert text is not None
+    assert "for slice s0: " in text

@@ -143,7 +143,7 @@ class Implementation:
     @property
     def sees_all_counters(self) -> bool:
         """Whether nodes look at all slices with counters, also at those of pools that they cannot use."""
-        return self.release < _LATEST
+        return self.release < _LATEST or self.name == STABLE
 
     @property
     def knows_capacity(self) -> bool:
