@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ from tests.command import ROOT, SCRIPT, Done, draguard, process
 from tests.test_start_up import CLAIM_V1
 from webhook.cli import processes
 from webhook.cli.processes import in_ranges
+from webhook.limits import MOST_FINDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -274,3 +276,30 @@ def test_a_large_file_without_a_manifest_is_refused_or_counted(tmp_path: Path) -
     for paths in ([file], [tmp_path], [ROOT / "examples/mended", tmp_path], [file, ROOT / "examples/mended"]):
         one, two = (jobs(number, *paths) for number in (1, 2))
         assert one == two
+
+
+@pytest.mark.slow
+def test_a_file_with_more_findings_than_anybody_reads_is_not_judged_to_its_end(tmp_path: Path) -> None:
+    fields = "".join(f"  field{number}: 1\n" for number in range(100))
+    faulty, other = tmp_path / "faulty.yaml", tmp_path / "other.yaml"
+    faulty.write_text("---\n".join([CLAIM_V1 + fields] * (MOST_FINDINGS // 100 + 20)), encoding="utf-8")
+    other.write_text(CLAIM_V1 + "  colour: red\n", encoding="utf-8")
+    one, two = (jobs(number, "-o", "json", tmp_path) for number in (1, 2))
+    assert one == two
+    assert one.code == 2
+    report = json.loads(one.out)
+    assert report["summary"]["errors"] == MOST_FINDINGS + 2
+    (full,) = (each for each in report["findings"] if each["rule"] == "unreadable")
+    assert full["message"].endswith("the rest of this file is not judged")
+    assert [each["file"] for each in report["findings"]][-1] == str(other)
+
+
+@pytest.mark.slow
+def test_of_a_million_faults_in_an_object_most_are_not_looked_for(tmp_path: Path) -> None:
+    file = tmp_path / "faulty.yaml"
+    file.write_text(CLAIM_V1 + "".join(f"  field{number}: 1\n" for number in range(20_000)), encoding="utf-8")
+    baseline = tmp_path / "known.json"
+    done = draguard("validate", "--jobs", "1", "--write-baseline", baseline, "-o", "concise", file)
+    assert done.code == 2
+    assert len(done.out.splitlines()) == MOST_FINDINGS + 1
+    assert not baseline.exists()

@@ -1,4 +1,4 @@
-"""Limits of the Python interpreter, the same in every process, and how many processes there are.
+"""Limits of the Python interpreter, the same in every process, of findings and of processes.
 
 An object nested as deep as Python's default lets it recurse would else be judged in one process and refused in another,
 depending on whether the CEL engine was used before.
@@ -18,6 +18,10 @@ INT_DIGITS: Final = 4_300
 """How many digits a whole number may have as a text: reading more takes time that grows with their square."""
 
 
+MOST_FINDINGS: Final = 10_000
+"""Findings in one file: who has so many reads no more of them, and each takes a kilobyte."""
+MOST_IN_ALL: Final = 100_000
+"""Findings in all files together."""
 MOST_JOBS: Final = 64
 """How many processes may share the work of a command."""
 

@@ -195,6 +195,15 @@ kind: ConfigMap
         (found,) = findings(chart(tmp_path / "c"))
         assert found["message"] == "cannot be rendered: rendered more than 1 MiB"
 
+    def test_its_memory_is_limited(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(running, "MEMORY", 256 * 1024 * 1024)
+        # What it starts is limited, too; the limit is in force once it has read the chart.
+        body = "import subprocess, time\ntime.sleep(0.5)\n"
+        body += "subprocess.run([sys.executable, '-c', 'x = bytearray(1 << 30)'], check=True)"
+        program(path, "helm", body)
+        (found,) = findings(chart(tmp_path / "c"))
+        assert found["message"] == "cannot be rendered: took more memory than the 0.25 GiB that it may"
+
     def test_an_endless_complaint_does_not_block_it(self, tmp_path: Path, path: Path) -> None:
         program(path, "helm", "sys.stderr.write('x' * 1000000)\nprint('# Source')\nsys.exit(1)")
         (found,) = findings(chart(tmp_path / "c"))

@@ -10,6 +10,7 @@ from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents import Document
 from webhook.engine.manifests import review
 from webhook.findings import Finding, found, identity
+from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.schema import OLDEST
 from webhook.schema.decoding import ONCE_DECODED
@@ -145,6 +146,7 @@ class Judge:
         if not problems and outcome.change is None:  # as of most objects
             return FINE
         taken = not any(problem.level == ERROR for problem in problems)
+        del problems[MOST_FINDINGS + 1 :]  # to say where each of a million is takes minutes
         findings = [_placed(_hinted(problem, outcome.object), document, release) for problem in problems]
         findings = [self._brief(finding, document, outcome.object) for finding in findings]
         findings += self._of_policies(outcome, document)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
 from webhook.cli.driverprofiles import read_profiles
@@ -18,6 +19,7 @@ from webhook.cli.suppressing import check_policies
 from webhook.cli.surroundings import References
 from webhook.documents import Unreadable
 from webhook.findings import identity, unread
+from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.report import LISTING
 from webhook.report.model import Judged
 from webhook.schema import OLDEST
@@ -110,6 +112,12 @@ def judge_all(
     report.remarks += references.report(report, jobs)
 
 
+_TOO_MANY: Final = (
+    f"more than {MOST_FINDINGS:,} findings, or {MOST_IN_ALL:,} in all files: the rest of this file is not judged",
+    "mend what is found and run again, or leave the file out with --exclude",
+)
+
+
 class _InOrder:
     """Judges documents, and reports their findings in the order of the documents.
 
@@ -124,6 +132,8 @@ class _InOrder:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
         self._found: list[Sequence[Finding]] = []
         self._releases, self._later = _Releases(), list[_Later]()
+        self._kept, self._all = Counter[str](), 0
+        self._full: set[str] = set()
         self.is_listed = False
         """Whether a report names every object that was judged."""
 
@@ -131,7 +141,8 @@ class _InOrder:
         """Report what cannot be read."""
         if unreadable.line:
             self._report.files[unreadable.source] = None
-        self._found.append([unread(unreadable)])
+        if unreadable.source not in self._full:
+            self._found.append(self._bounded(unreadable.source, [unread(unreadable)]))
 
     def take(self, document: Document) -> None:
         """Judge a document, or put it off."""
@@ -139,6 +150,9 @@ class _InOrder:
         self._report.documents += 1
         data, judge = document.data, self._judge
         judge.namespaces.note(data)
+        if document.source in self._full:
+            self._references.note(document, "", taken=False)
+            return
         served = judge.kind_of(data)
         if isinstance(document, Ahead) and document.judge is judge:
             judgement = document.judgement
@@ -179,7 +193,18 @@ class _InOrder:
             return
         self._note(document)
         if findings:
-            self._found.append(findings)
+            self._found.append(self._bounded(document.source, findings))
+
+    def _bounded(self, file: str, findings: Sequence[Finding]) -> Sequence[Finding]:
+        """Return what of findings there is room for; once there is none, the rest of the file is not judged."""
+        room = min(MOST_FINDINGS - self._kept[file], MOST_IN_ALL - self._all)
+        kept = min(room, len(findings))
+        self._kept[file] += kept
+        self._all += kept
+        if kept == len(findings):
+            return findings
+        self._full.add(file)
+        return [*findings[:room], unread(Unreadable(file, 0, 0, *_TOO_MANY))]
 
     def _note(self, document: Document) -> None:
         """Remember that a document was judged, if a report names it."""
@@ -200,7 +225,7 @@ class _InOrder:
         self._judge.know_namespaces()
         judged = chain.from_iterable(in_ranges(self._judge_later, self._later, jobs))
         for (document, served, at, release), told in zip(self._later, judged, strict=True):
-            if told is None:
+            if told is None or document.source in self._full:
                 continue
             beside, judgement = told
             if judgement.taken is not None:
@@ -209,7 +234,9 @@ class _InOrder:
                 self._skip(document)
             elif release is None:
                 self._note(document)
-            self._found[at] = judgement.findings or ()
+            self._kept[document.source] -= len(self._found[at])
+            self._all -= len(self._found[at])
+            self._found[at] = self._bounded(document.source, judgement.findings or ())
         self._report.findings += (finding for findings in self._found for finding in findings)
 
     def _judge_later(self, documents: Sequence[_Later]) -> list[tuple[str, Judgement] | None]:

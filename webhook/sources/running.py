@@ -1,4 +1,4 @@
-"""Runs a program that renders manifests: without a shell, for a limited time, with limited output."""
+"""Runs a program that renders manifests: without a shell, for a limited time, with limited output and memory."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 120.0
 """How long a program may take; a kustomization may have bases on other machines."""
+MEMORY: Final = 2 * 1024**3
+"""Bytes of memory that each of its processes may write to, on Linux; elsewhere nothing limits them.
+
+Address space is no measure: Go reserves much that it never uses.
+"""
+_NO_MEMORY: Final = ("out of memory", "MemoryError", "annot allocate memory")
+"""What Go, Python and C say once the memory is used up."""
 _MAX_ERRORS: Final = 8 * 1024
 _EVERY: Final = 0.2
 """Seconds between looks at the clock."""
@@ -59,6 +66,7 @@ def run(command: Sequence[str], progress: Progress) -> str:
     except OSError as error:
         message = f"{command[0]}: {error.strerror}"
         raise ProgramError(message) from error
+    _limit_memory(process.pid)
     with process, progress() as tell:
         try:
             out, errors = _output(process, tell)
@@ -67,12 +75,27 @@ def run(command: Sequence[str], progress: Progress) -> str:
                 os.killpg(process.pid, signal.SIGKILL)
             raise
     if process.returncode:
-        raise ProgramError(errors.decode(errors="replace").strip() or f"ended with exit code {process.returncode}")
+        said = errors.decode(errors="replace").strip()
+        if any(each in said for each in _NO_MEMORY):
+            said = f"took more memory than the {MEMORY / 1024**3:g} GiB that it may"
+        raise ProgramError(said or f"ended with exit code {process.returncode}")
     try:
         return out.decode()
     except UnicodeDecodeError as error:
         message = f"{command[0]} printed what is not UTF-8 text"
         raise ProgramError(message) from error
+
+
+def _limit_memory(pid: int) -> None:
+    """Limit the memory of a process, and of all that it starts from now on."""
+    import resource  # noqa: PLC0415 - Windows has no such module
+
+    if not hasattr(resource, "prlimit"):  # Linux only
+        return
+    with suppress(OSError, ValueError):  # it has ended, or may not be limited
+        _, most = resource.prlimit(pid, resource.RLIMIT_DATA)
+        limit = MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most)
+        resource.prlimit(pid, resource.RLIMIT_DATA, (limit, most))
 
 
 def _output(process: subprocess.Popen[bytes], tell: Callable[[int], None]) -> tuple[bytes, bytes]:
