@@ -187,3 +187,20 @@ def test_problems_are_the_api_servers(expression: str, release: int, reason: str
 
 
 # -- what real API servers said
+
+
+@pytest.mark.parametrize(
+    ("expression", "shown"),
+    [
+        ("null", "null_type"),
+        ('{"a": [null]}', "map(string, list(null_type))"),
+        ('timestamp("2020-01-01T00:00:00Z")', "google.protobuf.Timestamp"),
+        ('[duration("1h")]', "list(google.protobuf.Duration)"),
+        ("google.protobuf.Int64Value{value: 1}", "wrapper(int)"),
+        ("type(null)", "type(null_type)"),
+    ],
+)
+def test_a_type_that_is_refused_has_its_full_name(expression: str, shown: str) -> None:
+    found = compile_selector(expression, Release(36), stored=True)
+    assert isinstance(found, Refusal)
+    assert found.detail == f"must evaluate to bool or the unknown type, not {shown}"
