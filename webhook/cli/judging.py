@@ -163,6 +163,7 @@ class _InOrder:
             return
         if judgement.passed:
             self._report.without_claims += 1
+            self._references.note_resources(document, self._stated or f"1.{NEWEST}")
             return
         release = self._release(document, served, judgement)
         if served is None:

@@ -61,6 +61,8 @@ class _Noted(NamedTuple):
     document: Document
     obj: JSONObject
     release: str
+    needs: str = ""
+    """The kind without which there is nothing to look up."""
 
 
 class References:
@@ -109,6 +111,14 @@ class References:
             self._documents[id(document)] = _Noted(document, obj, release)
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
+
+    def note_resources(self, document: Document, release: str) -> None:
+        """Take a pod or workload without claims up if it requests resources that device classes may provide."""
+        obj = document.data
+        steps = pod_template(obj) if isinstance(obj, dict) else None
+        pod = None if steps is None else at(obj, steps)
+        if isinstance(pod, dict) and _is_extended_anywhere(pod):
+            self._documents.setdefault(id(document), _Noted(document, obj, release, needs="DeviceClass"))
 
     def _makes_pods(self, obj: JSONObject) -> bool:
         """Tell whether an object of another project makes pods; remember the templates that are made for it."""
@@ -167,6 +177,8 @@ class References:
         neighbours = self._neighbours
         for given in noted:
             file, context = given.document.source, self._context(given)
+            if given.needs and not context.inventory.knows(given.needs):
+                continue
             for obj, kind, place in _views(given.obj, self._locations):
                 for problem in self._problems(obj, kind, context, skipped):
                     needs = RULES[problem.rule].needs
@@ -210,6 +222,19 @@ class References:
         return self._contexts[key]
 
 
+def _is_extended_anywhere(pod: JSONObject) -> bool:
+    """Tell whether containers request what has a domain in its name; most do not, so nothing else is imported."""
+    spec = pod.get("spec")
+    for containers in ("containers", "initContainers"):
+        listed = spec.get(containers) if isinstance(spec, dict) else None
+        for each in listed if isinstance(listed, list) else ():
+            resources = each.get("resources") if isinstance(each, dict) else None
+            for stated in resources.values() if isinstance(resources, dict) else ():
+                if isinstance(stated, dict) and any("/" in name for name in stated if isinstance(name, str)):
+                    return True
+    return False
+
+
 def _context(
     inventory: Inventory,
     release: str,
@@ -235,6 +260,8 @@ def _placed(problem: Problem, path: Path, given: _Noted) -> Finding:
 
 def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return what of an object rules look at: the object in the newest version, or its pods; and where that stands."""
+    from webhook.references.views import pod_view  # noqa: PLC0415 - only here once all manifests are read
+
     about = identity(obj)
     steps = pod_template(obj)
     if steps is None and find(obj.get("apiVersion"), obj.get("kind")):
@@ -244,25 +271,15 @@ def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONO
         from webhook.workloads import pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
 
         for pods in pods_in(obj, locations):
-            yield _pod(obj, pods.manifest["template"], None), "Pod", partial(_placed_in, pods)
+            yield pod_view(obj, pods.manifest["template"]), "Pod", partial(_placed_in, pods)
         return
     pod = at(obj, steps)
     if isinstance(pod, dict):
-        spec = obj.get("spec")
-        count = (spec.get("replicas", spec.get("parallelism")) if isinstance(spec, dict) else None) if steps else 1
-        yield _pod(obj, pod, count), "Pod", lambda path: Path((*steps, *path))
+        yield pod_view(obj, pod), "Pod", lambda path: Path((*steps, *path))
 
 
 def _placed_in(pods: PodsIn, path: Path) -> Path:
     return pods.place(("template", *path))
-
-
-def _pod(owner: JSONObject, template: JSONObject, count: Any) -> JSONObject:
-    about = identity(owner)
-    stated = template.get("metadata")  # pods that are not judged may not have been decoded
-    metadata = {**(stated if isinstance(stated, dict) else {}), "namespace": about.namespace or "default"}
-    metadata.setdefault("name", about.name)
-    return {**template, "kind": "Pod", "metadata": metadata, "replicas": count}
 
 
 def _as_written(data: Any, path: Sequence[str | int]) -> Path:

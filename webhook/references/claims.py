@@ -8,7 +8,7 @@ from webhook.inventory import CLAIMS, name_of
 from webhook.inventory.reading import at, items, mapping, number, text, texts
 from webhook.problem import Path
 from webhook.references.classes import drivers_of, wrong_drivers
-from webhook.references.rules import finding, in_place, rule
+from webhook.references.rules import NOTE, finding, in_place, rule
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -144,3 +144,43 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
                 message = f'no device belongs to two drivers: the class selects "{known}", the request "{wanted}"'
                 hint = f'did you mean "{known}"?' if nearest(wanted, [known]) else ""
                 yield finding((*request.path, "selectors", index, "cel", "expression"), message, hint, "NeverHolds")
+
+
+@rule("count-of-zero", *CLAIMS)
+def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
+    """A request states the count 0, which counts as 1: its pods get a device.
+
+    The API server takes 0 for a count that is not given, and sets its default, 1. Leave a request out that is for no
+    devices.
+    """
+    for request in requests_of(claim):
+        if number(request.asks, "count") == 0 and text(request.asks, "allocationMode") in {"", "ExactCount"}:
+            message = f'request "{request.name}" is for one device: the count 0 counts as none given'
+            hint = "leave the request out, or state how many devices it is for"
+            yield finding((*request.path, "count"), message, hint, "Defaulted")
+
+
+@rule("distinct-of-many", *CLAIMS, level=NOTE)
+def distinct_of_many(claim: JSONObject, _: Context) -> Iterator[Problem]:
+    """A constraint wants three or more devices of one request to differ, and compares each only with the one before it.
+
+    The scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so that the first
+    and the third device may be alike. Give each device a request of its own.
+    """
+    path = devices_path(claim)
+    for index, constraint in enumerate(items(claim, *path, "constraints")):
+        wanted = texts(constraint, "requests")
+        for request in requests_of(claim) if "distinctAttribute" in constraint else ():
+            is_meant = not wanted or not {request.name, request.name.partition("/")[0]}.isdisjoint(wanted)
+            if is_meant and ((number(request.asks, "count") or 1) > _COMPARED or _wants_all(request.asks)):
+                message = f'devices of request "{request.name}" are compared with the one before only'
+                hint = "give each device a request of its own"
+                yield finding((*path, "constraints", index, "distinctAttribute"), message, hint, "Partial")
+                break
+
+
+def _wants_all(asks: JSONObject) -> bool:
+    return text(asks, "allocationMode") == "All"
+
+
+_COMPARED: Final = 2

@@ -9,9 +9,11 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import NEWEST, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest
+from webhook.inventory.reading import mapping
 from webhook.problem import WARNING, at
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import Context
+from webhook.references.views import pod_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,11 +71,10 @@ class Surroundings:
         viewed, name = newest(obj) if kind != "ResourceSlice" else None, kind  # slices change all the time
         if steps is not None:
             pod = at(obj, steps)
-            viewed, name = pod if isinstance(pod, dict) else None, "Pod"
+            viewed, name = pod_view(obj, pod, namespace) if isinstance(pod, dict) else None, "Pod"
         if viewed is None:
             return []
-        metadata = viewed.get("metadata")
-        metadata = {**(metadata if isinstance(metadata, dict) else {}), "namespace": namespace or "default"}
+        metadata = {**mapping(viewed, "metadata"), "namespace": namespace or "default"}
         found = look({**viewed, "metadata": metadata}, name, self._context)
         return [_with_hint(problem).below(steps or (), steps or ()) for problem in found if problem.level == WARNING]
 

@@ -260,7 +260,7 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
         return
     path = devices_path(claim)
     for index, constraint in enumerate(items(claim, *path, "constraints")):
-        field = "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
+        field = field_of(constraint)
         name = text(constraint, field)
         among = constraint.get("requests") or []
         for request in requests_of(claim):
@@ -275,6 +275,11 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
                 hint = _attribute(domain, rest, known)
                 yield finding((*path, "constraints", index, field), message, hint)
                 break
+
+
+def field_of(constraint: JSONObject) -> str:
+    """Return the field of a constraint that names its attribute."""
+    return "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
 
 
 def _attribute(domain: str, name: str, known: Iterable[tuple[str, str]]) -> str:

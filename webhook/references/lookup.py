@@ -32,7 +32,7 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
         for problem in each.check(obj, context):
             if problem.path in wrong:  # rules come in the order of how much they explain
                 continue
-            if problem.path[-1:] == ("expression",):
+            if each.beside_devices or problem.path[-1:] == ("expression",):
                 wrong.add(problem.path)
             if each.needs and not any(map(context.inventory.knows, each.needs)):
                 if skipped is not None:
@@ -43,7 +43,7 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
 
 def every_rule() -> dict[str, Rule]:
     """Return all rules; those about selectors come with the CEL engine, which most objects do not need."""
-    from webhook.references import attributes, devices, selectors  # noqa: F401, PLC0415 - declare their rules
+    from webhook.references import allocation, attributes, devices, selectors  # noqa: F401, PLC0415 - declare their rules
 
     return RULES
 

@@ -9,7 +9,7 @@ from webhook.fixing.references import NAMED_BY
 from webhook.inventory import name_of, namespace_of
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources
-from webhook.inventory.reading import at, items, mapping, number, text
+from webhook.inventory.reading import at, items, mapping, text
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.patterns import Pattern
 from webhook.references.classes import drivers_of
@@ -27,7 +27,7 @@ _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
-@rule("claim-not-found", "Pod", needs=("ResourceClaim", *_AROUND))
+@rule("claim-not-found", "Pod", "PodGroup", needs=("ResourceClaim", *_AROUND))
 def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod names a ResourceClaim that does not exist in its namespace.
 
@@ -38,7 +38,7 @@ def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     yield from _missing(pod, context, "ResourceClaim", "resourceClaimName", "ResourceClaimTemplate")
 
 
-@rule("template-not-found", "Pod", needs=("ResourceClaimTemplate", *_AROUND))
+@rule("template-not-found", "Pod", "PodGroup", needs=("ResourceClaimTemplate", *_AROUND))
 def template_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod names a ResourceClaimTemplate that does not exist in its namespace.
 
@@ -50,6 +50,7 @@ def template_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
 def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: str) -> Iterator[Problem]:
     namespace, inventory = namespace_of(pod), context.inventory
+    who = "its pods stay" if pod.get("kind") == "PodGroup" else "the pod stays"
     for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
         name = source(entry, field)
         if not name or inventory.find(kind, name, namespace):
@@ -64,7 +65,7 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
             hint = f"there is one in namespace {listed(elsewhere)}: a pod can use only those of its own namespace"
         else:
             hint = in_place(name, here, f"{kind}s in namespace {namespace}")
-        yield finding(path, f'{kind} "{name}" does not exist in namespace {namespace}, so the pod stays pending', hint)
+        yield finding(path, f'{kind} "{name}" does not exist in namespace {namespace}, so {who} pending', hint)
 
 
 @rule("request-not-found", "Pod")
@@ -162,9 +163,10 @@ def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Prob
     That is legal and sometimes meant. Where each replica is to have devices of its own, name a ResourceClaimTemplate
     with resourceClaimTemplateName: a claim is then made for every pod.
     """
-    replicas = number(pod, "replicas") or 1
-    if replicas < 2:  # noqa: PLR2004 - a single replica shares nothing
+    replicas = mapping(pod, "owner").get("pods") or 1
+    if replicas == 1:
         return
+    who = f"{replicas} replicas share" if isinstance(replicas, int) else f"the pods {replicas} share"
     for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
         if name := source(entry, "resourceClaimName"):
             known = context.inventory.find("ResourceClaim", name, namespace_of(pod))
@@ -172,7 +174,7 @@ def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Prob
                 at(each, "exactly", "adminAccess") for each in items(known, "spec", "devices", "requests")
             ):
                 continue
-            message = f'{replicas} replicas share the devices of one ResourceClaim, "{name}"'
+            message = f'{who} the devices of one ResourceClaim, "{name}"'
             hint = "a ResourceClaimTemplate (resourceClaimTemplateName) gives each pod devices of its own"
             yield finding(("spec", "resourceClaims", index, "resourceClaimName"), message, hint, "Shared")
 
@@ -243,3 +245,31 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
                     message += ", and no node has it" if nodes else ""
                     hint = f'did you mean "{near}"?' if near else ""
                     yield finding(path, message, hint)
+
+
+@rule("kueue-unsupported", "Pod")
+def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """A workload in a queue of Kueue has claims that Kueue does not count, so it is not admitted.
+
+    Kueue takes claims from ResourceClaimTemplates only, whose requests state an exact count: not ResourceClaims by
+    name, not firstAvailable, not allocationMode All (kubernetes-sigs/kueue pkg/dra/claims.go).
+    """
+    if not text(mapping(pod, "owner", "labels"), _QUEUE) and not text(mapping(pod, "metadata", "labels"), _QUEUE):
+        return
+    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+        path = ("spec", "resourceClaims", index)
+        if source(entry, "resourceClaimName"):
+            message = "Kueue does not admit a workload that names a ResourceClaim"
+            hint = "name a ResourceClaimTemplate, with resourceClaimTemplateName"
+            yield finding((*path, "resourceClaimName"), message, hint, "Unsupported")
+            continue
+        for request in items(_devices_of(pod, entry, context), "requests"):
+            wanted = "firstAvailable" if "firstAvailable" in request else text(request, "exactly", "allocationMode")
+            if wanted in {"firstAvailable", "All"}:
+                what = "allocationMode All" if wanted == "All" else wanted
+                message = f'Kueue does not admit a workload that requests {what}: request "{text(request, "name")}"'
+                hint = "request an exact count of one class"
+                yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
+
+
+_QUEUE = "kueue.x-k8s.io/queue-name"

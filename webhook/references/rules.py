@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from webhook.deviceselectors.fleet import Fleet
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
+    from webhook.references.scene import Scene
     from webhook.release import Release
 
 JSONObject = dict[str, Any]
@@ -71,6 +72,16 @@ class Context:
         try:
             return Fleet(slices, self.release, self.gates)
         except ValueError:  # no allocator of that release has these features
+            return None
+
+    @cached_property
+    def scene(self) -> Scene | None:
+        """The cluster with all its devices free; None if no allocator is known for the release and its gates."""
+        from webhook.references.scene import Scene  # noqa: PLC0415 - only with slices at hand
+
+        try:
+            return Scene(self.inventory, self.release, self.gates)
+        except (LookupError, ValueError):
             return None
 
     def profile(self, driver: str) -> Profile | None:

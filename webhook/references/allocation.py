@@ -1,0 +1,199 @@
+"""Whether a claim, or all claims of a pod, could ever be allocated: the scheduler's allocator on free devices."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.allocation import Result
+from webhook.api.conversion import with_defaults
+from webhook.budget import current
+from webhook.deviceselectors.fleet import EVERYWHERE
+from webhook.inventory import CLAIMS, namespace_of
+from webhook.inventory.claims import allocation_of, source
+from webhook.inventory.extended import ExtendedResources
+from webhook.inventory.reading import at, items, mapping, text
+from webhook.inventory.resources import amounts, container_requests
+from webhook.references.claims import devices_path, requests_of
+from webhook.references.devices import field_of
+from webhook.references.rules import finding, listed, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.problem import Problem
+    from webhook.references.rules import Context, JSONObject
+
+_NODES_MOST: Final = 2_000
+"""How many nodes are asked for one claim."""
+_NODE: Final = 50
+"""How much work it is to ask a node."""
+
+
+@rule("never-allocated", *CLAIMS, beside_devices=True)
+def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """No node can give a claim all its devices together, however many of them are free.
+
+    Each request alone could be met; not all of them at once, or not with the constraints, the capacity or the taints of
+    the devices. The scheduler's own allocator is asked, for every node, as if no device were in use.
+    """
+    path = devices_path(claim)
+    devices = mapping(claim, *path)
+    nodes = _nodes_for_each(claim, context) if items(devices, "requests") else None
+    if nodes is None or _fits([devices], context, nodes) is not False:
+        return
+    for each in _without(devices):
+        if _fits([each.devices], context, nodes):
+            yield finding((*path, *each.path), each.message, each.hint, "NeverAllocated")
+            return
+    message = "no node has the devices of all requests together, however many of them are free"
+    yield finding((*path, "requests"), message, _unusable(context), "NeverAllocated")
+
+
+def _unusable(context: Context) -> str:
+    """Say which pools the scheduler does not use as they are."""
+    scene = context.scene
+    if scene is None:
+        return ""
+    attempt = scene.allocator.attempt([])
+    pools = [pool for node in scene.nodes[:_NODES_MOST] for pool in attempt.pools(node)]
+    wrong = {str(pool) for pool in pools if pool.is_incomplete or pool.is_invalid}
+    return f"incomplete or invalid pools are not used: {listed(sorted(wrong))}" if wrong else ""
+
+
+@rule("pod-never-allocated", "Pod", beside_devices=True)
+def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """No node can give a pod the devices of all its claims together, however many of them are free.
+
+    Extended resources that device classes provide count as a claim, too. Each claim alone could be allocated.
+    """
+    known = [_devices_of(pod, entry, context) for entry in items(pod, "spec", "resourceClaims")]
+    if None in known:
+        return
+    claims = [each for each in known if each]
+    path: tuple[str, ...] = ("spec", "resourceClaims")
+    if extended := _extended(pod, context):
+        claims.append(extended)
+        path = path if len(claims) > 1 else ("spec",)
+    elif len(claims) < 2:  # noqa: PLR2004 - a single claim is looked at by itself
+        return
+    alone = claims[:-1] if extended else claims
+    if _fits(claims, context) is False and all(_fits([each], context) for each in alone):
+        message = "no node has the devices of all the pod's claims together, however many of them are free"
+        if len(claims) == 1:
+            message = "no node has the devices for the pod's extended resources, however many of them are free"
+        yield finding(path, message, reason="NeverAllocated")
+
+
+def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
+    """Return what a claim of a pod asks for, nothing if it has its devices already; None if that is not known."""
+    namespace, inventory = namespace_of(pod), context.inventory
+    if name := source(entry, "resourceClaimName"):
+        claim = inventory.find("ResourceClaim", name, namespace)
+        return None if claim is None else {} if allocation_of(claim) else mapping(claim, "spec", "devices")
+    name = source(entry, "resourceClaimTemplateName")
+    template = inventory.find("ResourceClaimTemplate", name, namespace)
+    return None if template is None else mapping(template, "spec", "spec", "devices")
+
+
+def _extended(pod: JSONObject, context: Context) -> JSONObject:
+    """Return what the scheduler asks devices for where a pod requests resources that device classes provide."""
+    if "DRAExtendedResource" not in context.gates:
+        return {}
+    provided = ExtendedResources(context.inventory.all("DeviceClass"))
+    containers = [*items(pod, "spec", "initContainers"), *items(pod, "spec", "containers")]
+    wanted = {name for each in containers for name, count in amounts(container_requests(each)).items() if count}
+    of_nodes = {
+        name for node in context.inventory.all("Node") for name in amounts(mapping(node, "status", "allocatable"))
+    }
+    wanted = {name for name in wanted if provided.has(name) and name not in of_nodes}
+    return mapping(provided.claim_for(pod, wanted), "spec", "devices") if wanted else {}
+
+
+def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject] | None:
+    """Return the nodes that have devices for each request; None if some have none, as other rules say then."""
+    fleet, scene = context.fleet, context.scene
+    found: set[str] | None = None
+    for request in requests_of(claim):
+        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        if fleet is None or device_class is None:
+            return None
+        answer = fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.asks, "selectors"))
+        wanted = mapping(request.asks).get("count")
+        if answer.failing or not answer.taken:
+            return None
+        if isinstance(wanted, int) and wanted > 1 and wanted > fleet.most_on_a_node(answer.taken)[0]:
+            return None
+        if "/" not in request.name and sum(len(group.contents) for group in answer.taken) <= _CONTENTS_MOST:
+            names = {each.node for each in fleet.places(answer.taken)}
+            found = found if EVERYWHERE in names else names if found is None else found & names
+    if scene is None:
+        return None
+    return scene.nodes if found is None else [each for name in sorted(found) if (each := scene.by_name.get(name))]
+
+
+_CONTENTS_MOST: Final = 100
+"""Of how many different devices it is looked up which nodes have them."""
+
+
+class _Less(NamedTuple):
+    """A claim that asks for less, and what is said if that could be allocated."""
+
+    devices: JSONObject
+    path: tuple[str | int, ...]
+    message: str
+    hint: str = ""
+
+
+def _without(devices: JSONObject) -> Iterator[_Less]:
+    """Leave out one thing after another."""
+    for index, constraint in enumerate(items(devices, "constraints")):
+        less = deepcopy(devices)
+        del less["constraints"][index]
+        field = field_of(constraint)
+        message = f"no node has devices for all requests that meet the constraint {field}: {text(constraint, field)}"
+        yield _Less(less, ("constraints", index, field), message)
+    for index, request in enumerate(items(devices, "requests")):
+        for where in ("exactly",) if "exactly" in request else ():
+            if at(request, where, "capacity"):
+                less = deepcopy(devices)
+                del less["requests"][index][where]["capacity"]
+                message = f'no device gives request "{text(request, "name")}" the capacity that it asks for'
+                yield _Less(less, ("requests", index, where, "capacity"), message)
+    tolerant = deepcopy(devices)
+    for request in items(tolerant, "requests"):
+        for each in (mapping(request, "exactly"), *items(request, "firstAvailable")):
+            if each:
+                each["tolerations"] = [{"operator": "Exists"}]
+    message = "the devices that fit have taints that the requests do not tolerate"
+    hint = "tolerate them, or wait until they are removed: they stand in ResourceSlices and DeviceTaintRules"
+    yield _Less(tolerant, ("requests",), message, hint)
+
+
+def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONObject] | None = None) -> bool | None:
+    """Tell whether a node could allocate claims; None if that cannot be told, or takes too much work."""
+    scene = context.scene
+    if scene is None or not scene.nodes:
+        return None
+    made = [
+        with_defaults(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaim",
+                "metadata": {"name": f"claim-{index}", "namespace": "default"},
+                "spec": {"devices": devices},
+            }
+        )
+        for index, devices in enumerate(claims)
+    ]
+    attempt = scene.allocator.attempt(made)
+    for asked, node in enumerate(scene.nodes if nodes is None else nodes):
+        if asked == _NODES_MOST:
+            return None
+        current().spend(_NODE)
+        result = attempt.on(node)
+        if isinstance(result, Result):
+            return None if result.timed_out else True
+        if result.scope == "abort" or result.timed_out:
+            return None
+    return False

@@ -1,0 +1,58 @@
+"""The nodes and devices of a cluster as if nothing were in use, for the scheduler's allocator to be asked."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from webhook.allocation import Allocator, Features
+from webhook.inventory import name_of
+from webhook.inventory.objects import without_nulls
+from webhook.inventory.reading import at, text
+from webhook.simulation.cluster import Settings
+
+if TYPE_CHECKING:
+    from webhook.inventory import Inventory
+    from webhook.inventory.reading import JSONObject
+    from webhook.release import Release
+
+
+class Scene:
+    """A cluster whose devices are all free.
+
+    Args:
+        inventory: What is in the cluster.
+        release: The Kubernetes release, as the minor of 1.x.
+        gates: The feature gates that are on.
+
+    Raises:
+        ValueError: No allocator is known for that release and those gates, or an object is malformed.
+    """
+
+    def __init__(self, inventory: Inventory, release: Release, gates: frozenset[str]) -> None:
+        slices = [without_nulls(each) for each in inventory.all("ResourceSlice") if at(each, "spec", "pool")]
+        self._nodes = inventory.all("Node")
+        self._slices = slices
+        self.allocator = Allocator(
+            [without_nulls(each) for each in inventory.all("DeviceClass")],
+            slices,
+            taint_rules=inventory.all("DeviceTaintRule") if Settings(release, gates).has_taint_rules else (),
+            features=Features.of(gates),
+            release=release,
+            with_lists="DRAListTypeAttributes" in gates,
+        )
+
+    @cached_property
+    def by_name(self) -> dict[str, JSONObject]:
+        """The same by name."""
+        return {text(each, "metadata", "name"): each for each in self.nodes}
+
+    @cached_property
+    def nodes(self) -> list[JSONObject]:
+        """The nodes that may have devices; none if that cannot be told, as labels decide and no node is known."""
+        if self._nodes:
+            return [each for each in self._nodes if name_of(each)]
+        names = dict.fromkeys(text(each, "spec", "nodeName") for each in self._slices)
+        if any(at(each, "spec", "nodeSelector") or at(each, "spec", "perDeviceNodeSelection") for each in self._slices):
+            return []
+        return [{"metadata": {"name": name}} for name in names]

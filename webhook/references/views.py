@@ -1,0 +1,37 @@
+"""Pods as reference rules see them: those of a workload have its namespace, and tell of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook.inventory.reading import mapping, number, text
+
+if TYPE_CHECKING:
+    from webhook.inventory.reading import JSONObject
+
+
+def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "") -> JSONObject:
+    """Return a pod of a workload.
+
+    Args:
+        owner: The workload, or the pod itself.
+        template: Its pod template, or the pod itself.
+        namespace: Its namespace; empty for the one that it states.
+
+    Returns:
+        The pod, with an ``owner`` that has the workload's labels and ``pods``: how many there are at a time, or where
+        they are, of as many as there are nodes.
+    """
+    metadata = {"name": text(owner, "metadata", "name"), **mapping(template, "metadata")}
+    metadata["namespace"] = namespace or text(owner, "metadata", "namespace") or "default"
+    about = {"labels": mapping(owner, "metadata", "labels"), "pods": 1 if owner is template else _pods(owner)}
+    return {**template, "kind": "Pod", "metadata": metadata, "owner": about}
+
+
+def _pods(owner: JSONObject) -> Any:
+    if owner.get("kind") == "DaemonSet":
+        return "of all nodes"
+    spec = mapping(owner, "spec")
+    spec = mapping(spec, "jobTemplate", "spec") if owner.get("kind") == "CronJob" else spec
+    count = number(spec, "replicas")
+    return number(spec, "parallelism") if count is None else count
