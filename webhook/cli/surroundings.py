@@ -247,7 +247,9 @@ def _context(
 
     minor = release_of(release)
     on = gates.enabled(minor, gates.settable(stated, minor) if stated else None)
-    return Context(inventory, minor, on, profiles)
+    context = Context(inventory, minor, on, profiles)
+    context.asks_allocator = True
+    return context
 
 
 def _placed(problem: Problem, path: Path, given: _Noted) -> Finding:

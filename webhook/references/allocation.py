@@ -6,10 +6,9 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.allocation import Result
-from webhook.api.conversion import with_defaults
 from webhook.budget import current
 from webhook.deviceselectors.fleet import EVERYWHERE
-from webhook.inventory import CLAIMS, namespace_of
+from webhook.inventory import CLAIMS, Inventory, MalformedError, namespace_of
 from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.reading import at, items, mapping, text
@@ -175,17 +174,10 @@ def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONOb
     scene = context.scene
     if scene is None or not scene.nodes:
         return None
-    made = [
-        with_defaults(
-            {
-                "apiVersion": "resource.k8s.io/v1",
-                "kind": "ResourceClaim",
-                "metadata": {"name": f"claim-{index}", "namespace": "default"},
-                "spec": {"devices": devices},
-            }
-        )
-        for index, devices in enumerate(claims)
-    ]
+    try:
+        made = [Inventory().take(_claim(devices)) or {} for devices in claims]
+    except MalformedError:
+        return None
     attempt = scene.allocator.attempt(made)
     for asked, node in enumerate(scene.nodes if nodes is None else nodes):
         if asked == _NODES_MOST:
@@ -197,3 +189,9 @@ def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONOb
         if result.scope == "abort" or result.timed_out:
             return None
     return False
+
+
+def _claim(devices: JSONObject) -> JSONObject:
+    metadata = {"name": "claim", "namespace": "default"}
+    spec = {"devices": devices}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}

@@ -50,6 +50,8 @@ class Context:
         self.gates = gates
         self._profiles = profiles or {}
         self.passes_over_devices = False
+        self.asks_allocator = False
+        """Whether the scheduler's allocator is asked; it takes too long for a review."""
         self.looked_at: tuple[Any, Any] = (None, None)
         """The object that rules look at, and what was read of it."""
 
@@ -77,6 +79,8 @@ class Context:
     @cached_property
     def scene(self) -> Scene | None:
         """The cluster with all its devices free; None if no allocator is known for the release and its gates."""
+        if not self.asks_allocator:
+            return None
         from webhook.references.scene import Scene  # noqa: PLC0415 - only with slices at hand
 
         try:

@@ -37,7 +37,7 @@ class Scene:
             [without_nulls(each) for each in inventory.all("DeviceClass")],
             slices,
             taint_rules=inventory.all("DeviceTaintRule") if Settings(release, gates).has_taint_rules else (),
-            features=Features.of(gates),
+            features=Features.of(gates, release),
             release=release,
             with_lists="DRAListTypeAttributes" in gates,
         )
