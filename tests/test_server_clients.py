@@ -374,7 +374,7 @@ class TestCommand:
     def test_wrong_use_is_told(self, tmp_path: Path) -> None:
         result = draguard("serve", "--client-name", "kube-apiserver")
         assert result.code == 2
-        assert "--client-name: give --client-ca, too: a name means nothing" in result.err
+        assert "--client-name: give --client-ca, too: only a signed certificate proves a name" in result.err
         result = draguard("serve", "--dev", "--client-ca", tmp_path / "none")
         assert result.code == 2
         assert f"cannot read {tmp_path / 'none'}: No such file or directory: give --client-ca the" in result.err
