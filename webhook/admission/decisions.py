@@ -93,10 +93,11 @@ def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, recor
     except Exception as error:  # noqa: BLE001 - whatever it is, the API server waits for a decision
         return _failed(error, request, call, options, record)
     record.decision = ALLOWED if response["allowed"] else DENIED
-    if not response["allowed"]:
-        record.message = response["status"]["message"]
-    record.warnings = len(response.get("warnings", ()))
-    record.patched = "patch" in response
+    if len(response) > 1:  # few say more
+        if not response["allowed"]:
+            record.message = response["status"]["message"]
+        record.warnings = len(response.get("warnings", ()))
+        record.patched = "patch" in response
     return response
 
 

@@ -48,7 +48,7 @@ def rewritten(request: Mapping[str, Any], obj: Any, options: prescheduled.Rewrit
         options: Which pods are rewritten, and how.
     """
     resource = request.get("resource")
-    is_pod = isinstance(resource, dict) and (resource.get("group") or "", resource.get("resource")) == ("", "pods")
-    if request["operation"] != "CREATE" or request.get("subResource") or not is_pod:
+    is_pod = isinstance(resource, dict) and resource.get("resource") == "pods" and not resource.get("group")
+    if not is_pod or request["operation"] != "CREATE" or request.get("subResource"):
         return None
     return prescheduled.rewrite(obj, options, user=request.get("userInfo"))
