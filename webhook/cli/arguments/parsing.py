@@ -41,7 +41,9 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
         paragraphs = text.strip("\n").split("\n\n")
         return "\n\n".join(
-            each if "\n " in each else fill(each, width, initial_indent=indent, break_on_hyphens=False)
+            each
+            if "\n " in each
+            else fill(each, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
             for each in paragraphs
         )
 
