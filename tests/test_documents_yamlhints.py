@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.command import draguard
@@ -55,3 +57,19 @@ def test_other_values_are_put_in_quotes(line: str, help_: str) -> None:
 def test_a_text_that_is_indented_too_little_is_shown_where_it_begins() -> None:
     done = draguard("validate", "-", stdin=f"{CLASS}      expression: |\n      device.driver\n".encode())
     assert done.out.startswith("<stdin>:8:7: error unreadable: could not find expected ':'")
+
+
+@pytest.mark.parametrize(
+    ("written", "at"),
+    [
+        (">\n        device.driver == 'a' // all\n        && true", (8, 30)),
+        (">\n        device.driver == 'a//b' // all\n        || true", (8, 33)),
+        ("|\n        device.driver == 'a' // all\n        && true", None),
+        ("device.driver == 'a // && b'", None),
+        ("device.driver == 'a' // the driver", None),
+    ],
+)
+def test_a_comment_that_takes_in_joined_lines_is_found(written: str, at: tuple[int, int] | None) -> None:
+    done = draguard("validate", "-ojson", "-", stdin=f"{CLASS}      expression: {written}\n".encode())
+    found = [each for each in json.loads(done.out)["findings"] if each["rule"] == "selector-comment"]
+    assert [(each["line"], each["column"]) for each in found] == ([at] if at else [])

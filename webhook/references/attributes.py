@@ -63,7 +63,8 @@ class _Around:
             return None
         name = profile.name_in(read.domain, read.name)
         is_foreign = name not in profile.removed and not _is_published(list(profile.devices.values()), name, read)
-        if profile.is_open and is_foreign:
+        is_of_other = read.domain != profile.driver and self._context.profile(read.domain) is not None
+        if profile.is_open and is_foreign and not is_of_other:
             return None
         kind = "" if self._drivers else profile.classes.get(self._class_name, "")
         if profile.driver not in self._left:

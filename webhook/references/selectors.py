@@ -184,6 +184,30 @@ def _contradiction(parts: Parts, conflict: Conflict) -> tuple[str, str]:
     return f"{written} cannot hold together: {never}", ""
 
 
+@rule("selector-comment", *SELECTING)
+def selector_comment(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector of one line ends with a comment that holds conditions, which do not count.
+
+    YAML joins the lines of a text behind ``>``, so that a comment at the end of one line takes in all that follow.
+    """
+    yield from _of_expressions(obj, context, "selector-comment", _comment)
+
+
+_TEXT_OR_COMMENT: Final = re.compile(
+    r"""\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(//.*)""", re.DOTALL
+)
+"""A text in quotes, in which // begins no comment, or a comment."""
+
+
+def _comment(parts: Parts, _: Context) -> Iterator[_Found]:
+    if "//" not in parts.text or "\n" in parts.text.strip():
+        return
+    for each in _TEXT_OR_COMMENT.finditer(parts.text):
+        if each[1] and ("&&" in each[1] or "||" in each[1]):
+            hint = "in YAML > joins lines: write | in its place, or leave the comment out"
+            yield _Found("the conditions behind // are a comment and do not count", hint, "Comment", each.start())
+
+
 @rule("impossible-name", *SELECTING)
 def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity by a name that none can have.
