@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_ISSUES: Final = 100
 _MAX_SNIPPET: Final = 16384
 _CUT: Final = " […]"
 NOWHERE: Final = -1
 _FIRST_WIDE: Final = "\x80"
+
+
+_UNLIMITED: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ class EvaluationError(CelError):
 
 
 class CostLimitExceededError(CelError):
-    """The evaluation was stopped because it cost more than its limit; unlike other errors, nothing absorbs this one.
+    """The evaluation was stopped, most often at its limit of cost; unlike other errors, nothing absorbs this one.
 
     Args:
         message: What `str()` gives.
@@ -83,6 +90,11 @@ class CostLimitExceededError(CelError):
     def __init__(self, message: str = "operation cancelled: actual cost limit exceeded", *, left: int = -1) -> None:
         super().__init__(message)
         self.left: Final = left
+
+
+def crash(message: str) -> CostLimitExceededError:
+    """What cel-go makes of a panic in its own code (cel/program.go, Eval): an error that nothing absorbs."""
+    return CostLimitExceededError(f"internal error: {message}", left=_UNLIMITED)
 
 
 class Issues:
@@ -109,6 +121,15 @@ class Issues:
         self._hidden += self.copies - shown
         if shown:
             self.found += [self._issue(offset, message)] * shown
+
+    @contextmanager
+    def twice(self) -> Iterator[None]:
+        """Notes all issues of the block once more after it."""
+        first, hidden = len(self.found), self._hidden
+        yield
+        again = self.found[first : first + MAX_ISSUES - len(self.found)]
+        self._hidden += self._hidden - hidden + len(self.found) - first - len(again)
+        self.found += again
 
     def _issue(self, offset: int, message: str) -> Issue:
         if offset == NOWHERE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.checker.inference import Inference, most_general
+from webhook.cel.checker.inference import Inference
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
@@ -29,8 +29,6 @@ _LITERALS: Final[dict[type, Type]] = {
     bytes: types.BYTES,
 }
 _UNKNOWN: Final = types.UNKNOWN_KINDS | {Kind.ERROR}
-_LARGE: Final = 8
-"""From how many parts on a type is paid for by its size: what looks at a type goes through all of it."""
 
 
 def check(root: Expression, scope: Scope, issues: Issues, budget: Budget) -> list[tuple[str, Expression, int]]:
@@ -62,6 +60,7 @@ class _Checker:
         self._open: list[Expression] = []
         self._watched: list[tuple[str, Expression, int]] = []
         self._shared: set[Expression] = set()
+        self._copies = 1
         self._has_aggregates = False
         self._checks: dict[type, Callable[..., Type]] = {
             ast.Literal: self._literal,
@@ -77,26 +76,26 @@ class _Checker:
 
     def check_root(self, root: Expression) -> list[tuple[str, Expression, int]]:
         self._check(root)
-        for node in self._open:
-            node.type = self._inference.substitute(node.type, to_dyn=True)
+        closed = self._inference.closed(node.type for node in self._open)
+        for node, type_ in zip(self._open, closed, strict=True):
+            node.type = type_
         if self._has_aggregates and "" in self._scope.validators:
             self._watched.append(("", root, 1))
         return self._watched
 
     def _check(self, node: Expression) -> Type:
         node.type = type_ = self._checks[type(node)](node)
-        if type_.size > _LARGE:
-            self._budget.spend(type_.size)
-        if type_.generic:
+        if type_.free:
             self._open.append(node)
         return type_
 
     def _check_shared(self, node: ast.Shared) -> Type:
         if node not in self._shared:
             self._shared.add(node)
-            self._issues.copies *= 2
-            self._check(node.original)
-            self._issues.copies //= 2
+            self._copies *= 2
+            with self._issues.twice():
+                self._check(node.original)
+            self._copies //= 2
         return node.original.type
 
     def _report(self, node: Expression, message: str) -> None:
@@ -227,7 +226,7 @@ class _Checker:
 
     def _overload(self, node: ast.Call) -> Type:
         if node.function in self._scope.validators:
-            self._watched.append((node.function, node, self._issues.copies))
+            self._watched.append((node.function, node, self._copies))
         if node.function in {"_&&_", "_||_"}:
             return self._logic(node)
         arguments = [node.target, *node.arguments] if node.target is not None else node.arguments
@@ -236,8 +235,7 @@ class _Checker:
         found: list[Overload] = []
         inference = self._inference
         signatures = self._scope.signatures(node.function, len(given), member=node.target is not None)
-        size = sum([each.size for each in given])
-        self._budget.spend(1 + len(signatures) * (size if size > _LARGE else 1))
+        self._budget.spend(1 + len(signatures))
         for signature in signatures:
             own = inference.result(signature, given)
             if own is None:
@@ -245,13 +243,13 @@ class _Checker:
             found.append(signature.overload)
             if result is None:
                 result = own
-            elif result.kind not in types.UNKNOWN_KINDS and own != result:
+            elif result.kind not in types.UNKNOWN_KINDS and own is not result:
                 result = types.DYN
         node.overloads = tuple(found)
         return result or self._no_overload(node, given)
 
     def _no_overload(self, node: ast.Call, given: list[Type]) -> Type:
-        shown = [str(self._inference.substitute(each, to_dyn=True)) for each in given]
+        shown = [str(each) for each in self._inference.closed(given)]
         target = f"{shown.pop(0)}." if node.target is not None else ""
         signature = f"{target}({', '.join(shown)})"
         self._report(node, f"found no matching overload for '{node.function}' applied to '{signature}'")
@@ -300,7 +298,7 @@ class _Checker:
         if previous is None:
             return current
         if self._inference.assignable(previous, current):
-            return most_general(previous, current)
+            return self._inference.most_general(previous, current)
         if not self._scope.options.homogeneous_literals:
             return types.DYN
         self._mismatch(node.offset, previous, current)

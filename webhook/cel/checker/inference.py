@@ -8,7 +8,7 @@ from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from webhook.budget import Budget
     from webhook.cel.checker.declarations import Signature
@@ -28,8 +28,14 @@ class Inference:
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
-        self._meanings: dict[Type, Type] = {}
-        self._changes: list[tuple[Type, Type | None]] = []
+        self._meanings: dict[str, Type] = {}
+        """What parameters stand for, by their names."""
+        self._changes: list[tuple[str, Type | None]] = []
+        self._agreed: set[tuple[Type, Type]] = set()
+        """The pairs of large types that were found to agree since the last type parameter was given up."""
+        self._substituted: dict[Type, Type] = {}
+        """What was substituted since the last parameter came to stand for something else."""
+        self._generality: dict[tuple[Type, Type], bool] = {}
         self._made = 0
 
     def fresh(self) -> Type:
@@ -41,29 +47,21 @@ class Inference:
         """Whether the types agree; if so, what that says of their parameters is remembered."""
         if first is second:
             return True
-        if not (first.generic or second.generic):
-            return self._agree(first, second)
-        self._changes.clear()
-        if self._agree(first, second):
-            return True
-        self._undo()
-        return False
+        return self._all_agree([first], [second])
 
     def _learn(self, parameter: Type, meaning: Type) -> None:
-        self._changes.append((parameter, self._meanings.get(parameter)))
-        self._meanings[parameter] = meaning
-
-    def _undo(self) -> None:
-        for parameter, meaning in reversed(self._changes):
-            if meaning is None:
-                del self._meanings[parameter]
-            else:
-                self._meanings[parameter] = meaning
+        before = self._meanings.get(parameter.name)
+        if before is meaning:
+            return
+        self._changes.append((parameter.name, before))
+        self._meanings[parameter.name] = meaning
+        if before is not None:
+            self._substituted.clear()
 
     def result(self, signature: Signature, given: list[Type]) -> Type | None:
         """The type of a call's value, by what its arguments tell of the type parameters; None if they do not fit."""
         overload, parameters = signature
-        if True in [each.generic for each in given]:
+        if True in [bool(each.free) for each in given]:
             made: dict[Type, Type] = {}
             wanted = [self.instantiate(each, made) for each in overload.parameters]
             if not self._all_agree(given, wanted):
@@ -72,11 +70,12 @@ class Inference:
         # Nothing to be remembered: what the overload's own parameters stand for is told by these arguments alone.
         first = self._made
         self._made += len(parameters)
+        self._agreed.clear()
         meanings: dict[Type, Type] = {}
         for one, other in zip(given, overload.parameters, strict=True):
             if one is not other and not self._fits(one, other, meanings):
                 return None
-        if not overload.result.generic:
+        if not overload.result.free:
             return overload.result
         for number, each in enumerate(parameters, first):
             meanings.setdefault(each, _numbered(number))
@@ -85,14 +84,19 @@ class Inference:
     def _all_agree(self, first: list[Type], second: list[Type]) -> bool:
         """As `assignable`, for as many arguments of a call as it has parameters: all of them or nothing."""
         self._changes.clear()
+        self._agreed.clear()
         if all(one is other or self._agree(one, other) for one, other in zip(first, second, strict=True)):
             return True
-        self._undo()
+        for parameter, meaning in reversed(self._changes):
+            if meaning is None:
+                del self._meanings[parameter]
+            else:
+                self._meanings[parameter] = meaning
         return False
 
     def instantiate(self, type_: Type, made: dict[Type, Type]) -> Type:
         """The type with fresh parameters in the place of an overload's own."""
-        if not type_.generic:
+        if not type_.free:
             return type_
         self._budget.spend(1)
         if type_.kind is Kind.PARAMETER:
@@ -101,19 +105,33 @@ class Inference:
             return made[type_]
         return _rebuild(type_, tuple(self.instantiate(each, made) for each in type_.parameters))
 
-    def substitute(self, type_: Type, *, to_dyn: bool = False) -> Type:
-        """The type with every parameter replaced by what it stands for; by `dyn`, if asked, where that is open."""
-        if not type_.generic:
+    def substitute(self, type_: Type) -> Type:
+        """The type with every parameter replaced by what it stands for."""
+        return self._substitute(type_, self._substituted, None)
+
+    def closed(self, given: Iterable[Type]) -> list[Type]:
+        """Some types with every parameter replaced by what it stands for, and by `dyn` where that is open."""
+        made: dict[Type, Type] = {}
+        return [self._substitute(each, made, types.DYN) for each in given]
+
+    def _substitute(self, type_: Type, made: dict[Type, Type], otherwise: Type | None) -> Type:
+        if not type_.free:
             return type_
+        known = made.get(type_)
+        if known is not None and self._meanings.keys().isdisjoint(known.free):
+            return known
         self._budget.spend(2)
         if type_.kind is Kind.PARAMETER:
-            meaning = self._meanings.get(type_)
-            if meaning is not None:
-                return self.substitute(meaning, to_dyn=to_dyn)
-            return types.DYN if to_dyn else type_
-        return _rebuild(type_, tuple(self.substitute(each, to_dyn=to_dyn) for each in type_.parameters))
+            meaning = self._meanings.get(type_.name, otherwise)
+            found = type_ if meaning is None else self._substitute(meaning, made, otherwise)
+        else:
+            found = _rebuild(type_, tuple([self._substitute(each, made, otherwise) for each in type_.parameters]))
+        made[type_] = found
+        return found
 
     def _agree(self, first: Type, second: Type) -> bool:  # noqa: C901, PLR0911  # the order of the rules is cel-go's
+        if first is second:
+            return True
         if second.kind is Kind.PARAMETER:
             stands, known = self._stands_for(first, second)
             if stands:
@@ -132,11 +150,13 @@ class Inference:
             return second.kind is Kind.TYPE
         if first.kind is not second.kind or first.name != second.name:
             return False
-        if first.kind in _COMPOSED:
+        if first.kind in _COMPOSED and (first, second) not in self._agreed:
             self._budget.spend(1)
-            return len(first.parameters) == len(second.parameters) and all(
+            if len(first.parameters) != len(second.parameters) or not all(
                 map(self._agree, first.parameters, second.parameters)
-            )
+            ):
+                return False
+            self._agreed.add((first, second))
         return True
 
     def _fits(self, given: Type, expected: Type, meanings: dict[Type, Type]) -> bool:
@@ -147,7 +167,7 @@ class Inference:
             expected: The type that the overload declares.
             meanings: What the overload's parameters stand for; is added to.
         """
-        if not expected.generic:
+        if not expected.free:
             return self._agree(given, expected)
         if expected.kind is Kind.PARAMETER:
             return self._means(given, expected, meanings)
@@ -164,23 +184,23 @@ class Inference:
 
     def _means(self, given: Type, parameter: Type, meanings: dict[Type, Type]) -> bool:
         meaning = meanings.setdefault(parameter, given)
-        if given == meaning:
+        if given is meaning:
             return True
         if not self._agree(given, meaning):
             return False
-        meanings[parameter] = most_general(given, meaning)
+        meanings[parameter] = self.most_general(given, meaning)
         return True
 
     def _stands_for(self, type_: Type, parameter: Type) -> tuple[bool, bool]:
         """Whether the parameter can stand for the type, and whether it already stood for something."""
-        if type_ == parameter:
+        if type_ is parameter:
             return True, True
-        meaning = self._meanings.get(parameter)
+        meaning = self._meanings.get(parameter.name)
         if meaning is not None:
-            if type_ == meaning:
+            if type_ is meaning:
                 return True, True
             if self._agree(type_, meaning):
-                general = most_general(type_, meaning)
+                general = self.most_general(type_, meaning)
                 if self._is_free_of(parameter, general):
                     self._learn(parameter, general)
                 return True, True
@@ -191,15 +211,37 @@ class Inference:
         return False, False
 
     def _is_free_of(self, parameter: Type, type_: Type) -> bool:
-        if not type_.generic:
+        found, pending = set(type_.free), list(type_.free)
+        while pending:
+            self._budget.spend(1)
+            name = pending.pop()
+            if name == parameter.name:
+                return False
+            meaning = self._meanings.get(name)
+            if meaning is not None:
+                pending.extend(meaning.free - found)
+                found |= meaning.free
+        return True
+
+    def most_general(self, first: Type, second: Type) -> Type:
+        """The one of two types that says less."""
+        return first if self._says_less(first, second) else second
+
+    def _says_less(self, first: Type, second: Type) -> bool:
+        if first is second or first.kind in _SAYS_NOTHING:
             return True
-        self._budget.spend(1)
-        if parameter == type_:
+        if second.kind in _SAYS_NOTHING or first.kind is not second.kind:
             return False
-        if type_.kind is Kind.PARAMETER:
-            meaning = self._meanings.get(type_)
-            return meaning is None or self._is_free_of(parameter, meaning)
-        return all(self._is_free_of(parameter, each) for each in type_.parameters)
+        if first.kind not in _COMPOSED:
+            return first.kind is Kind.TYPE or first.is_nullable
+        if first.name != second.name or len(first.parameters) != len(second.parameters):
+            return False
+        known = self._generality.get((first, second))
+        if known is None:
+            self._budget.spend(1)
+            known = all(map(self._says_less, first.parameters, second.parameters))
+            self._generality[first, second] = known
+        return known
 
 
 def type_parameters(declared: Sequence[Type]) -> tuple[Type, ...]:
@@ -208,32 +250,13 @@ def type_parameters(declared: Sequence[Type]) -> tuple[Type, ...]:
     for each in declared:
         if each.kind is Kind.PARAMETER:
             found[each] = None
-        elif each.generic:
+        elif each.free:
             found |= dict.fromkeys(type_parameters(each.parameters))
     return tuple(found)
 
 
 def _numbered(number: int) -> Type:
     return types.parameter(f"_var{number}")
-
-
-def most_general(first: Type, second: Type) -> Type:
-    """The one of two types that says less."""
-    return first if _says_less(first, second) else second
-
-
-def _says_less(first: Type, second: Type) -> bool:
-    if first.kind in _SAYS_NOTHING:
-        return True
-    if second.kind in _SAYS_NOTHING or first.kind is not second.kind:
-        return False
-    if first.kind in _COMPOSED:
-        return (
-            first.name == second.name
-            and len(first.parameters) == len(second.parameters)
-            and all(map(_says_less, first.parameters, second.parameters))
-        )
-    return first.kind is Kind.TYPE or first == second or first.is_nullable
 
 
 def _rebuild(type_: Type, parameters: tuple[Type, ...]) -> Type:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import enum
 from functools import lru_cache
-from typing import Final
+from threading import Lock
+from typing import TYPE_CHECKING, Final, final
+from weakref import WeakValueDictionary
+
+from webhook.budget import work
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Kind(enum.Enum):
@@ -32,8 +39,12 @@ class Kind(enum.Enum):
     __hash__ = object.__hash__  # types are looked up all the time, and an Enum's own hash is slow
 
 
+@final
 class Type:
     """One CEL type; build parametrised ones with `list_of`, `map_of`, `optional_of`, `type_of`, `opaque`, `struct`.
+
+    Equal types are one object, so that they are compared and looked up at once, however large they are: the type of
+    `{x: x}` holds that of x twice, and types written with a few hundred characters have more parts than can be counted.
 
     Args:
         kind: What the type is made of.
@@ -42,49 +53,46 @@ class Type:
         is_nullable: Whether it is a simple type whose values may be null, `wrapper(int)`.
 
     Attributes:
-        generic: Whether there are type parameters in it.
-        size: How many types it is made of; a map from a type to the same type has twice that type's.
+        free: The names of the type parameters in it.
+        parts: How many types it is made of; a map from a type to the same type has twice that type's.
     """
 
-    __slots__ = ("_hash", "generic", "is_nullable", "kind", "name", "parameters", "size")
+    __slots__ = ("__weakref__", "free", "is_nullable", "kind", "name", "parameters", "parts")
 
-    def __init__(self, kind: Kind, name: str, parameters: tuple[Type, ...] = (), *, is_nullable: bool = False) -> None:
-        self.kind: Final = kind
-        self.name: Final = name
-        self.parameters: Final = parameters
-        self.generic: bool = kind is Kind.PARAMETER or any(each.generic for each in parameters)
-        self.size: int = 1 + sum(each.size for each in parameters)
-        self.is_nullable: Final = is_nullable
-        self._hash = hash((kind, name, parameters))
+    kind: Kind
+    name: str
+    parameters: tuple[Type, ...]
+    is_nullable: bool
+    free: frozenset[str]
+    parts: int
 
-    def __eq__(self, other: object) -> bool:
-        """Types are equal when kind, name and parameters are."""
-        if self is other:
-            return True
-        return (
-            isinstance(other, Type)
-            and self.kind is other.kind
-            and self.name == other.name
-            and self.parameters == other.parameters
-            and self.is_nullable is other.is_nullable
-        )
-
-    def __hash__(self) -> int:
-        """Equal types hash alike."""
-        return self._hash
+    def __new__(cls, kind: Kind, name: str, parameters: tuple[Type, ...] = (), *, is_nullable: bool = False) -> Type:
+        """Return the one type that is made of these."""
+        key = kind, name, parameters, is_nullable
+        found = _UNIQUE.get(key)
+        if found is None:
+            made = super().__new__(cls)
+            made.kind, made.name, made.parameters, made.is_nullable = key
+            made.free = frozenset((name,)) if kind is Kind.PARAMETER else frozenset()
+            made.parts = 1
+            for each in parameters:
+                made.parts += each.parts
+                if not each.free <= made.free:
+                    made.free = made.free | each.free if made.free else each.free
+            with _LOCK:
+                found = _UNIQUE.setdefault(key, made)
+        return found
 
     def __str__(self) -> str:
         """The type as cel-go's error messages show it (checker/format.go)."""
-        shown = _SHOWN.get(self.kind, self.name)
-        if self.is_nullable:
-            return f"wrapper({shown})"
-        if self.parameters:
-            return f"{shown}({', '.join(map(str, self.parameters))})"
-        return shown
+        work(self.parts)
+        return _spelled(self, _SHOWN)
 
     __repr__ = __str__
 
 
+_UNIQUE: Final[WeakValueDictionary[tuple[Kind, str, tuple[Type, ...], bool], Type]] = WeakValueDictionary()
+_LOCK: Final = Lock()
 _SHOWN = {
     Kind.ANY: "any",
     Kind.DURATION: "duration",
@@ -92,6 +100,22 @@ _SHOWN = {
     Kind.NULL: "null",
     Kind.ERROR: "!error!",
 }
+
+
+def declared_name(type_: Type) -> str:
+    """The type as cel-go names it elsewhere (common/types/types.go, String): `google.protobuf.Duration`."""
+    work(type_.parts)
+    return _spelled(type_, {})
+
+
+def _spelled(type_: Type, names: Mapping[Kind, str]) -> str:
+    shown = names.get(type_.kind, type_.name)
+    if type_.is_nullable:
+        return f"wrapper({shown})"
+    if type_.parameters:
+        return f"{shown}({', '.join([_spelled(each, names) for each in type_.parameters])})"
+    return shown
+
 
 ANY: Final = Type(Kind.ANY, "google.protobuf.Any")
 """Any value, as `DYN`; but comprehensions do not range over it."""
