@@ -255,7 +255,6 @@ NOPE = 2  # d.nope: the variable and the field that is not there
         ("numbers.all(x, x / 0 > 1)", 1 + 2 * (3 + 2 + 1) + 1),
         ("numbers.sort() == d.nope", 1 + (8 + 11) + NOPE + 1),
         ("[d.nope].flatten(d.nope) == numbers", (10 + NOPE) + NOPE + (1 + 11) + 1 + 1),
-        ("dyn(d.nope).distinct() == numbers", (NOPE + 1) + (2 + 11) + 1 + 1),
         ("names.exists(k, d.nope == k) == (n / 0 > 1)", 1 + (4 + NOPE + 1 + 1) + 1 + 3 + 1),
     ],
 )

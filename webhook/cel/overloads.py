@@ -28,6 +28,10 @@ class Overload:
         member: Whether it is called on a target, `target.f(x)`, and not as `f(target, x)`.
         cost: What a call costs at run time, a number or a function of arguments and result.
         estimate: What a call costs before it is made; None for the plain cost of 1.
+        guarded: Whether the first element of a list or map must be of the parameter's type when it is called (cel-go
+            common/decls/decls.go, DisableTypeGuards; functions with a singleton binding have no guards either).
+        stops_early: Whether a call ends at its first argument that is an error, and then costs nothing; so does every
+            call of three or more (cel-go interpreter/interpretable.go, evalVarArgs).
     """
 
     id: str
@@ -37,3 +41,5 @@ class Overload:
     member: bool = False
     cost: int | CostFunction = 1
     estimate: Estimate | None = None
+    guarded: bool = True
+    stops_early: bool = False

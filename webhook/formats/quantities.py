@@ -128,7 +128,7 @@ class Quantity:
     def approximately(self) -> float:
         """Tell the number in floating point, rounded as the server does (``Quantity.AsApproximateFloat64``)."""
         if self.scale is None:
-            base, exponent = self.sign * float(self.digits or "0"), self.power
+            base, exponent = self.sign * float(f"{self.digits or 0}e{self.power - _NANO}"), _NANO
         else:
             base, exponent = float(self.counted(self.scale) or 0), self.scale
         return base * float(f"1e{exponent}") if exponent else base

@@ -152,6 +152,6 @@ def of_target(size_of: SizeOf, target: EstimatedNode | None, _: Sequence[Estimat
 
 
 def quoting(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    """`strings.quote`: at most two characters for each, and two quotes."""
+    """`strings.quote`: at most two characters for each, and two quotes; without a bound cel-go's sum overflows."""
     size = size_of(arguments[0])
-    return CallEstimate(_traversal(size), Bounds(size.low + 2, min(size.high * 2 + 2, MOST)))
+    return CallEstimate(_traversal(size), Bounds(size.low + 2, (size.high * 2 + 2) & MOST))

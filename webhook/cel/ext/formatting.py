@@ -196,7 +196,11 @@ def _not_printable(value: Value) -> _FormatError:
 
 
 def _bytes_text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
+    try:
+        return conversions.bytes_to_string(value)
+    except EvaluationError as error:
+        msg = f'could not convert argument "{error}" to string'
+        raise _FormatError(msg) from None
 
 
 class _Plain(Formatter):

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost.calls import LIST_COST, STRING_FACTOR
 from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, fixed, member
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import EvaluationError, crash
 from webhook.cel.ext.bindings import binding
 from webhook.cel.limits import MAX_RANGE
 from webhook.cel.overloads import Overload
-from webhook.cel.runtime.operators import equal, less, must_fit
+from webhook.cel.runtime.operators import COMPARABLE, equal, less, must_fit
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.macros import Builder, Macro, MacroError, collect, variable
 from webhook.cel.types.base import (
@@ -31,18 +31,21 @@ from webhook.cel.types.base import (
     list_of,
     parameter,
 )
-from webhook.cel.types.values import Value, size_of
+from webhook.cel.types.values import Duration, Timestamp, UInt, Value, go_type, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webhook.cel.cost.calls import CostFunction
     from webhook.cel.cost.sizes import Estimate, EstimatedNode, SizeOf
+    from webhook.cel.errors import CostLimitExceededError
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.base import Type
 
 _LIST: Final = list_of(parameter("T"))
 _COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
+_ADDERS: Final = frozenset({int, UInt, float, str, bytes, Duration, Timestamp})
+_TWO_63: Final = 2**63
 _INPUT: Final = "@__sortBy_input__"
 
 
@@ -75,6 +78,9 @@ def _sort(values: list[Value]) -> list[Value]:
 
 
 def _sort_by_keys(values: list[Value], keys: list[Value]) -> list[Value]:
+    if keys and type(keys[0]) not in COMPARABLE:
+        msg = "list elements must be comparable"
+        raise EvaluationError(msg)
     if any(type(key) is not type(keys[0]) for key in keys):
         msg = "list elements must have the same type"
         raise EvaluationError(msg)
@@ -90,11 +96,8 @@ def _sort_by_keys(values: list[Value], keys: list[Value]) -> list[Value]:
 def _precedes(one: Value, other: Value) -> bool:
     try:
         return less(one, other)
-    except EvaluationError as error:
-        if "NaN" in str(error):
-            return False
-        msg = "list elements must be comparable"
-        raise EvaluationError(msg) from None
+    except EvaluationError:  # NaN
+        return False
 
 
 def _range(count: int) -> list[int]:
@@ -131,7 +134,15 @@ def _sort_by(build: Builder, target: Expression | None, arguments: list[Expressi
 
 
 def _allocation(size: float, factor: float = 1.0) -> int:
-    return int(size * factor) + 1 + LIST_COST
+    """By Go's conversion of a double into 64 bits: a negative depth of `flatten` costs more than any limit."""
+    cost = int(size * factor) + 1 + LIST_COST
+    return cost if 0 <= cost < _TWO_63 else _TWO_63
+
+
+def _no_list(value: Value) -> CostLimitExceededError:
+    name = "*types.Err" if type(value) is EvaluationError else go_type(value)
+    missing = "Contains" if type(value) in _ADDERS else "Add"
+    return crash(f"interface conversion: {name} is not traits.Lister: missing method {missing}")
 
 
 def _of_result(_: Sequence[Value], result: Value) -> int:
@@ -144,9 +155,13 @@ def _of_flattening(arguments: Sequence[Value], _: Value) -> int:
 
 
 def _of_comparing(position: int) -> CostFunction:
+    """By the elements that are compared; cel-go crashes where there is no list (ext/lists.go, trackListSort)."""
+
     def cost(arguments: Sequence[Value], _: Value) -> int:
         values = arguments[position]
-        is_text = type(values) is list and values and type(values[0]) in {str, bytes}
+        if type(values) is not list:
+            raise _no_list(values)
+        is_text = bool(values) and type(values[0]) in {str, bytes}
         return _allocation(size_of(values) ** 2, 2.0 + (STRING_FACTOR if is_text else 0))
 
     return cost
@@ -202,6 +217,7 @@ def _sorting() -> tuple[Function, Function]:
                 own,
                 _sort,
                 member=True,
+                guarded=False,
                 cost=_of_comparing(0),
                 estimate=_estimate_comparing(type_),
             )
@@ -209,7 +225,7 @@ def _sorting() -> tuple[Function, Function]:
         by_keys.append(
             Overload(
                 f"list_{type_.name}_sortByAssociatedKeys", (_LIST, own), _LIST, _sort_by_keys, member=True,
-                cost=_of_comparing(1), estimate=_estimate_comparing(type_, keys=True),
+                guarded=False, cost=_of_comparing(1), estimate=_estimate_comparing(type_, keys=True),
             )
         )  # fmt: skip
     return Function("sort", *sort), Function("@sortByAssociatedKeys", *by_keys)
@@ -228,11 +244,11 @@ LISTS: Final = Library(
         Function(
             "flatten",
             Overload(
-                "list_flatten", (list_of(_LIST),), _LIST, _flatten, member=True,
+                "list_flatten", (list_of(_LIST),), _LIST, _flatten, member=True, guarded=False,
                 cost=_of_flattening, estimate=_estimate_flatten,
             ),
             Overload(
-                "list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten, member=True,
+                "list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten, member=True, guarded=False,
                 cost=_of_flattening, estimate=_estimate_flatten,
             ),
         ),

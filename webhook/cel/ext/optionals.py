@@ -10,7 +10,18 @@ from webhook.cel.ext.bindings import binding
 from webhook.cel.overloads import Overload
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.macros import Builder, Macro, MacroError
-from webhook.cel.types.base import BOOL, DYN, INT, OPTIONAL, STRING, list_of, map_of, optional_of, parameter
+from webhook.cel.types.base import (
+    BOOL,
+    DYN,
+    INT,
+    OPTIONAL_NAME,
+    STRING,
+    list_of,
+    map_of,
+    opaque,
+    optional_of,
+    parameter,
+)
 from webhook.cel.types.values import NONE, Duration, Optional, Timestamp, Value
 
 if TYPE_CHECKING:
@@ -32,8 +43,6 @@ def _is_zero(value: Value) -> bool:
         return value.nanos == 0
     if type(value) is Timestamp:
         return value.nanos == _YEAR_ONE
-    if type(value) is Optional:
-        return not value.present
     return isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value
 
 
@@ -94,7 +103,7 @@ def _mapping(name: str, *, flat: bool) -> Expander:
 OPTIONALS: Final = Library(
     "optional",
     optional_syntax=True,
-    types=(OPTIONAL,),
+    types=(opaque(OPTIONAL_NAME),),
     macros=(
         Macro("optMap", 2, member=True, expand=_mapping("optMap", flat=False)),
         Macro("optFlatMap", 2, member=True, expand=_mapping("optFlatMap", flat=True)),

@@ -47,9 +47,14 @@ MAP_AB: Final = map_of(A, B)
 
 _NAMES: Final = {
     BOOL: "bool", BYTES: "bytes", DOUBLE: "double", DURATION: "duration", INT: "int64", STRING: "string",
-    TIMESTAMP: "timestamp", UINT: "uint64",
+    TIMESTAMP: "timestamp", UINT: "uint64", LIST_A: "list",
 }  # fmt: skip
-_NUMBERS: Final = (INT, UINT, DOUBLE)
+_NUMBERS: Final = (DOUBLE, INT, UINT)
+_SUMS: Final = {
+    "add_bytes": estimate.concatenation,
+    "add_string": estimate.concatenation,
+    "add_list": estimate.list_concatenation,
+}
 
 
 def _arithmetic(
@@ -59,20 +64,15 @@ def _arithmetic(
     for first, second, result in signatures:
         own = f"{verb}_{_NAMES[first]}" if first == second == result and first not in {DURATION, TIMESTAMP} else ""
         id_ = own or f"{verb}_{_NAMES[first]}_{_NAMES[second]}"
-        sized = verb == "add" and first in {STRING, BYTES}
         overloads.append(
             Overload(
                 id_,
                 (first, second),
                 result,
                 implementation,
-                cost=cost.of_both if sized else 1,
-                estimate=estimate.concatenation if sized else None,
+                cost=cost.of_both if id_ in {"add_string", "add_bytes"} else 1,
+                estimate=_SUMS.get(id_),
             )
-        )
-    if verb == "add":
-        overloads.append(
-            Overload("add_list", (LIST_A, LIST_A), LIST_A, implementation, estimate=estimate.list_concatenation)
         )
     return Function(name, *overloads)
 
@@ -83,8 +83,9 @@ def _same(*types: Type) -> list[tuple[Type, Type, Type]]:
 
 def _comparison(name: str, verb: str, implementation: Callable[[Value, Value], bool]) -> Function:
     pairs = [
-        *((type_, type_) for type_ in (BOOL, INT, UINT, DOUBLE, STRING, BYTES, TIMESTAMP, DURATION)),
-        *((first, second) for first in _NUMBERS for second in _NUMBERS if first != second),
+        (BOOL, BOOL),
+        *((first, second) for first in (INT, UINT, DOUBLE) for second in dict.fromkeys((first, DOUBLE, UINT, INT))),
+        *((type_, type_) for type_ in (STRING, BYTES, TIMESTAMP, DURATION)),
     ]
     overloads = []
     for first, second in pairs:
@@ -143,7 +144,11 @@ _CONVERSIONS: Final = (
         uint64=(UINT, float),
     ),
     _conversion(
-        DURATION, "duration", duration=(DURATION, operators.identity), string=(STRING, conversions.string_to_duration)
+        DURATION,
+        "duration",
+        duration=(DURATION, operators.identity),
+        int64=(INT, conversions.int_to_duration),
+        string=(STRING, conversions.string_to_duration),
     ),
     _conversion(
         INT,
@@ -199,7 +204,7 @@ def _accessor(
 
 _access: Final = temporal.accessor
 _ACCESSORS: Final = (
-    _accessor("getFullYear", "year", _access(lambda moment: moment.year)),
+    _accessor("getFullYear", "year", temporal.year),
     _accessor("getMonth", "month", _access(lambda moment: moment.month - 1)),
     _accessor("getDayOfYear", "day_of_year", _access(lambda moment: moment.timetuple().tm_yday - 1)),
     _accessor("getDayOfMonth", "day_of_month", _access(lambda moment: moment.day - 1)),
@@ -227,17 +232,19 @@ _OPERATORS: Final = (
         "_+_",
         "add",
         operators.add,
-        *_same(BYTES, DOUBLE, DURATION, INT, STRING, UINT),
+        *_same(BYTES, DOUBLE, DURATION),
         (DURATION, TIMESTAMP, TIMESTAMP),
         (TIMESTAMP, DURATION, TIMESTAMP),
+        *_same(INT, LIST_A, STRING, UINT),
     ),
     _arithmetic(
         "_-_",
         "subtract",
         operators.subtract,
-        *_same(DOUBLE, DURATION, INT, UINT),
+        *_same(DOUBLE, DURATION, INT),
         (TIMESTAMP, DURATION, TIMESTAMP),
         (TIMESTAMP, TIMESTAMP, DURATION),
+        *_same(UINT),
     ),
     _arithmetic("_*_", "multiply", operators.multiply, *_same(*_NUMBERS)),
     _arithmetic("_/_", "divide", operators.divide, *_same(*_NUMBERS)),

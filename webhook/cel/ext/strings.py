@@ -202,6 +202,7 @@ def strings(version: int) -> Library:
                 member=True,
                 cost=cost.of_argument(0),
                 estimate=estimate.of_target,
+                stops_early=True,
             ),
         ),
         Function(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from webhook.cel.checker.declarations import Library, Validator
 from webhook.cel.errors import EvaluationError
@@ -12,25 +12,36 @@ from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from webhook.cel.errors import Issues
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.base import Type
+    from webhook.cel.types.values import Value
 
 
-def _literals(function: str, accepts: Callable[..., object]) -> Validator:
-    """The first argument of a function, where it is a string literal, must be one that the function takes."""
+def _literals(function: str, accepts: Mapping[type, Callable[..., object]]) -> Validator:
+    """The first argument of a function, where it is a literal, must be one that the function takes.
+
+    Args:
+        function: The function's name.
+        accepts: By the classes of literals, what raises `EvaluationError` for one that is not taken.
+    """
 
     def check(node: Expression, issues: Issues) -> None:
         argument = node.arguments[0] if isinstance(node, ast.Call) and node.arguments else None
-        if isinstance(argument, ast.Literal) and type(argument.value) is str:
+        if isinstance(argument, ast.Literal) and type(argument.value) in accepts:
             try:
-                accepts(argument.value)
+                accepts[type(argument.value)](argument.value)
             except EvaluationError:
                 issues.report(argument.offset, f"invalid {function} argument")
 
     return Validator(check, function)
+
+
+def _nothing(value: Value) -> NoReturn:
+    msg = f"not for {value}"
+    raise EvaluationError(msg)
 
 
 _EXEMPT: Final = frozenset({"format", "cel.@block"})
@@ -96,9 +107,13 @@ homogeneous_aggregates: Final = Validator(_check_aggregates)
 EXTENDED_VALIDATIONS: Final = Library(
     "extended validations",
     validators=(
-        _literals("duration", conversions.string_to_duration),
-        _literals("timestamp", conversions.string_to_timestamp),
-        _literals("matches", regex.check_pattern),
+        _literals(
+            "duration", {str: conversions.string_to_duration, int: conversions.int_to_duration, type(None): _nothing}
+        ),
+        _literals(
+            "timestamp", {str: conversions.string_to_timestamp, int: conversions.int_to_timestamp, type(None): _nothing}
+        ),
+        _literals("matches", {str: regex.check_pattern}),
         homogeneous_aggregates,
     ),
 )

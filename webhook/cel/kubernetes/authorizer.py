@@ -160,7 +160,10 @@ LIBRARY: Final = Library(
     "kubernetes.authz",
     functions=(
         _member("path", "authorizer_path", (AUTHORIZER, STRING), PATH_CHECK, _path),
-        _member("group", "authorizer_group", (AUTHORIZER, STRING), GROUP_CHECK, _GroupCheck),
+        Function(
+            "group",
+            Overload("authorizer_group", (AUTHORIZER, STRING), GROUP_CHECK, _GroupCheck, member=True, stops_early=True),
+        ),
         _member(
             "serviceAccount", "authorizer_serviceaccount", (AUTHORIZER, STRING, STRING), AUTHORIZER, _service_account
         ),

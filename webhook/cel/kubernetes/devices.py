@@ -22,7 +22,7 @@ from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
-from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, list_of, map_of, struct
+from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
 from webhook.release import Release
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _compiled(
     except CompileError as error:
         return Refusal(f"compilation failed: {_placed(error, expression, release)}")
     if not is_result(checked.type):
-        return Refusal(wanted.format(_declared(checked.type)))
+        return Refusal(wanted.format(declared_name(checked.type)))
     try:
         program = known.program(checked)
     except ProgramError as error:
@@ -215,20 +215,6 @@ def _compiled(
         return Selector(program, checked.root, None)
     sizes = _DEVICES[release >= _LISTS_SINCE and LIST_ATTRIBUTES in relevant]
     return Selector(program, checked.root, lambda: estimate_cost(checked, known, sizes.of).high)
-
-
-def _declared(type_: Type) -> str:
-    """Write a type as cel-go's ``Type.String`` does, which has no short names: ``null_type``, not ``null``."""
-    work(len(str(type_)))
-    return _with_names(type_)
-
-
-def _with_names(type_: Type) -> str:
-    if type_.is_nullable:
-        return f"wrapper({type_.name})"
-    if type_.parameters:
-        return f"{type_.name}({', '.join(map(_with_names, type_.parameters))})"
-    return type_.name
 
 
 def _placed(error: CompileError, expression: str, release: Release) -> str:

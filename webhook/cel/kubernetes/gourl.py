@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -52,6 +52,7 @@ class URL:
     raw_path: bytes = b""
     raw_query: bytes = b""
     has_empty_query: bool = False
+    omits_host: bool = False
     raw_fragment: bytes = b""
 
     def escaped_path(self) -> str:
@@ -87,7 +88,7 @@ class URL:
         else:
             path = _escaped(self.raw_path, Part.PATH, _VALID_PATH)
             has_authority = bool(self.host) or self.user is not None
-            if has_authority or (self.scheme and path):
+            if has_authority or (self.scheme and path and not self.omits_host):
                 text += b"//"
             if self.user is not None:
                 text += self.user + b"@"
@@ -185,16 +186,7 @@ def parse(text: str) -> URL:
     except ValueError as error:
         msg = f"parse {quoted(shown)}: {error}"
         raise ValueError(msg) from None
-    return URL(
-        url.scheme,
-        url.opaque,
-        url.user,
-        url.host,
-        url.raw_path,
-        url.raw_query,
-        url.has_empty_query,
-        _data(fragment),
-    )
+    return replace(url, raw_fragment=_data(fragment))
 
 
 def _data(text: str) -> bytes:
@@ -224,12 +216,13 @@ def _parse(data: bytes, *, via_request: bool) -> URL:
             raise ValueError(msg)
     user: bytes | None = None
     host = b""
+    omits_host = bool(scheme) and not rest.startswith(b"//")
     if rest.startswith(b"//") and (scheme or not (via_request or rest.startswith(b"///"))):
         authority, slash, path = rest[2:].partition(b"/")
         rest = slash + path
         user, host = _parse_authority(authority)
     unescape(rest, Part.PATH)
-    return URL(scheme, b"", user, host, rest, query, has_empty_query)
+    return URL(scheme, b"", user, host, rest, query, has_empty_query, omits_host)
 
 
 def _split_scheme(data: bytes) -> tuple[str, bytes]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
-from webhook.cel.runtime.operators import add, equal, less
+from webhook.cel.runtime.operators import COMPARABLE, add, equal, less, no_such_overload
 from webhook.cel.types.base import (
     BOOL,
     BYTES,
@@ -36,11 +36,21 @@ _A: Final = parameter("A")
 
 
 def _precedes(one: Value, other: Value) -> bool:
-    """Whether a value is less than another; of what does not compare, nothing is."""
+    """Whether a value is less than another; of values of different types, none is.
+
+    Raises:
+        EvaluationError: The first is nothing that compares.
+    """
+    _must_compare(one)
     try:
         return less(one, other)
     except EvaluationError:
         return False
+
+
+def _must_compare(value: Value) -> None:
+    if type(value) not in COMPARABLE:
+        raise no_such_overload()
 
 
 def _is_sorted(values: list[Value]) -> bool:

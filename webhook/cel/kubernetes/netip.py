@@ -220,7 +220,7 @@ def _hex_digits(rest: str) -> int:
     size = 0
     while size < len(rest) and rest[size] in _HEX:
         if size == _GROUP_DIGITS:
-            _refuse("each group must have 4 or fewer digits", rest)
+            _refuse("each group must have 4 or less digits", rest)
         size += 1
     if not size:
         _refuse("each colon-separated field must have at least one digit", rest)

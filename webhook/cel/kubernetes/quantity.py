@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeGuard
 
 from webhook import formats
 from webhook.cel.checker.declarations import Function, Library
@@ -35,12 +35,15 @@ class Quantity:
         self.computed = computed
 
     def __eq__(self, other: object) -> bool:
-        """Quantities are equal when their numbers are, however written; but nothing is equal to a computed one.
+        """Quantities are equal when their numbers are, however written; but nothing is equal to a computed one."""
+        return self.cel_takes(other) and self.number == other.number
 
-        Upstream `add` and `sub` give a pointer to a quantity, which apiserver/pkg/cel/quantity.go does not expect on
-        the right of `==`.
+    def cel_takes(self, other: object) -> TypeGuard[Quantity]:
+        """Whether a value may stand on the right of `==`.
+
+        Upstream `add` and `sub` give a pointer to a quantity, which apiserver/pkg/cel/quantity.go does not expect.
         """
-        return isinstance(other, Quantity) and not other.computed and self.number == other.number
+        return isinstance(other, Quantity) and not other.computed
 
     def __hash__(self) -> int:
         """Equal quantities hash alike."""

@@ -14,7 +14,9 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import MISSING, find_present, has, index
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand
-from webhook.cel.types.values import NONE, Optional, Value
+from webhook.cel.syntax import ast
+from webhook.cel.types.base import Type
+from webhook.cel.types.values import NONE, Optional, UInt, Value, go_type, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +24,17 @@ if TYPE_CHECKING:
     from webhook.cel.runtime.writer import Writer
     from webhook.cel.syntax.ast import Expression
 
+KEYS: Final = frozenset({bool, int, UInt, float, str})
+"""Classes of what a chain can go on with."""
+_NATIVE: Final = {
+    "bytes": "[]uint8",
+    "google.protobuf.Duration": "time.Duration",
+    "google.protobuf.Timestamp": "time.Time",
+    "list": "[]interface {}",
+    "map": "map[string]interface {}",
+    "null_type": "<nil>",
+}
+"""What cel-go calls values that a variable holds, where it does not make its own of them."""
 LOOKUP: Final = (KeyError, TypeError, EvaluationError)
 """What a step in a plain dict may raise where it is not that simple."""
 
@@ -113,9 +126,17 @@ def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
     with writer.block(f"if goes_on({result}):"):
         writer.spend(1)
         key = writer.resolved(link.computed)
-        arguments = f"left, {result}, {key.text}, {link.is_optional}, {strict}"
+        is_native = _is_of_variable(link.computed)
+        arguments = f"left, {result}, {key.text}, {link.is_optional}, {strict}, {is_native}"
         writer.line(f"left, {result} = step({arguments})")
     return Operand(result)
+
+
+def _is_of_variable(node: Expression) -> bool:
+    """Whether a chain starts from a variable of the environment."""
+    while isinstance(node, (ast.Select, ast.Call)) and getattr(node, "resolved", None) is None:
+        node = node.operand if isinstance(node, ast.Select) else next(node.children())
+    return str(getattr(node, "resolved", "")).startswith(".")
 
 
 def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = False) -> Operand:
@@ -186,7 +207,13 @@ def goes_on(value: Value) -> bool:
     return cls is not EvaluationError and (cls is not Optional or value.present)
 
 
-def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool) -> tuple[int, Value]:
+def no_key(value: Value, *, is_native: bool) -> EvaluationError:
+    """The error of a key that cannot be one (cel-go interpreter/attributes.go, newQualifier)."""
+    native = _NATIVE.get(type_of(value).name) if is_native else None
+    return EvaluationError(f"invalid qualifier type: {native or go_type(value)}")
+
+
+def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool, is_native: bool) -> tuple[int, Value]:
     """Follows one link that was paid for, by a key that was computed; as `follow`."""
     cls, kind = type(value), type(key)
     if cls is dict and kind is str and not is_optional:
@@ -197,14 +224,42 @@ def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool) -
         return left, value[key]
     if kind is EvaluationError:
         return left + (is_optional or cls is Optional), key
+    if kind not in KEYS:
+        return left + (is_optional or cls is Optional), no_key(key, is_native=is_native)
     return follow(left, value, Steps(((key, is_optional),), strict))
 
 
 def present(left: int, value: Value, field: str, strict: bool, negated: bool) -> tuple[int, Value]:
-    """Whether a value has a field, or not; gives a unit back if the value is an error, as the test was not come to."""
+    """Whether a value has a field, or not.
+
+    A unit is given back if the value is an error, as the test was not come to, and if it is an optional without it.
+    """
     if type(value) is EvaluationError:
         return left + 1, value
     try:
-        return left, has(value, field, strict=strict) is not negated
+        found = has(value, field, strict=strict)
     except EvaluationError:
         return left, caught()
+    return left + (type(value) is Optional and not found), found is not negated
+
+
+_INSIDE: Final = frozenset({"kubernetes.Quantity", "kubernetes.Semver", "kubernetes.URL", "net.IP", "net.CIDR"})
+"""Types of values that cel-go cannot make of what is inside them."""
+
+
+def resolved_optional(value: Value) -> Value:
+    """An optional as a variable or a choice holds it, any other value or error unchanged.
+
+    cel-go takes out what Go has inside, and makes a CEL value of that again (interpreter/attributes.go, Resolve): of an
+    optional in an optional its value, of a type its name; of Kubernetes' own values it cannot.
+    """
+    if type(value) is not Optional or not value.present:
+        return value
+    inner = value.value
+    while type(inner) is Optional:
+        inner = inner.value if inner.present else None
+    if type(inner) is Type:
+        inner = inner.name
+    elif hasattr(inner, "cel_type") and inner.cel_type.name in _INSIDE:
+        inner = EvaluationError(f"unsupported conversion to ref.Val: ({inner.cel_type.name})")
+    return value if inner is value.value else Optional(inner)

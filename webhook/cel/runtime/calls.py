@@ -8,6 +8,7 @@ interpreter/interpretable.go, runtimecost.go).
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cel.cost.calls import of_argument, of_both, of_search, of_smaller
@@ -17,7 +18,7 @@ from webhook.cel.runtime.logic import shorter_cost
 from webhook.cel.runtime.meter import SHARE, Meter, caught, count_built, count_bytes
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
-from webhook.cel.types.values import INT_MAX, INT_MIN, PLAIN_CLASSES, Value, python_type, type_of
+from webhook.cel.types.values import INT_MAX, INT_MIN, PLAIN_CLASSES, Value, from_key, python_type, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _BUILT: Final = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
 """Kinds whose values a call may have built."""
+_CONTAINERS: Final = frozenset({Kind.LIST, Kind.MAP})
 _TEXT_BYTES: Final = 64
 """How many bytes a short text takes, or a little more."""
 _MANY: Final = 256
@@ -42,11 +44,15 @@ _OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
     "_%_": operators.modulo, "_<_": operators.less, "_<=_": operators.less_equal, "_>_": operators.greater,
     "_>=_": operators.greater_equal, "-_": operators.negate, "!_": operators.logical_not,
 }  # fmt: skip
+PLANNED: Final = ""
+"""Stands for a function of patterns that is made for the one pattern that it is given."""
+PATTERN_AT: Final = {"matches": -1, "find": 0, "findAll": 0}
+"""Which argument of a function is a pattern."""
 # Where cel-go's refusal does not name the types of the arguments (cel-go common/stdlib/standard.go).
 _REFUSALS: Final = {
     **dict.fromkeys(("startsWith", "endsWith", "contains"), "no such overload"),
-    "size": "no such overload: size",
-    "matches": "no such overload: matches",
+    **{name: f"no such overload: {name}" for name in ("size", "sort", "@sortByAssociatedKeys", "matches")},
+    PLANNED: "no such overload",
 }
 
 
@@ -54,7 +60,22 @@ _REFUSALS: Final = {
 
 
 def fits(value: Value, type_: Type) -> bool:
-    """Whether a value can be passed where a type is declared, as far as that is known at run time."""
+    """Whether a value can be passed where a type is declared; of a list or map the first element tells.
+
+    As defaultIsAssignableRuntimeType in cel-go's common/types/types.go.
+    """
+    if type_.kind is Kind.LIST:
+        return type(value) is list and (not value or fits(value[0], type_.parameters[0]))
+    if type_.kind is Kind.MAP:
+        return isinstance(value, dict) and all(
+            fits(from_key(key), type_.parameters[0]) and fits(each, type_.parameters[1])
+            for key, each in islice(value.items(), 1)
+        )
+    return _is_of(value, type_)
+
+
+def _is_of(value: Value, type_: Type) -> bool:
+    """As `fits`, whatever is in a list or map."""
     if type_.kind in _ANYTHING:
         return True
     expected = python_type(type_)
@@ -67,6 +88,8 @@ def fits(value: Value, type_: Type) -> bool:
 def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
     """The error of a call whose arguments fit no overload."""
     text = _REFUSALS.get(function)
+    if text is not None and type(arguments[0]) in operators.RECEIVERS and function != "matches":
+        return operators.no_such_overload()
     return EvaluationError(
         text or f"no such overload: {function}({', '.join(type_of(each).name for each in arguments)})"
     )
@@ -80,12 +103,20 @@ class _Dispatcher:
         overloads: The overloads, in the order in which they are tried.
     """
 
-    __slots__ = ("_candidates", "_function", "_operator", "known")
+    __slots__ = ("_candidates", "_function", "_looks_inside", "_operator", "known")
 
     def __init__(self, function: str, overloads: tuple[Overload, ...]) -> None:
         self._function = function
         self._operator = _OPERATORS.get(function)
         self._candidates = [each for each in overloads if each.implementation is not None]
+        self._looks_inside = any(
+            part.kind not in _ANYTHING
+            for each in self._candidates
+            if each.guarded
+            for type_ in each.parameters
+            if type_.kind in _CONTAINERS
+            for part in type_.parameters
+        )
         self.known: Final[dict[object, Callable[..., Value]]] = {}
         """The implementations for classes that alone decide."""
 
@@ -100,13 +131,14 @@ class _Dispatcher:
                 raise each
         for overload in self._candidates:
             parameters, found = overload.parameters, overload.implementation
-            if found is not None and len(parameters) == len(arguments) and all(map(fits, arguments, parameters)):
+            may_take = fits if overload.guarded else _is_of
+            if found is not None and len(parameters) == len(arguments) and all(map(may_take, arguments, parameters)):
                 break
         else:
             if self._operator is None:
                 raise refusal(self._function, arguments)
             found = self._operator
-        if PLAIN_CLASSES.issuperset(map(type, arguments)):
+        if PLAIN_CLASSES.issuperset(map(type, arguments)) and not self._looks_inside:
             self.known[key] = found
         return found
 
@@ -243,8 +275,14 @@ _SIZED: Final[Mapping[CostFunction, Callable[..., str]]] = {
 
 
 def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
-    """Writes a call of a function."""
+    """Writes a call of a function.
+
+    cel-go plans a call with a constant pattern anew, as one of any number of arguments (interpreter/optimizations.go).
+    """
     arguments = [*node.children()]
+    function = node.function
+    if function in PATTERN_AT and type(writer.constant_of(node.arguments[PATTERN_AT[function]])) is str:
+        function = PLANNED
     overloads = overloads_of(node, writer.scope)
     cost = charge(overloads, writer.scope.call_costs.get(node.function))
 
@@ -253,14 +291,14 @@ def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
         operands = [*(writer.emit(each, caught=False) for each in first), writer.emit(last)]
         if isinstance(cost, int):
             writer.spend(cost)
-        return writer.raise_failure(_emit_made(writer, node.function, operands, overloads, cost))
+        return writer.raise_failure(_emit_made(writer, function, operands, overloads, cost))
 
-    if len(arguments) > 2:  # noqa: PLR2004  # see above
+    if len(arguments) > 2 or function is PLANNED or any(each.stops_early for each in overloads):  # noqa: PLR2004  # see above
         return writer.guarded(make, caught=caught)
     if isinstance(cost, int):
         writer.spend(cost)
     operands = [writer.emit(each) for each in arguments]
-    return _emit_made(writer, node.function, operands, overloads, cost)
+    return _emit_made(writer, function, operands, overloads, cost)
 
 
 def _emit_made(
@@ -361,12 +399,12 @@ def _condition(operands: list[Operand], classes: Iterable[type]) -> str | None:
 
 
 def emit_choice(writer: Writer, node: ast.Call) -> Operand:
-    """Writes `a.or(b)` or `a.orValue(b)`: the second is evaluated only if the first is absent."""
+    """Writes `a.or(b)` or `a.orValue(b)`: the second is evaluated only if the first is an absent optional."""
     target, other = node.children()
     operand = writer.emit(target)
     result = writer.name()
     with writer.block(f"if type({operand.text}) is not Optional:"):
-        writer.line(f"{result} = not_bool({operand.text})")
+        writer.line(f"{result} = {operand.text}")
     with writer.block(f"elif {operand.text}.present:"):
         writer.line(f"{result} = {operand.text}{'.value' if node.function == 'orValue' else ''}")
     with writer.block("else:"):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.errors import EvaluationError, ProgramError
 from webhook.cel.regex import re2 as regex
 from webhook.cel.runtime.aggregates import MapBuilder
-from webhook.cel.runtime.calls import callable_of, overloads_of
+from webhook.cel.runtime.attributes import KEYS, no_key
+from webhook.cel.runtime.calls import PATTERN_AT, callable_of, overloads_of
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.runtime.writer import NOT_CONSTANT
 from webhook.cel.syntax import ast
@@ -27,8 +28,7 @@ _UNKNOWN: Final = object()
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
 )
-_PATTERN_AT: Final = {"matches": -1, "find": 0, "findAll": 0}
-"""Which argument of a function is a pattern."""
+_INDEXES: Final = frozenset({"_[_]", "_[?_]"})
 LARGE: Final = 100
 """How many nodes a part of an expression has that becomes a function of its own."""
 
@@ -95,17 +95,22 @@ class Analysis:
             if self.value(node) is not NOT_CONSTANT:
                 while len(self.variables) > variables:  # `x in []` does not ask for x
                     self.variables.popitem()
-            if node.function in _PATTERN_AT:
-                self._check_pattern(node.arguments[_PATTERN_AT[node.function]])
+            self._check_constants(node)
         return 1 if weight >= LARGE else weight
 
-    def _check_pattern(self, node: Expression) -> None:
-        pattern = self.value(node)
-        if type(pattern) is str:
-            try:
-                regex.check_pattern(pattern)
-            except EvaluationError as error:
-                raise ProgramError(str(error)) from None
+    def _check_constants(self, node: ast.Call) -> None:
+        """Refuses a constant key that cannot be one, and a constant pattern that is none."""
+        if node.function in _INDEXES:
+            key = self.value(node.arguments[1])
+            if key is not NOT_CONSTANT and type(key) not in KEYS:
+                raise ProgramError(str(no_key(key, is_native=False)))
+        elif node.function in PATTERN_AT:
+            pattern = self.value(node.arguments[PATTERN_AT[node.function]])
+            if type(pattern) is str:
+                try:
+                    regex.check_pattern(pattern)
+                except EvaluationError as error:
+                    raise ProgramError(str(error)) from None
 
     def value(self, node: Expression) -> Value:
         """The value of a node that cel-go folds into a constant, else `NOT_CONSTANT`.

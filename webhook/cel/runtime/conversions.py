@@ -136,6 +136,11 @@ def string_to_timestamp(text: str) -> Timestamp:
     return temporal.parse_timestamp(text) or fail("string", "google.protobuf.Timestamp")
 
 
+def int_to_duration(_: int) -> Duration:
+    """Fails: cel-go declares the conversion up to 0.27, and has none (common/types/int.go, ConvertToType)."""
+    fail("int", "google.protobuf.Duration")
+
+
 def int_to_timestamp(seconds: int) -> Timestamp:
     """The moment so many seconds after the epoch."""
     return Timestamp(seconds * NANOS)

@@ -17,7 +17,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
-from webhook.cel.types.values import Value, from_key, to_key, type_of
+from webhook.cel.types.values import Value, from_key, go_type, to_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,22 +30,6 @@ END: Final = object()
 KEYS: Final = frozenset({int, str})
 """Classes of keys that stand for themselves in maps."""
 PENDING: Final = object()
-
-_GO_TYPES: Final = {
-    "bool": "types.Bool",
-    "bytes": "types.Bytes",
-    "double": "types.Double",
-    "google.protobuf.Duration": "types.Duration",
-    "google.protobuf.Timestamp": "types.Timestamp",
-    "int": "types.Int",
-    "null_type": "types.Null",
-    "optional_type": "*types.Optional",
-    "string": "types.String",
-    "type": "*types.Type",
-    "uint": "types.Uint",
-}
-"""cel-go names its own types in this one message."""
-
 
 # -- what is written
 
@@ -265,7 +249,7 @@ def elements(left: int, value: Value, end_cost: int) -> tuple[int, Iterator[Valu
     """What a loop with one variable goes over; if it cannot, nothing, and the cost of its end is given back."""
     if isinstance(value, dict):
         return left, map(from_key, value), None
-    return left + end_cost, iter(()), _no_range(value, "got '{}', expected iterable type", _GO_TYPES)
+    return left + end_cost, iter(()), _no_range(value, "got '{}', expected iterable type")
 
 
 def entries(
@@ -274,17 +258,20 @@ def entries(
     """What a loop with two variables goes over; as `elements`."""
     if isinstance(value, dict):
         return left, ((from_key(key), each) for key, each in value.items()), None
-    return left + end_cost, iter(()), _no_range(value, "unsupported comprehension range type: {}", {})
+    return (
+        left + end_cost,
+        iter(()),
+        _no_range(value, "unsupported comprehension range type: {}"),
+    )
 
 
-def _no_range(value: Value, text: str, names: Mapping[str, str]) -> EvaluationError:
+def _no_range(value: Value, text: str) -> EvaluationError:
     if type(value) is EvaluationError:
         return value
     try:
-        name = type_of(value).name
+        return EvaluationError(text.format(go_type(value)))
     except EvaluationError:
         return caught()
-    return EvaluationError(text.format(names.get(name, name)))
 
 
 def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:

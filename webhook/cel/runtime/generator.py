@@ -25,7 +25,7 @@ from webhook.cel.runtime.logic import (
 from webhook.cel.runtime.operators import logical_not
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
-from webhook.cel.types.base import Type
+from webhook.cel.types.base import Type, is_optional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -129,7 +129,10 @@ class Generator(Writer):
 
     def _attribute(self, node: Expression, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
         chain = self._chain(node)
-        return emit_chain(self, chain, own_cost=chain.own_cost)
+        operand = emit_chain(self, chain, own_cost=chain.own_cost)
+        if not chain.links and is_optional(node.type):
+            return Operand(self.set(f"resolved_optional({operand.text})"))
+        return operand
 
     def _select(self, node: ast.Select, *, caught: bool) -> Operand:
         return (

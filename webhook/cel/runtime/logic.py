@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.cost.calls import STRING_FACTOR, of_argument, traversal
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import EvaluationError, crash
 from webhook.cel.runtime.equality import Comparison
 from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import contains, equal, no_such_overload
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
-from webhook.cel.types.values import Value, size_of
+from webhook.cel.types.values import UInt, Value, are_comparable, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _ONE_STEP: Final = int(1 / STRING_FACTOR)
 _SCALARS: Final = frozenset({bool, int, float, type(None)})
-_PRIMITIVES: Final = frozenset({bool, int, float, str, type(None)})
+_PRIMITIVES: Final = frozenset({bool, int, UInt, float, str})
 
 # -- what is written
 
@@ -201,6 +201,8 @@ def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negate
         return left, mark, first
     if other is EvaluationError:
         return left, mark, second
+    if not are_comparable(first, second):
+        return left, mark, no_such_overload()
     if cls is not other or cls in _SCALARS:
         return left, mark, equal(first, second) is not negated
     comparison = Comparison(meter, left, mark)
@@ -218,11 +220,7 @@ def same_by_name(
     by_name: CallCost,
 ) -> tuple[int, int, Value]:
     """As `same`, where the environment says itself what that costs."""
-    result: Value = first if type(first) is EvaluationError else second
-    if type(result) is not EvaluationError:
-        comparison = Comparison(meter, left, mark)
-        result = comparison.equal(first, second) is not negated
-        mark = comparison.mark
+    _, mark, result = same(meter, left, mark, first, second, negated)
     cost = by_name("not_equals" if negated else "equals", (first, second), result)
     return left - (_smaller(first, second) if cost is None else cost), mark, result
 
@@ -243,5 +241,8 @@ def member(
 
 
 def among(item: Value, container: list[Value]) -> Value:
-    """`item in container` for constants, or an error."""
+    """`item in container` for constants, or an error; the set that cel-go keeps them in takes no bytes."""
+    if type(item) is bytes:
+        msg = "runtime error: hash of unhashable type types.Bytes"
+        raise crash(msg)
     return item if type(item) is EvaluationError else contains(item, container)

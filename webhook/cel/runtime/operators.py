@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.budget import work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.limits import MAX_ELEMENTS
+from webhook.cel.runtime.conversions import double_to_string
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
     INT_MAX,
@@ -35,13 +36,17 @@ _OPERANDS: Final[dict[str, frozenset[type]]] = {
     "_*_": frozenset({int, UInt, float}),
     "_/_": frozenset({int, UInt, float}),
     "_%_": frozenset({int, UInt}),
+    "-_": frozenset({bool}),
     **dict.fromkeys(
         ("_<_", "_<=_", "_>_", "_>=_"), frozenset({int, UInt, float, str, bytes, bool, Duration, Timestamp})
     ),
 }
+RECEIVERS: Final = frozenset({str, Duration, Timestamp})
+"""What cel-go passes a call on to if its type is for no such call (traits.ReceiverType in common/types/types.go)."""
 _PLAIN: Final = frozenset({str, int, bool, float, bytes, UInt, type(None), Timestamp, Duration})
 _COMPARED: Final = 8
 """How many elements are compared for a unit of work."""
+COMPARABLE: Final = _OPERANDS["_<_"]
 MISSING: Final = object()
 """What `find` gives when it finds nothing."""
 
@@ -52,7 +57,8 @@ def no_such_overload(name: str = "") -> EvaluationError:
 
 
 def _refusal(first: Value, name: str) -> EvaluationError:
-    return no_such_overload("" if type(first) in _OPERANDS[name] else name)
+    cls = type(first)
+    return no_such_overload("" if cls in _OPERANDS[name] or cls in RECEIVERS else name)
 
 
 def to_double(number: float) -> float:
@@ -171,9 +177,10 @@ def add(first: Value, second: Value) -> Value:
         if cls is UInt:
             return _uint(int(first) + int(second))
         if cls is Duration:
-            return Duration(first.nanos + second.nanos)
-    elif (cls is Timestamp and other is Duration) or (cls is Duration and other is Timestamp):
-        return Timestamp(first.nanos + second.nanos)
+            return Duration(_int(first.nanos + second.nanos))
+    elif {cls, other} == {Timestamp, Duration}:
+        moment = first if cls is Timestamp else second
+        return Timestamp(first.nanos + second.nanos, moment.offset)
     raise _refusal(first, "_+_")
 
 
@@ -188,9 +195,9 @@ def subtract(first: Value, second: Value) -> Value:
         if cls is UInt:
             return _uint(int(first) - int(second))
         if cls is Duration or cls is Timestamp:
-            return Duration(first.nanos - second.nanos)
+            return Duration(_int(first.nanos - second.nanos))
     elif cls is Timestamp and other is Duration:
-        return Timestamp(first.nanos - second.nanos)
+        return Timestamp(first.nanos - second.nanos, first.offset)
     raise _refusal(first, "_-_")
 
 
@@ -258,8 +265,8 @@ def negate(value: Value) -> Value:
     if cls is float:
         return -value
     if cls is Duration:
-        return Duration(-value.nanos)
-    raise no_such_overload("" if cls is bool else "-_")
+        return Duration(_int(-value.nanos))
+    raise _refusal(value, "-_")
 
 
 def logical_not(value: Value) -> bool:
@@ -335,7 +342,7 @@ def _shown(key: Value) -> str:
     if type(key) is UInt:
         return str(int(key))
     if type(key) is float:
-        return f"{key:g}"
+        return double_to_string(key)
     return str(key)
 
 
@@ -398,9 +405,12 @@ def find(container: Value, key: Value) -> Value:
 
 def _position(key: Value) -> int:
     cls = type(key)
-    if cls is int or cls is UInt:
+    if cls is int:
         return int(key)
-    if cls is float and key.is_integer():
-        return int(key)
+    if cls is UInt or cls is float:
+        if math.isfinite(key) and int(key) == key and INT_MIN <= key <= INT_MAX:
+            return int(key)
+        msg = f"unsupported index value {_shown(key)} in list"
+        raise EvaluationError(msg)
     msg = f"unsupported index type '{type_of(key).name}' in list"
     raise EvaluationError(msg)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY: Final = 86_400
+_CYCLE_YEARS: Final = 400
+_CYCLE: Final = dt.timedelta(days=146_097)
+"""After this time dates fall on the same days of the week again."""
 _UNITS: Final = {
     "ns": 1,
     "us": 1000,
@@ -85,15 +88,17 @@ def parse_timestamp(text: str) -> Timestamp | None:
         return None
     seconds = delta.days * _DAY + delta.seconds - offset
     fraction = (found[7] or "")[:9].ljust(9, "0")
-    return Timestamp(seconds * NANOS + int(fraction))
+    return Timestamp(seconds * NANOS + int(fraction), offset)
 
 
 def format_timestamp(timestamp: Timestamp) -> str:
-    """The moment in UTC as RFC 3339 writes it, without zeros at the end of the fraction."""
+    """The moment as RFC 3339 writes it, in the zone of its text, without zeros at the end of the fraction."""
     seconds, nanos = divmod(timestamp.nanos, NANOS)
-    moment = _EPOCH + dt.timedelta(seconds=seconds)
+    moment = _EPOCH + dt.timedelta(seconds=seconds + timestamp.offset)
     fraction = f".{nanos:09d}".rstrip("0").rstrip(".") if nanos else ""
-    return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}{fraction}Z"
+    hours, minutes = divmod(abs(timestamp.offset) // 60, 60)
+    zone = f"{'-' if timestamp.offset < 0 else '+'}{hours:02d}:{minutes:02d}" if timestamp.offset else "Z"
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}{fraction}{zone}"
 
 
 @lru_cache(maxsize=256)
@@ -102,29 +107,39 @@ def _zone(name: str) -> dt.tzinfo:
     if found is not None:
         minutes = int(found[2]) * 60 + int(found[3])
         return dt.timezone(dt.timedelta(minutes=-minutes if found[1] == "-" else minutes))
-    if name in {"", "UTC"}:
+    if name in {"", "UTC", "Local"}:
         return dt.UTC
     return ZoneInfo(name)
 
 
-def _local(timestamp: Timestamp, zone: str) -> dt.datetime:
+def _local(timestamp: Timestamp, zone: str) -> tuple[dt.datetime, int]:
+    """The date and time in a zone, and how many years are to be added: Python knows no year 0 and no year 10000."""
     moment = _EPOCH + dt.timedelta(seconds=timestamp.nanos // NANOS)
     try:
-        return moment.astimezone(_zone(zone))
-    except OverflowError:
-        msg = "timestamp overflow"
+        known = _zone(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         msg = f"unknown time zone {zone}"
-    raise EvaluationError(msg)
+        raise EvaluationError(msg) from None
+    if moment.year == 1:
+        return (moment + _CYCLE).astimezone(known), -_CYCLE_YEARS
+    if moment.year == dt.MAXYEAR:
+        return (moment - _CYCLE).astimezone(known), _CYCLE_YEARS
+    return moment.astimezone(known), 0
 
 
 def accessor(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
     """A function that takes a timestamp and, if wanted, a time zone's name, and gives a part of the date or time."""
 
     def access(timestamp: Timestamp, zone: str = "UTC") -> int:
-        return part(_local(timestamp, zone))
+        return part(_local(timestamp, zone)[0])
 
     return access
+
+
+def year(timestamp: Timestamp, zone: str = "UTC") -> int:
+    """The year."""
+    moment, more = _local(timestamp, zone)
+    return moment.year + more
 
 
 def milliseconds(timestamp: Timestamp, zone: str = "UTC") -> int:

@@ -213,7 +213,6 @@ STANDARD: Final = (
     Macro("all", 2, member=True, expand=_quantifier(quantify_all)),
     Macro("exists", 2, member=True, expand=_quantifier(quantify_exists)),
     Macro("exists_one", 2, member=True, expand=_quantifier(quantify_one)),
-    Macro("existsOne", 2, member=True, expand=_quantifier(quantify_one)),
     Macro("map", 2, member=True, expand=_map),
     Macro("map", 3, member=True, expand=_map),
     Macro("filter", 2, member=True, expand=_filter),

@@ -37,17 +37,22 @@ class UInt(int):
 class Timestamp:
     """A moment, in nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
 
+    Args:
+        nanos: The nanoseconds.
+        offset: How many seconds east of UTC it was written, and is shown again.
+
     Raises:
         EvaluationError: The moment is outside of these years.
     """
 
-    __slots__ = ("nanos",)
+    __slots__ = ("nanos", "offset")
 
-    def __init__(self, nanos: int) -> None:
+    def __init__(self, nanos: int, offset: int = 0) -> None:
         if not _TIMESTAMP_MIN <= nanos <= _TIMESTAMP_MAX:
             msg = "timestamp overflow"
             raise EvaluationError(msg)
         self.nanos = nanos
+        self.offset = offset
 
     def __eq__(self, other: object) -> bool:
         """Equal moments are equal."""
@@ -163,6 +168,21 @@ _TYPES: Final[dict[type, Type]] = {
     Optional: types.OPTIONAL,
 }
 
+_GO_TYPES: Final = {
+    "bool": "types.Bool",
+    "bytes": "types.Bytes",
+    "double": "types.Double",
+    "google.protobuf.Duration": "types.Duration",
+    "google.protobuf.Timestamp": "types.Timestamp",
+    "int": "types.Int",
+    "list": "*types.baseList",
+    "map": "*types.baseMap",
+    "null_type": "types.Null",
+    "optional_type": "*types.Optional",
+    "string": "types.String",
+    "type": "*types.Type",
+    "uint": "types.Uint",
+}
 PLAIN_CLASSES: Final = frozenset(_TYPES)
 """The classes whose values are all of one type."""
 
@@ -180,6 +200,12 @@ def type_of(value: Value) -> Type:
     return found
 
 
+def go_type(value: Value) -> str:
+    """What cel-go calls the type of a value in a few messages, where it names its own types."""
+    name = type_of(value).name
+    return _GO_TYPES.get(name) or f"cel.{type(value).__name__}"
+
+
 def python_type(type_: Type) -> type | None:
     """The Python class of a type's values; None where there is none or more than one."""
     if types.is_optional(type_):
@@ -195,12 +221,24 @@ OwnClass = TypeVar("OwnClass", bound=type[_Typed])
 
 
 def only_class(cls: OwnClass) -> OwnClass:
-    """Says that all values of a library's type are of this very class, which makes calls with them faster."""
+    """Says that all values of a library's type are of this very class, which makes calls with them faster.
+
+    `==` between them and anything else is an error, unless they say themselves in `cel_takes` what they compare with.
+    """
     _OWN_CLASSES[cls.cel_type] = cls
     return cls
 
 
 _OWN_CLASSES: Final[dict[Type, type]] = {}
+
+
+def are_comparable(first: Value, second: Value) -> bool:
+    """Whether `first == second` is no error."""
+    takes = getattr(first, "cel_takes", None)
+    if takes is not None:
+        return bool(takes(second))
+    cls = type(first)
+    return cls is type(second) or cls not in _OWN_CLASSES.values()
 
 
 class DefaultingMap(dict[Value, Value]):

@@ -1,0 +1,208 @@
+"""What cel-go 0.26, and with it Kubernetes up to 1.36, answers where one would not expect it.
+
+Each group names what decides it in github.com/google/cel-go, or in k8s.io/apiserver (`apiserver/`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.cel import CompileError, CostLimitExceededError, EvaluationError, Meter, ProgramError
+from webhook.cel.checker.cost import estimate_cost
+from webhook.cel.kubernetes.devices import Refusal, compile_selector
+from webhook.cel.kubernetes.environments import environment
+from webhook.cel.types.base import BOOL, BYTES, DYN, INT, STRING
+from webhook.cel.types.values import Optional
+from webhook.release import Release
+
+ENVIRONMENT = environment(Release(36), stored=True).extend(
+    variables={"object": DYN, "b": BOOL, "s": STRING, "by": BYTES, "i": INT}
+)
+BINDINGS = {
+    "object": {"a": 1, "list": [5, "x"], "map": {"k": "v"}, "str": "text", "nil": None, "deep": {"er": {}}},
+    "b": True,
+    "s": "text",
+    "by": b"ab\xffc",
+    "i": 7,
+}
+
+
+def outcome(text: str) -> tuple[Any, int]:
+    """The value or the error's text, and the cost."""
+    meter = Meter(1_000_000)
+    try:
+        return ENVIRONMENT.compile(text).evaluate(BINDINGS, meter=meter), meter.cost
+    except (EvaluationError, CostLimitExceededError) as error:
+        return f"error: {error}", meter.cost
+    except (CompileError, ProgramError) as error:
+        return f"refused: {error}".partition("\n")[0], meter.cost
+
+
+def unwrapped(value: Any) -> Any:
+    """A value with its optionals shown by what is in them."""
+    while isinstance(value, Optional):
+        value = value.value
+    return f"error: {value}" if isinstance(value, EvaluationError) else value
+
+
+REFUSED = "refused: ERROR: <input>:1:{}"
+NO_OVERLOAD = "error: no such overload"
+NOT_UTF_8 = (
+    'error: error during formatting: could not convert argument "invalid UTF-8 in bytes, cannot convert to string" '
+    "to string"
+)
+NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister: missing method {}"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        # cel/library.go, StandardMacros: of one variable there is only `exists_one`.
+        ("[1].existsOne(x, true)", f"{REFUSED.format(14)}: undeclared reference to 'existsOne' (in container '')"),
+        # common/stdlib/standard.go declares what common/types/int.go, ConvertToType, does not have.
+        ("duration(i)", "error: type conversion error from 'int' to 'google.protobuf.Duration'"),
+        # cel/validator.go, newFormatValidator: literals of any type are tried.
+        ("duration(1)", f"{REFUSED.format(10)}: invalid duration argument"),
+        ("duration(null)", f"{REFUSED.format(10)}: invalid duration argument"),
+        ("timestamp(-9223372036854775808)", f"{REFUSED.format(11)}: invalid timestamp argument"),
+        # interpreter/interpretable.go, evalBinary.Eval: what is a receiver is asked, and does not name the operator.
+        ("object.str - 1", NO_OVERLOAD),
+        ("object.nil - 1", f"{NO_OVERLOAD}: _-_"),
+        ("-object.str", NO_OVERLOAD),
+        # interpreter/optimizations.go: a call with a constant pattern is another call.
+        ("object.a.matches('a')", NO_OVERLOAD),
+        ("object.a.matches(s)", f"{NO_OVERLOAD}: matches"),
+        # common/types/types.go, defaultIsAssignableRuntimeType: the first element tells the type of a list.
+        ("dyn([1]).join()", f"{NO_OVERLOAD}: join(list)"),
+        ("[object.nil].max()", f"{NO_OVERLOAD}: max(list)"),
+        # apiserver/pkg/cel/library/lists.go, cmp: what does not compare is no element.
+        ("[object.list[0], object.nil].min()", NO_OVERLOAD),
+        # ext/lists.go, sortListByAssociatedKeys: the first key must compare, even alone.
+        ("[1].sortBy(x, object.nil)", "error: list elements must be comparable"),
+        ("[object].sortBy(x, i)", [BINDINGS["object"]]),
+        # ext/lists.go, trackListSelfCompare: the cost of what is no list panics, and nothing absorbs that.
+        ("object.nope.distinct() == [] || true", NO_LIST.format("*types.Err", "Add")),
+        ("[int(s)].sort() == [] || true", NO_LIST.format("*types.Err", "Add")),
+        ("dyn(1).distinct() == [] || true", NO_LIST.format("types.Int", "Contains")),
+        # interpreter/decorators.go, maybeOptimizeSetMembership: a Go map of constants, which bytes cannot be keys of.
+        ("dyn(by) in [1, 2] || true", "error: internal error: runtime error: hash of unhashable type types.Bytes"),
+        # interpreter/attributes.go, newQualifier: what can be a key; constants are looked at beforehand.
+        ("object.map[null]", "refused: invalid qualifier type: types.Null"),
+        ("object.map[?duration('1s')]", "refused: invalid qualifier type: types.Duration"),
+        ("object.map[object.list]", "error: invalid qualifier type: []interface {}"),
+        ("object.list[object.map]", "error: invalid qualifier type: map[string]interface {}"),
+        ("object.map[object.nil]", "error: invalid qualifier type: <nil>"),
+        ("[null].map(x, object.map[x])", "error: invalid qualifier type: types.Null"),
+        ("object[optional.of('a')]", "error: invalid qualifier type: *types.Optional"),
+        # common/types/list.go, IndexOrError.
+        ("object.list[1.5]", "error: unsupported index value 1.5 in list"),
+        ("object.list[18446744073709551615u]", "error: unsupported index value 18446744073709551615 in list"),
+        ("object.list[double('NaN')]", "error: unsupported index value NaN in list"),
+        ("object.list[true]", "error: unsupported index type 'bool' in list"),
+        ("object.map[1e100]", "error: no such key: 1e+100"),
+        # common/types/overflow.go: of durations integers overflow, of timestamps the result.
+        ("timestamp('9999-01-01T00:00:00Z') - timestamp('0001-01-01T00:00:00Z')", "error: integer overflow"),
+        ("duration('2562047h') + duration('2562047h')", "error: integer overflow"),
+        # common/types/timestamp.go: a timestamp keeps the zone that it was written in, and its accessors do not care.
+        ("string(timestamp('2020-01-01T00:00:00+05:30'))", "2020-01-01T00:00:00+05:30"),
+        ("string(timestamp('2020-01-01T00:00:00.5-08:00') + duration('1h'))", "2020-01-01T01:00:00.5-08:00"),
+        ("string(duration('1h') + timestamp('2020-01-01T00:00:00+00:00'))", "2020-01-01T01:00:00Z"),
+        ("timestamp('2020-01-01T00:00:00+05:30') == timestamp('2019-12-31T18:30:00Z')", True),
+        ("timestamp('2020-01-01T00:00:00+05:30').getHours()", 18),
+        ("timestamp('0001-01-01T00:00:00Z').getFullYear('-08:00')", 0),
+        ("timestamp('9999-12-31T23:59:59Z').getFullYear('+08:00')", 10000),
+        ("timestamp('0001-01-01T00:00:00Z').getHours('America/New_York')", 19),
+        ("timestamp('2020-01-01T00:00:00Z').getHours('Local')", 0),
+        # ext/formatting.go, FormatString.
+        ("'%s'.format([by])", NOT_UTF_8),
+        # cel/library.go, evalOptionalOr and evalOptionalOrValue: what is no optional is there.
+        ("object.a.orValue(2)", 1),
+        ("object.a.or(optional.of(2))", 1),
+        # cel/library.go, optional.ofNonZeroValue: an absent optional is no zero value.
+        ("optional.ofNonZeroValue(optional.none()).hasValue()", True),
+        # apiserver/pkg/cel/quantity.go and its like, Equal: only with values of the same type.
+        ("dyn(quantity('1')) == 'a'", NO_OVERLOAD),
+        ("'a' == dyn(quantity('1'))", False),
+        ("quantity('2') == quantity('1').add(1)", NO_OVERLOAD),
+        ("quantity('1').add(1) == quantity('2')", True),
+        ("dyn(ip('1.2.3.4')) != 1", NO_OVERLOAD),
+        # apiserver/pkg/cel/library/cidr.go: a text that is no address has no overload.
+        ("cidr('10.0.0.0/8').containsIP('bad')", NO_OVERLOAD),
+        ("cidr('10.0.0.0/8').containsCIDR('bad')", NO_OVERLOAD),
+        # apimachinery/pkg/api/resource/quantity.go: beyond 64 bits thousand millionths are counted.
+        ("quantity('-9669007543229944772e3').asApproximateFloat()", -9.669007543229947e21),
+        # net/url, URL.String: no slashes where there were none.
+        ("url('h:/a') == url('h:///a')", False),
+    ],
+)  # fmt: skip
+def test_what_expressions_come_to(text: str, value: object) -> None:
+    found = outcome(text)[0]
+    assert type(found) is type(value)
+    assert found == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("b ? optional.of(optional.of(1)) : optional.none()", 1),
+        ("[optional.of(int)].map(x, x)[0]", "int"),
+        ("optional.of(1).optMap(x, optional.none())", None),
+        ("optional.of(1).optMap(x, [optional.of(1)])[0]", 1),
+        ("optional.of('1.2.3.4').optMap(x, ip(x))", "error: unsupported conversion to ref.Val: (net.IP)"),
+        ("[optional.of(quantity('1'))][0].value() == quantity('1')", True),
+        ("optional.of(quantity('1')).orValue(quantity('2')) == quantity('1')", True),
+    ],
+)
+def test_an_optional_that_a_choice_or_variable_holds_is_made_anew(text: str, value: object) -> None:
+    """interpreter/attributes.go, Resolve: of what Go has inside it."""
+    assert unwrapped(outcome(text)[0]) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [
+        # interpreter/runtimecost.go: what ends early costs nothing itself; see also interpreter/optimizations.go.
+        ("string(int(s)).find('a')", 3),
+        ("s.charAt(-1).matches('^a.*$')", 2),
+        ("s.charAt(-1).matches(s)", 4),
+        ("s.charAt(-1).format([])", 2),
+        ("i in [3, 4]", 1),
+        ("uint(i) in [3u, 4u]", 2),
+        ("i in [i]", 13),
+        ("has(object.?deep.er)", 2),
+        ("has(object.?deep.n)", 1),
+        ("has(object.?zz.er)", 0),
+    ],
+)
+def test_what_evaluations_cost(text: str, cost: int) -> None:
+    assert outcome(text)[1] == cost
+
+
+def test_an_estimated_quote_of_a_text_without_bound_overflows() -> None:
+    """checker/cost.go, ExtQuoteString."""
+    checked = ENVIRONMENT.check("semver(strings.quote(s))")
+    assert estimate_cost(checked, ENVIRONMENT).high < 2**63
+
+
+def test_what_an_expansion_uses_twice_is_reported_one_copy_after_the_other() -> None:
+    with pytest.raises(CompileError) as found:
+        ENVIRONMENT.check("[3.0].optMap(x, x).optMap(x, x)")
+    functions = [issue.message.split("'")[1] for issue in found.value.issues]
+    assert functions[:4] == ["hasValue", "value", "hasValue", "value"]
+
+
+def test_a_parameter_stands_for_the_first_overload_that_fits() -> None:
+    """common/stdlib/standard.go declares doubles first."""
+    assert str(ENVIRONMENT.check("{}.transformList(k, x, -(dyn(1.0) * x))").type) == "list(double)"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("null", "null_type"), ("[duration('1s')]", "list(google.protobuf.Duration)")]
+)
+def test_a_selector_of_another_type_is_refused_by_the_name_of_its_type(text: str, shown: str) -> None:
+    """common/types/types.go, String; errors of the checker have other names."""
+    found = compile_selector(text, Release(36))
+    assert isinstance(found, Refusal)
+    assert found.detail == f"must evaluate to bool or the unknown type, not {shown}"
