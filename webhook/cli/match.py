@@ -11,10 +11,11 @@ from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
 from webhook.cli.output import wants_colors
+from webhook.cli.reading import read_sources
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.surroundings import read_cluster
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, rows, shortened
-from webhook.documents import Unreadable, read
+from webhook.documents import Unreadable
 from webhook.findings import unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError, name_of, namespace_of
 from webhook.inventory.reading import items, text
@@ -107,7 +108,7 @@ def _match(arguments: Namespace, query: Sequence[Asked], fleet: Fleet) -> int:
 
 def _objects(arguments: Namespace, inventory: Inventory, report: Report) -> list[tuple[str, JSONObject]]:
     found = []
-    for document in read(arguments.paths):
+    for document in read_sources(arguments.paths, kubernetes(arguments)):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             continue

@@ -7,9 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.templates import pod_template
-from webhook.cli.reading import some_paths
+from webhook.cli.reading import read_sources, some_paths
 from webhook.cli.release import kubernetes
-from webhook.documents import Document, Unreadable, read
+from webhook.documents import Document, Unreadable
 from webhook.documents.dump import dump
 from webhook.engine import prescheduled
 from webhook.findings import Finding, found, identity, unread
@@ -27,7 +27,7 @@ def run(arguments: Namespace) -> int:
     """Print the manifests or the patches, unless something is wrong with any of them."""
     options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
     sender = _sender(arguments)
-    documents = list(read(some_paths(arguments)))
+    documents = list(read_sources(some_paths(arguments), kubernetes(arguments)))
     if sender:
         sender.know(_namespaces(documents))
     objects: list[Any] = []

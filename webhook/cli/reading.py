@@ -47,6 +47,28 @@ def some_paths(arguments: Namespace) -> list[str]:
     raise UsageError(message)
 
 
+def read_sources(
+    paths: Sequence[str], kubernetes: str | None = None, namespace: str = "default"
+) -> Iterable[Document | Unreadable]:
+    """Read manifests; Helm charts and kustomizations among the paths are rendered, with their own values.
+
+    Args:
+        paths: The paths; nothing is read if there are none.
+        kubernetes: The release for which charts are rendered; None for the newest.
+        namespace: The namespace for which they are.
+
+    Raises:
+        UsageError: There is nothing to render with.
+    """
+    if not paths:
+        return ()
+    release = release_of(kubernetes) if kubernetes else NEWEST
+    try:
+        return read(paths, options=RenderOptions(namespace=namespace, release=release))
+    except SourceError as error:
+        raise UsageError(str(error)) from error
+
+
 def _is_given() -> bool:
     """Tell whether standard input is a pipe or a file; a socket may stay open forever."""
     if os.environ.get("PRE_COMMIT"):  # its hooks get a pipe without a writer

@@ -7,14 +7,16 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.versions import find
 from webhook.cli.arguments import UsageError
 from webhook.cli.output import wants_colors
 from webhook.cli.progress import counting
+from webhook.cli.reading import read_sources
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.simulationreferences import References
 from webhook.cli.simulationreport import Text, waits
 from webhook.cli.surroundings import malformed, read_cluster
-from webhook.documents import Unreadable, read
+from webhook.documents import Unreadable
 from webhook.findings import unread
 from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
 from webhook.references.rules import listed
@@ -31,6 +33,8 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Sequence
+
+    from webhook.documents import Document
 
 JSONObject = dict[str, Any]
 
@@ -51,7 +55,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError(message)
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
-    workloads = _workloads(arguments.paths, inventory, report)
+    workloads = _workloads(read_sources(arguments.paths, stated, arguments.namespace), inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.errors:
@@ -69,10 +73,10 @@ def run(arguments: Namespace) -> int:
     return _schedule(scheduler, pods, text, arguments)
 
 
-def _workloads(paths: Iterable[str], inventory: Inventory, report: Report) -> list[JSONObject]:
+def _workloads(documents: Iterable[Document | Unreadable], inventory: Inventory, report: Report) -> list[JSONObject]:
     """Read the manifests: pods and workloads are returned, all else belongs to the cluster."""
-    found = []
-    for document in read(paths):
+    found: list[JSONObject] = []
+    for document in documents:
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             continue
@@ -81,14 +85,26 @@ def _workloads(paths: Iterable[str], inventory: Inventory, report: Report) -> li
             continue
         try:
             known = inventory.take(obj)
-            if is_workload(obj):
-                _try_pod(known or obj)
+            makers = [known or obj] if is_workload(obj) else _of_others(obj)
+            for each in makers:
+                _try_pod(each)
         except MalformedError as error:
             report.findings.append(malformed(error, document, "`draguard validate` has the details"))
             continue
-        if is_workload(obj):
-            found.append(known or obj)
+        found += makers
     return found
+
+
+def _of_others(obj: JSONObject) -> list[JSONObject]:
+    """Return the pod templates of another project's workload, each of which is taken to make one pod."""
+    if find(obj.get("apiVersion"), obj.get("kind")):
+        return []
+    from webhook.workloads import pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+
+    made = [pods.manifest for pods in pods_in(obj)]
+    for number, each in enumerate(made if len(made) > 1 else ()):
+        each["metadata"]["name"] += f"-{number}"
+    return made
 
 
 def _try_pod(workload: JSONObject) -> None:
