@@ -22,8 +22,10 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
         context: What is known.
         skipped: Counts what was not looked up, by kind, as nothing is known of that kind.
     """
-    if context.inventory.knows("ResourceSlice") or _has_selectors(obj.get("spec")):
+    if context.inventory.knows("ResourceSlice"):
         every_rule()
+    elif _has_selectors(obj.get("spec")):
+        _rules_of_selectors()
     wrong: set[Path] = set()
     has_devices = context.fleet is not None
     for each in tuple(RULES.values()):
@@ -42,10 +44,16 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
 
 
 def every_rule() -> dict[str, Rule]:
-    """Return all rules; those about selectors come with the CEL engine, which most objects do not need."""
-    from webhook.references import allocation, attributes, devices, selectors  # noqa: F401, PLC0415 - declare their rules
+    """Return all rules; those about devices come with the allocator, which is needed only where devices are known."""
+    _rules_of_selectors()
+    from webhook.references import allocation, devices  # noqa: F401, PLC0415 - declare their rules
 
     return RULES
+
+
+def _rules_of_selectors() -> None:
+    """Declare the rules about selectors; they come with the CEL engine, which most objects do not need."""
+    from webhook.references import attributes, selectors  # noqa: F401, PLC0415 - declare their rules
 
 
 def _has_selectors(obj: Any) -> bool:
