@@ -113,6 +113,12 @@ def test_a_selector_costs_no_more_than_a_million(depth: int, reason: str) -> Non
         ('device.capacity["a"].b.isLessThan(quantity("1"))', 6),
         ("device.allowMultipleAllocations", 2),
         ("device.attributes.all(d, d == d)", 387),
+        # cel-go checker/cost.go: a path that shares its array with another ends as that does.
+        ("device.attributes.all(k, v, k == device.driver)", 419),
+        ('device.attributes["a"].all(k, k == device.driver)', 324),
+        ('device.attributes["a"].all(k, v, k == device.driver)', 420),
+        ('cel.bind(a, device.attributes["a"], a.all(k, k == a.b))', 335),
+        ('cel.bind(a, device.attributes["a"], a.all(k, a.b == k))', 431),
         ("device.nope", None),
     ],
 )

@@ -39,8 +39,37 @@ class _Entries(NamedTuple):
         return _Entries(self.container, self.key.union(other.key), self.value.union(other.value))
 
 
+class _Path(NamedTuple):
+    """The steps to a value: a slice as Go has it, so that what is appended to one path may change another.
+
+    cel-go appends to one path for the key and for the value of a comprehension; where the array behind the path has
+    room for one more, the key's path ends as the value's (cel-go checker/cost.go, pushIterKey and pushIterValue).
+
+    Args:
+        steps: The array, shared by paths.
+        length: How much of it belongs to the path.
+    """
+
+    steps: list[str]
+    length: int
+
+    def to(self, step: str) -> _Path:
+        """The path that is one step longer; Go doubles an array that is full."""
+        steps = self.steps
+        if self.length & (self.length - 1) == 0:
+            steps = [*steps[: self.length], step]
+        elif self.length < len(steps):
+            steps[self.length] = step
+        else:
+            steps.append(step)
+        return _Path(steps, self.length + 1)
+
+
+_NOWHERE: Final = _Path([], 0)
+
+
 class _Local(NamedTuple):
-    path: tuple[str, ...]
+    path: _Path
     size: Bounds | None
     entries: _Entries | None
 
@@ -69,7 +98,7 @@ class _Estimator:
         self._declared_size = declared_size
         self._budget = current()
         self._presence = fixed(scope.options.presence_test_cost)
-        self._paths: dict[Expression, tuple[str, ...]] = {}
+        self._paths: dict[Expression, _Path] = {}
         self._sizes: dict[Expression, Bounds] = {}
         self._entries: dict[Expression, _Entries] = {}
         self._locals: dict[str, _Local] = {}
@@ -91,9 +120,14 @@ class _Estimator:
 
     # -- sizes and paths
 
-    def _path(self, node: Expression) -> tuple[str, ...]:
+    def _path(self, node: Expression) -> _Path:
         local = self._local(node)
-        return local.path if local is not None else self._paths.get(node, ())
+        return local.path if local is not None else self._paths.get(node, _NOWHERE)
+
+    def _steps(self, node: Expression) -> tuple[str, ...]:
+        path = self._path(node)
+        self._budget.spend(path.length // _COPIED)
+        return tuple(path.steps[: path.length])
 
     def _local(self, node: Expression) -> _Local | None:
         return self._locals.get(node.name) if isinstance(node, ast.Ident) else None
@@ -104,7 +138,7 @@ class _Estimator:
         size = _own_size(node)
         if size is not None:
             return size
-        size = self._declared_size(EstimatedNode(node.type, self._path(node)))
+        size = self._declared_size(EstimatedNode(node.type, self._steps(node)))
         if size is not None:
             self._sizes[node] = size
             return size
@@ -124,7 +158,7 @@ class _Estimator:
         return found
 
     def _node(self, node: Expression) -> EstimatedNode:
-        path = self._path(node)
+        path = self._steps(node)
         if path and path[0] == ast.ACCUMULATOR:
             path = ()
         literal = node.value if type(node) is ast.Literal and type(node.value) is int else None
@@ -145,12 +179,12 @@ class _Estimator:
 
     def _ident(self, node: ast.Ident) -> Bounds:
         local = self._locals.get(node.name)
-        self._paths[node] = local.path if local is not None else (node.name,)
+        self._paths[node] = local.path if local is not None else _Path([node.name], 1)
         return ONE
 
     def _select(self, node: ast.Select) -> Bounds:
         if isinstance(node.resolved, str):
-            self._paths[node] = (node.resolved.lstrip("."),)
+            self._paths[node] = _Path([node.resolved.lstrip(".")], 1)
             return ONE
         if node.resolved is not None:
             return ONE
@@ -160,8 +194,8 @@ class _Estimator:
         if node.operand.type.kind in _SELECTABLE:
             cost = cost.plus(ONE)
         path = self._path(node.operand)
-        self._budget.spend(len(path) // _COPIED)
-        self._paths[node] = (*path, node.field)
+        self._budget.spend(path.length // _COPIED)
+        self._paths[node] = path.to(node.field)
         return cost
 
     def _call(self, node: ast.Call) -> Bounds:
@@ -169,16 +203,21 @@ class _Estimator:
             cost = ONE.plus(self.cost(node.arguments[0]))
             self._copy_sizes(node, node.arguments[0])
             return cost
-        costs = [self.cost(argument) for argument in node.arguments]
+        costs: list[Bounds] = []
+        arguments: list[EstimatedNode] = []
+        for argument in node.arguments:
+            costs.append(self.cost(argument))
+            arguments.append(self._node(argument))  # at once: what comes next may change its path
         total = _FREE if node.target is None else self.cost(node.target)
         if node.function in {"_&&_", "_||_"}:
             return total.plus(Bounds(costs[0].low, _sum(costs).high))
         if node.function == "_?_:_":
             return total.plus(self._conditional(node, costs))
+        target = None if node.target is None else self._node(node.target)
         called: Bounds | None = None
         result: Bounds | None = None
         for overload in node.overloads or ():
-            estimate = self._overload(node, overload)
+            estimate = self._overload(node, overload, target, arguments)
             called = estimate.cost if called is None else called.union(estimate.cost)
             if estimate.result is not None:
                 result = estimate.result if result is None else result.union(estimate.result)
@@ -194,18 +233,18 @@ class _Estimator:
         if step is None:
             return result
         container = node.arguments[0]
-        self._paths[node] = (*self._path(container), step)
+        self._paths[node] = self._path(container).to(step)
         entries = self._entries_of(container)
         return entries.value if entries is not None else None
 
-    def _overload(self, node: ast.Call, overload: Overload) -> CallEstimate:
+    def _overload(
+        self, node: ast.Call, overload: Overload, target: EstimatedNode | None, arguments: list[EstimatedNode]
+    ) -> CallEstimate:
         if overload.id in {"add_list", "add_string", "add_bytes"}:
             self._join_entries(node)
         by_name = self._scope.call_estimates.get(node.function)
         if by_name is None and overload.estimate is None:
             return _STEP
-        target = None if node.target is None else self._node(node.target)
-        arguments = [self._node(argument) for argument in node.arguments]
         found = by_name(self._estimated_size, overload.id, target, arguments) if by_name is not None else None
         if found is None and overload.estimate is not None:
             found = overload.estimate(self._estimated_size, target, arguments)
@@ -285,11 +324,13 @@ class _Estimator:
         is_list = (entries.container if entries is not None else node.range.type.kind) is Kind.LIST
         path = self._path(node.range)
         key_size, value_size = (entries.key, entries.value) if entries is not None else (None, None)
-        key = _Local((*path, "@indices" if is_list else "@keys"), key_size, None)
-        value = _Local((*path, "@items" if is_list else "@values"), value_size, None)
-        if node.variable2:
-            return {node.variable: key, node.variable2: value}
-        return {node.variable: value if is_list else key}
+        variables = {}
+        if node.variable2 or not is_list:
+            variables[node.variable] = _Local(path.to("@indices" if is_list else "@keys"), key_size, None)
+        if node.variable2 or is_list:
+            step = "@items" if is_list else "@values"
+            variables[node.variable2 or node.variable] = _Local(path.to(step), value_size, None)
+        return variables
 
 
 def _sum(costs: list[Bounds]) -> Bounds:
