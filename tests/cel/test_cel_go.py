@@ -49,6 +49,7 @@ def unwrapped(value: Any) -> Any:
 
 REFUSED = "refused: ERROR: <input>:1:{}"
 NO_OVERLOAD = "error: no such overload"
+UNHASHABLE = "error: internal error: runtime error: hash of unhashable type"
 NOT_UTF_8 = (
     'error: error during formatting: could not convert argument "invalid UTF-8 in bytes, cannot convert to string" '
     "to string"
@@ -127,7 +128,26 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("'a' == dyn(quantity('1'))", False),
         ("quantity('2') == quantity('1').add(1)", NO_OVERLOAD),
         ("quantity('1').add(1) == quantity('2')", True),
-        ("dyn(ip('1.2.3.4')) != 1", NO_OVERLOAD),
+        # interpreter/interpretable.go, evalNe: whatever is not found equal; types/list.go and map.go: only what is
+        # found different differs; types/util.go, Equal: null compares with anything.
+        ("dyn(ip('1.2.3.4')) == 1", NO_OVERLOAD),
+        ("dyn(ip('1.2.3.4')) != 1", True),
+        ("dyn(ip('1.2.3.4')) == null", False),
+        ("dyn(ip('1.2.3.4')) != null", True),
+        ("[dyn(ip('1.2.3.4'))] == [1]", True),
+        ("[[dyn(ip('1.2.3.4'))]] != [[1]]", False),
+        ("{'a': dyn(ip('1.2.3.4'))} == {'a': 1}", True),
+        ("[optional.of(dyn(ip('1.2.3.4')))] == [optional.of(1)]", True),
+        ("optional.of(dyn(ip('1.2.3.4'))) == optional.of(1)", NO_OVERLOAD),
+        ("dyn(optional.of(dyn(ip('1.2.3.4')))) == 1", False),
+        ("dyn(ip('1.2.3.4')) in [dyn(1)]", False),
+        # What a loop goes over may be anything, though reading it cannot fail.
+        ("{'a': dyn(ip('1.2.3.4'))}.exists(k, v, v == 'x')", NO_OVERLOAD),
+        ("{'a': dyn(ip('1.2.3.4'))}.existsOne(k, v, v == 'x')", NO_OVERLOAD),
+        # interpreter/interpretable.go, evalSetMembership: Go hashes what is sought.
+        ("dyn(semver('1.2.3')) in ['a', 'b']", f"{UNHASHABLE} cel.Semver"),
+        # apiserver/pkg/cel/library/semverlib.go, normalizeAndParse: Go counts bytes.
+        ("semver('é.1.2', true)", 'error: Invalid character(s) found in major number "0é"'),
         # apiserver/pkg/cel/library/cidr.go: a text that is no address has no overload.
         ("cidr('10.0.0.0/8').containsIP('bad')", NO_OVERLOAD),
         ("cidr('10.0.0.0/8').containsCIDR('bad')", NO_OVERLOAD),
@@ -174,6 +194,12 @@ def test_an_optional_that_a_choice_or_variable_holds_is_made_anew(text: str, val
         ("has(object.?deep.er)", 2),
         ("has(object.?deep.n)", 1),
         ("has(object.?zz.er)", 0),
+        # common/decls/decls.go, Bindings: what an overload is chosen for at run time takes any number of arguments.
+        ("object.zz.isGreaterThan(object.a)", 2),
+        ("object.zz.indexOf('a') == 1", 3),
+        ("object.a.indexOf(object.zz) == 1", 6),
+        ("object.zz + object.a", 5),
+        ("object.zz.startsWith(object.a)", 5),
     ],
 )
 def test_what_evaluations_cost(text: str, cost: int) -> None:

@@ -43,6 +43,8 @@ class Semver:
 
     __slots__ = ("version",)
     cel_type: ClassVar[Type] = SEMVER
+    cel_has_slices: ClassVar[bool] = True
+    """In Go; so that no map can have it as a key."""
 
     def __init__(self, version: Version) -> None:
         self.version = version
@@ -146,7 +148,7 @@ def _normalized(text: str) -> str:
 
 
 def _without_zeros(part: str) -> str:
-    if len(part) <= 1:
+    if len(part.encode()) <= 1:
         return part
     part = part.lstrip("0")
     return part if part[:1] in _DIGITS and part else f"0{part}"

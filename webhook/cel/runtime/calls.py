@@ -1,8 +1,8 @@
 """Calls of functions: which overload runs, and what it costs.
 
 A call whose argument is an error is an error, and `||` may absorb it; cel-go has then counted it all the same: a call
-of two arguments after evaluating both, one of three or more only if none but the last failed (cel-go
-interpreter/interpretable.go, runtimecost.go).
+of two arguments after evaluating both, one of three or more only if none but the last failed, and so one whose
+overload is chosen at run time (cel-go interpreter/interpretable.go, runtimecost.go, common/decls/decls.go).
 """
 
 from __future__ import annotations
@@ -293,7 +293,8 @@ def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
             writer.spend(cost)
         return writer.raise_failure(_emit_made(writer, function, operands, overloads, cost))
 
-    if len(arguments) > 2 or function is PLANNED or any(each.stops_early for each in overloads):  # noqa: PLR2004  # see above
+    dispatches = len(overloads) > 1 and function not in _OPERATORS
+    if dispatches or len(arguments) > 2 or function is PLANNED or any(each.stops_early for each in overloads):  # noqa: PLR2004  # see above
         return writer.guarded(make, caught=caught)
     if isinstance(cost, int):
         writer.spend(cost)

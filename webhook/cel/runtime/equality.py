@@ -64,7 +64,7 @@ class Comparison:
         work(1 + count // _PER_UNIT)
         self._hasten(1 + count // _PER_UNIT)
         for one, other in pairs:
-            is_equal = self.equal(one, other) if type(one) in CONTAINERS else equal(one, other)
+            is_equal = self.equal(one, other) if type(one) in CONTAINERS else equal(one, other, otherwise=True)
             if not is_equal:
                 return False
         return True

@@ -14,7 +14,7 @@ from webhook.cel.runtime.equality import Comparison
 from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import contains, equal, no_such_overload
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
-from webhook.cel.types.values import UInt, Value, are_comparable, size_of
+from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _ONE_STEP: Final = int(1 / STRING_FACTOR)
 _SCALARS: Final = frozenset({bool, int, float, type(None)})
 _PRIMITIVES: Final = frozenset({bool, int, UInt, float, str})
+_ANSWERING: Final = PLAIN_CLASSES - {Optional}
+"""Classes whose values can be compared with any."""
 
 # -- what is written
 
@@ -90,10 +92,11 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
     negated = node.function == "_!=_"
     result = writer.name()
     arguments = f"meter, left, mark, {first.text}, {second.text}, {negated}"
+    fails = first.fails or second.fails or not (negated or first.cls in _ANSWERING)
     by_name = writer.scope.call_costs.get(node.function)
     if by_name is not None:
         writer.line(f"left, mark, {result} = same_by_name({arguments}, {writer.given(by_name)})")
-        return Operand(result, bool, first.fails or second.fails)
+        return Operand(result, bool, fails)
     compared = _compare(first, second, "!=" if negated else "==")
     writer.settle()
     if compared is not None:
@@ -102,7 +105,7 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
         writer.line(f"else: left, mark, {result} = same({arguments})")
     else:
         writer.line(f"left, mark, {result} = same({arguments})")
-    return Operand(result, bool, first.fails or second.fails)
+    return Operand(result, bool, fails)
 
 
 def _compare(first: Operand, second: Operand, sign: str) -> tuple[str, str, str] | None:
@@ -202,7 +205,7 @@ def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negate
     if other is EvaluationError:
         return left, mark, second
     if not are_comparable(first, second):
-        return left, mark, no_such_overload()
+        return left, mark, True if negated else no_such_overload()
     if cls is not other or cls in _SCALARS:
         return left, mark, equal(first, second) is not negated
     comparison = Comparison(meter, left, mark)
@@ -241,8 +244,8 @@ def member(
 
 
 def among(item: Value, container: list[Value]) -> Value:
-    """`item in container` for constants, or an error; the set that cel-go keeps them in takes no bytes."""
-    if type(item) is bytes:
-        msg = "runtime error: hash of unhashable type types.Bytes"
+    """`item in container` for constants, or an error; cel-go keeps them in a set, where Go must hash what it seeks."""
+    if type(item) is bytes or getattr(item, "cel_has_slices", False):
+        msg = f"runtime error: hash of unhashable type {go_type(item)}"
         raise crash(msg)
     return item if type(item) is EvaluationError else contains(item, container)

@@ -22,6 +22,7 @@ from webhook.cel.types.values import (
     Timestamp,
     UInt,
     Value,
+    are_comparable,
     to_key,
     type_of,
 )
@@ -72,8 +73,15 @@ def to_double(number: float) -> float:
 # -- equality
 
 
-def equal(first: Value, second: Value) -> bool:  # noqa: PLR0911  # one return for each kind of value
-    """`first == second`: numbers of different types compare by value, other values of different types are unequal."""
+def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # noqa: PLR0911  # one for each kind
+    """`first == second`: numbers of different types compare by value, other values of different types are unequal.
+
+    Args:
+        first: A value.
+        second: Another.
+        otherwise: The answer where comparing the two is an error, `webhook.cel.types.values.are_comparable`. Elements
+            and entries are taken for equal then (cel-go common/types/list.go and map.go, Equal).
+    """
     cls, other = type(first), type(second)
     if cls in _NUMBERS:
         if other not in _NUMBERS:
@@ -91,11 +99,11 @@ def equal(first: Value, second: Value) -> bool:  # noqa: PLR0911  # one return f
         return (
             other is Optional
             and first.present is second.present
-            and (not first.present or equal(first.value, second.value))
+            and (not first.present or equal(first.value, second.value, otherwise=otherwise))
         )
     if cls is Type:
         return other is Type and first.name == second.name
-    return bool(first == second)
+    return bool(first == second) if are_comparable(first, second) else otherwise
 
 
 def _equal_lists(first: list[Value], second: list[Value]) -> bool:
@@ -103,7 +111,7 @@ def _equal_lists(first: list[Value], second: list[Value]) -> bool:
         return False
     work(1 + len(first) // _COMPARED)
     for one, other in zip(first, second, strict=True):  # noqa: SIM110  # `all` would need C stack for every level
-        if not equal(one, other):
+        if not equal(one, other, otherwise=True):
             return False
     return True
 
@@ -114,7 +122,7 @@ def _equal_maps(first: dict[Value, Value], second: dict[Value, Value]) -> bool:
     work(1 + len(first) // _COMPARED)
     for key, value in first.items():
         other = second.get(key, MISSING)
-        if other is MISSING or not equal(value, other):
+        if other is MISSING or not equal(value, other, otherwise=True):
             return False
     return True
 

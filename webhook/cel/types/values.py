@@ -234,10 +234,14 @@ _OWN_CLASSES: Final[dict[Type, type]] = {}
 
 def are_comparable(first: Value, second: Value) -> bool:
     """Whether `first == second` is no error."""
+    cls = type(first)
+    if second is None:
+        return True
+    if cls is Optional:
+        return type(second) is not Optional or are_comparable(first.value, second.value)
     takes = getattr(first, "cel_takes", None)
     if takes is not None:
         return bool(takes(second))
-    cls = type(first)
     return cls is type(second) or cls not in _OWN_CLASSES.values()
 
 
