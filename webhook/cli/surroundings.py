@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.drivers import Profile
+    from webhook.references import Found
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn
 
@@ -90,6 +91,7 @@ class References:
         self._gates = gates
         self._documents: dict[int, _Noted] = {}
         self._contexts: dict[tuple[str, int], Any] = {}
+        self._around: dict[tuple[str, str], Any] = {}
         self._work = Budget(_WORK, is_offline=True)
         # What is in one cluster is known to belong together.
         self._neighbours = None if is_cluster else Neighbours()
@@ -179,20 +181,28 @@ class References:
             file, context = given.document.source, self._context(given)
             if given.needs and not context.inventory.knows(given.needs):
                 continue
-            for obj, kind, place in _views(given.obj, self._locations):
-                for problem in self._problems(obj, kind, context, skipped):
-                    needs = RULES[problem.rule].needs
-                    if (
-                        neighbours
-                        and needs
-                        and not problem.hint.startswith(MEANT)
-                        and not neighbours.beside(file, needs)
-                    ):
-                        skipped[needs[0]] += 1
-                        continue
-                    path = _as_written(given.document.data, place(problem.path))
-                    findings.append(_placed(problem, path, given))
+            known = context.alike.find(given.obj, partial(self._found, given, context))
+            for name, count in known.skipped.items():
+                skipped[name] += count
+            for problem in known.problems:
+                needs = RULES[problem.rule].needs
+                if neighbours and needs and not problem.hint.startswith(MEANT) and not neighbours.beside(file, needs):
+                    skipped[needs[0]] += 1
+                    continue
+                findings.append(_placed(problem, given))
         return findings, skipped
+
+    def _found(self, given: _Noted, context: Any) -> Found:
+        """Look at a manifest; problems are where they are in it."""
+        from webhook.references import Found  # noqa: PLC0415 - as above
+
+        skipped: Counter[str] = Counter()
+        problems = [
+            problem._replace(path=_as_written(given.document.data, place(problem.path)))
+            for obj, kind, place in _views(given.obj, self._locations)
+            for problem in self._problems(obj, kind, context, skipped)
+        ]
+        return Found(problems, skipped)
 
     def _problems(self, obj: JSONObject, kind: str, context: Any, skipped: Counter[str]) -> list[Problem]:
         """Look at an object; without devices once matching selectors against them has taken too much work."""
@@ -213,13 +223,16 @@ class References:
 
     def _context(self, given: _Noted) -> Any:
         """Return what rules know of a manifest's surroundings."""
-        inventory = self._inventory
-        if self._neighbours:
-            inventory = self._neighbours.inventory(given.document.source, inventory)
-        key = given.release, id(inventory)
-        if key not in self._contexts:
-            self._contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
-        return self._contexts[key]
+        around = given.release, given.document.source
+        if around not in self._around:
+            inventory = self._inventory
+            if self._neighbours:
+                inventory = self._neighbours.inventory(given.document.source, inventory)
+            key = given.release, id(inventory)
+            if key not in self._contexts:
+                self._contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
+            self._around[around] = self._contexts[key]
+        return self._around[around]
 
 
 def _is_extended_anywhere(pod: JSONObject) -> bool:
@@ -252,12 +265,12 @@ def _context(
     return context
 
 
-def _placed(problem: Problem, path: Path, given: _Noted) -> Finding:
-    if path and path[-1] == "expression":
+def _placed(problem: Problem, given: _Noted) -> Finding:
+    if problem.path and problem.path[-1] == "expression":
         from webhook.cli.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
 
-        return located(problem._replace(path=path), given.document, given.release)
-    return found(problem._replace(path=path), given.document, given.release)
+        return located(problem, given.document, given.release)
+    return found(problem, given.document, given.release)
 
 
 def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:

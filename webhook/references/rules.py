@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.fixes import Advice, Fix
 from webhook.inventory.objects import without_nulls
 from webhook.problem import WARNING, Path, Problem
+from webhook.references.alike import Alike
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Context:
         self.passes_over_devices = False
         self.asks_allocator = False
         """Whether the scheduler's allocator is asked; it takes too long for a review."""
+        self.alike = Alike()
+        """What was found in objects, for those that are alike."""
         self.looked_at: tuple[Any, Any] = (None, None)
         """The object that rules look at, and what was read of it."""
 

@@ -1,0 +1,124 @@
+"""Claims that differ by their names are looked at once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import draguard
+from webhook.api.gates import enabled
+from webhook.api.versions import NEWEST
+from webhook.inventory import CLAIMS, Inventory
+from webhook.references import Context, Found, every_rule
+from webhook.references.alike import Alike
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def claim(name: str, **asks: Any) -> dict[str, Any]:
+    asks = {"deviceClassName": "gpu.example.com", **asks}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": asks}]}},
+    }
+
+
+class Looking:
+    """Counts how often something is looked at."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> Found:
+        self.times += 1
+        return Found([], Counter())
+
+
+def looks(alike: Alike, *objects: dict[str, Any]) -> int:
+    looking = Looking()
+    for each in objects:
+        alike.find(each, looking)
+    return looking.times
+
+
+def test_what_differs_by_name_is_looked_at_once() -> None:
+    assert looks(Alike(), claim("a"), claim("b"), claim("c")) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        claim("b", count=2),
+        claim("b", deviceClassName="other.example.com"),
+        claim(""),
+        claim("b") | {"kind": "ResourceClaimTemplate"},
+    ],
+)
+def test_what_differs_by_more_is_looked_at_again(other: dict[str, Any]) -> None:
+    assert looks(Alike(), claim("a"), other) == 2
+
+
+def test_numbers_of_other_types_differ() -> None:
+    assert looks(Alike(), claim("a", count=1), claim("b", count=True), claim("c", count=1.0)) == 3
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"},
+        {"apiVersion": "v1", "kind": "Pod"},
+        {"apiVersion": "example.com/v1", "kind": "ResourceClaim"},
+    ],
+)
+def test_only_claims_are_told_apart_by_what_they_ask_for(about: dict[str, Any]) -> None:
+    objects = [{**about, "metadata": {"name": name}, "spec": {}} for name in ("a", "b")]
+    assert looks(Alike(), *objects) == 2
+
+
+def test_what_has_no_room_is_not_remembered() -> None:
+    assert looks(Alike(most=10), claim("a"), claim("b")) == 2
+
+
+def test_what_is_nested_deep_is_looked_at_each_time() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(3_000):
+        deep = {"a": deep}
+    assert looks(Alike(), claim("a", extra=deep), claim("b", extra=deep)) == 2
+
+
+class _Metadata(dict[str, Any]):
+    """Metadata of which only the name may be read."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        assert key == "name"
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> Any:
+        assert key == "name"
+        return super().__getitem__(key)
+
+
+@pytest.mark.parametrize("rule", [name for name, each in every_rule().items() if set(CLAIMS) & set(each.kinds)])
+def test_rules_about_claims_read_no_metadata_but_the_name(rule: str) -> None:
+    context = Context(Inventory(), NEWEST, enabled(NEWEST))
+    selector = {"cel": {"expression": 'device.driver == "gpu.example.com"'}}
+    asked = {**claim("a", count=40, selectors=[selector]), "metadata": _Metadata(name="a", namespace="b", labels={})}
+    renamed = {**asked, "metadata": _Metadata(name="other", namespace="c", annotations={"x": "y"})}
+    check = every_rule()[rule].check
+    assert list(check(asked, context)) == list(check(renamed, context))
+
+
+def test_each_of_those_alike_has_its_findings(tmp_path: Path) -> None:
+    file = tmp_path / "claims.yaml"
+    file.write_text("\n---\n".join(json.dumps(claim(name, count=33)) for name in ("a", "b")), encoding="utf-8")
+    found = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
+    assert [(each["rule"], each["line"], each["name"]) for each in found] == [
+        ("too-many-devices", 1, "a"),
+        ("too-many-devices", 3, "b"),
+    ]
