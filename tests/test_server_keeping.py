@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import weakref
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,7 @@ from webhook.server.http.inline import ExceededError, Inline
 from webhook.server.keeping import keep, kept_survivors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from webhook.admission import Answer
@@ -54,13 +55,26 @@ def test_a_review_that_takes_too_long_is_interrupted_after_what_it_collects() ->
         while True:
             gc.collect()
 
+    begun, done = Counter[str](), Counter[str]()
+
+    def lasting(phase: str, _info: Mapping[str, int]) -> None:
+        begun[phase] += 1
+        until = time.process_time() + 0.1  # more than a review may take
+        while begun[phase] == 1 and time.process_time() < until:
+            pass
+        done[phase] += 1
+
     inline = Inline(collect)
     inline.watch()
+    gc.callbacks.append(lasting)
     try:
         with kept_survivors(), pytest.raises(ExceededError):
             inline.answer(b"", Call("validate"), ("a", 1), time.monotonic())
     finally:
+        gc.callbacks.remove(lasting)
         inline.unwatch()
+    assert done == begun
+    assert done["start"] == done["stop"]
 
 
 def test_what_was_kept_is_let_go_once_it_is_replaced(tmp_path: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from webhook.server import keeping
 from webhook.server.http.turns import Turns
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 QUANTUM: Final = 0.01
 """Seconds of answering after which the event loop looks for what has come in meanwhile."""
-_WHOLE: Final = ("<frozen importlib", keeping.__file__)
-"""Where the code is that nothing interrupts."""
+_IMPORTS: Final = "<frozen importlib"
+"""Where the code is that imports modules."""
 _TICK: Final = 0.01
 _TICKS: Final = 4
 """After so many ticks, of processor time, a review has taken 30 to 40 ms: few valid ones as small take a third."""
@@ -101,9 +101,8 @@ class Inline:
     def _tick(self, _number: int, frame: FrameType | None) -> None:
         if self._is_answering:
             self._ticks += 1
-            if self._ticks >= _TICKS and not _must_go_on(
-                frame
-            ):  # at each further tick, too, should something swallow it
+            # At each further tick, too, should something swallow it.
+            if self._ticks >= _TICKS and not _must_go_on(frame):
                 raise ExceededError
 
     def _schedule(self) -> None:
@@ -135,9 +134,13 @@ class Inline:
 
 
 def _must_go_on(frame: FrameType | None) -> bool:
-    """Whether what is being done is soon done and must not be half done: an import, or keeping what was collected."""
+    """Whether what is being done is soon done and must not be half done: an import, or a callback of a collection.
+
+    What such a callback raises, Python would write to stderr, and go on.
+    """
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
-        if frame.f_code.co_filename.startswith(_WHOLE):
+        if frame.f_code in callbacks or frame.f_code.co_filename.startswith(_IMPORTS):
             return True
         frame = frame.f_back
     return False
