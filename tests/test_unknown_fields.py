@@ -9,6 +9,7 @@ import pytest
 from tests.structured import REQUEST, changed, claim, of_kind, resource_slice
 from webhook import validate
 from webhook.api.judgement import SOUGHT
+from webhook.limits import MOST_FINDINGS
 
 FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
 EXACTLY = REQUEST["exactly"]
@@ -102,6 +103,17 @@ def test_a_field_of_another_version_says_of_which() -> None:
     )
     taint = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoSchedule"}, "zzz": 1})
     assert [problem.hint for problem in validate(taint) if problem.rule == "unknown-field"] == [""]
+
+
+@pytest.mark.parametrize(("others", "suggested"), [(SOUGHT - 1, 'did you mean "spec"?'), (SOUGHT, "")])
+def test_of_very_many_fields_only_the_first_are_told_with_what_was_meant(others: int, suggested: str) -> None:
+    unknown = {f"field{index}": {} for index in range(others)} | {"specs": {}}
+    assert validate(claim() | unknown)[others].hint == suggested
+
+
+def test_of_more_fields_than_a_report_has_findings_the_rest_is_not_looked_at() -> None:
+    found = validate(claim() | {f"field{index}": {} for index in range(MOST_FINDINGS + 100)})
+    assert len(found) == MOST_FINDINGS + 1
 
 
 def test_of_very_many_fields_only_the_first_are_looked_for_elsewhere() -> None:

@@ -7,6 +7,7 @@ validated, and what the strategy drops or keeps is not looked at.
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
@@ -25,7 +26,8 @@ from webhook.api.versions import (
     target,
 )
 from webhook.budget import REVIEW, Budget, enter, leave
-from webhook.fixes import Fix
+from webhook.fixes import Advice, Fix
+from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, Path, Problem, invalid, quoted, refused
 from webhook.release import releases
 from webhook.schema import (
@@ -59,7 +61,7 @@ _SUPERSEDED_SINCE = 37
 """From Kubernetes 1.37 a handwritten finding goes only if a declarative one says the same."""
 
 SOUGHT = 100
-"""How many unknown fields of an object are looked for in other places, which takes a while."""
+"""For how many unknown fields of an object it is sought which one was meant, here or elsewhere, which takes a while."""
 
 ENOUGH = 1000
 """How many findings about one list are enough at a webhook: no list whose length is limited may have as many items.
@@ -134,6 +136,7 @@ def _plan_submitted(
         operation,
         gates.enabled(release, named),
         admin_namespace,
+        enough=MOST_FINDINGS + 1,  # one more says that there are more
         declarative=_is_declared(served_kind.type, release, named),
         thorough=True,
     )
@@ -226,9 +229,10 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
     """List what the decoder refuses, with suggestions for the first unknown fields."""
     from webhook.schema.suggest import suggestion  # noqa: PLC0415 - most objects can be decoded
 
-    problems = [misfit.problem() for misfit in misfits]
-    unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
-    for index in unknown[:SOUGHT]:
+    # What is suggested for an unknown field is sought below, and for the first ones alone.
+    problems = [(each._replace(suggest=Advice) if each.rule == UNKNOWN_FIELD else each).problem() for each in misfits]
+    unknown = (index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD)
+    for index in islice(unknown, SOUGHT):
         path = problems[index].path
         hint, fix = suggestion(struct, path)
         if not hint and (others := list(others_with(path, obj["apiVersion"], obj["kind"]))):
