@@ -107,7 +107,7 @@ def test_a_field_of_another_version_says_of_which() -> None:
 
 @pytest.mark.parametrize(("others", "suggested"), [(SOUGHT - 1, 'did you mean "spec"?'), (SOUGHT, "")])
 def test_of_very_many_fields_only_the_first_are_told_with_what_was_meant(others: int, suggested: str) -> None:
-    unknown = {f"field{index}": {} for index in range(others)} | {"specs": {}}
+    unknown: dict[str, Any] = {f"field{index}": {} for index in range(others)} | {"specs": {}}
     assert validate(claim() | unknown)[others].hint == suggested
 
 
