@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.inventory.claims import allocation_of
-from webhook.references import RULES, Context
+from webhook.references import Context, every_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ class References:
     def _notes(self, placement: Placement) -> Iterator[str]:
         claims = [("ResourceClaim", claim) for claim in placement.claims if not allocation_of(claim)]
         for kind, obj in (("Pod", placement.pod), *claims):
-            for rule in map(RULES.__getitem__, _CAUSES):
+            for rule in map(every_rule().__getitem__, _CAUSES):
                 if kind in rule.kinds:
                     for problem in rule.check(obj, self._context):
                         yield ": ".join(filter(None, (problem.message, problem.hint)))

@@ -6,7 +6,7 @@ namespace; the pod then stays pending. Each rule here looks at one object and wh
 
 from __future__ import annotations
 
-from webhook.references import claims, classes, parameters, pods, slices, taints, typos
+from webhook.references import claims, classes, parameters, typos
 from webhook.references.alike import Found
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import NOTE, RULES, Context, Rule
@@ -22,8 +22,5 @@ __all__ = [
     "every_rule",
     "look",
     "parameters",
-    "pods",
-    "slices",
-    "taints",
     "typos",
 ]

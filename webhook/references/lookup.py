@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from webhook.inventory import CLAIMS
 from webhook.references.rules import RULES, Context, JSONObject, Rule
 
 if TYPE_CHECKING:
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.problem import Path, Problem
+
+_SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
+"""The kinds that only ask for devices."""
 
 
 def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | None = None) -> Iterator[Problem]:
@@ -22,10 +26,7 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
         context: What is known.
         skipped: Counts what was not looked up, by kind, as nothing is known of that kind.
     """
-    if context.inventory.knows("ResourceSlice"):
-        every_rule()
-    elif _has_selectors(obj.get("spec")):
-        _rules_of_selectors()
+    _declare_rules(obj, kind, context)
     wrong: set[Path] = set()
     has_devices = context.fleet is not None
     for each in tuple(RULES.values()):
@@ -43,12 +44,29 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
             yield problem._replace(rule=each.name, level=each.level)
 
 
+def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
+    """Declare the rules that may say something about an object."""
+    if context.inventory.knows("ResourceSlice"):
+        every_rule()
+        return
+    if kind not in _SELECTING:
+        _rules_of_others()
+    if _has_selectors(obj.get("spec")):
+        _rules_of_selectors()
+
+
 def every_rule() -> dict[str, Rule]:
     """Return all rules; those about devices come with the allocator, which is needed only where devices are known."""
+    _rules_of_others()
     _rules_of_selectors()
     from webhook.references import allocation, devices  # noqa: F401, PLC0415 - declare their rules
 
     return RULES
+
+
+def _rules_of_others() -> None:
+    """Declare the rules about pods, slices and taints, which a claim or class does not need."""
+    from webhook.references import pods, slices, taints  # noqa: F401, PLC0415 - declare their rules
 
 
 def _rules_of_selectors() -> None:
