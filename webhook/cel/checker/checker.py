@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook.cel.checker.inference import Inference
 from webhook.cel.syntax import ast
@@ -11,7 +11,7 @@ from webhook.cel.types.base import Kind, Type
 from webhook.cel.types.values import UInt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from webhook.budget import Budget
     from webhook.cel.checker.scope import Scope
@@ -62,29 +62,19 @@ class _Checker:
         self._shared: set[Expression] = set()
         self._copies = 1
         self._has_aggregates = False
-        self._checks: dict[type, Callable[..., Type]] = {
-            ast.Literal: self._literal,
-            ast.Ident: self._ident,
-            ast.Select: self._select,
-            ast.Call: self._call,
-            ast.ListExpression: self._list,
-            ast.MapExpression: self._map,
-            ast.StructExpression: self._struct,
-            ast.Comprehension: self._comprehension,
-            ast.Shared: self._check_shared,
-        }
 
     def check_root(self, root: Expression) -> list[tuple[str, Expression, int]]:
         self._check(root)
-        closed = self._inference.closed(node.type for node in self._open)
-        for node, type_ in zip(self._open, closed, strict=True):
-            node.type = type_
+        if self._open:
+            closed = self._inference.closed([node.type for node in self._open])
+            for node, type_ in zip(self._open, closed, strict=True):
+                node.type = type_
         if self._has_aggregates and "" in self._scope.validators:
             self._watched.append(("", root, 1))
         return self._watched
 
     def _check(self, node: Expression) -> Type:
-        node.type = type_ = self._checks[type(node)](node)
+        node.type = type_ = self._CHECKS[type(node)](self, node)
         if type_.free:
             self._open.append(node)
         return type_
@@ -371,3 +361,16 @@ class _Checker:
             )
             first = second = types.ERROR
         return {node.variable: first, node.variable2: second} if node.variable2 else {node.variable: first}
+
+    _CHECKS: ClassVar[Mapping[type, Callable[..., Type]]] = {
+        ast.Literal: _literal,
+        ast.Ident: _ident,
+        ast.Select: _select,
+        ast.Call: _call,
+        ast.ListExpression: _list,
+        ast.MapExpression: _map,
+        ast.StructExpression: _struct,
+        ast.Comprehension: _comprehension,
+        ast.Shared: _check_shared,
+    }
+    """What checks which node."""

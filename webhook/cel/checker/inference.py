@@ -122,8 +122,9 @@ class Inference:
             return known
         self._budget.spend(2)
         if type_.kind is Kind.PARAMETER:
-            meaning = self._meanings.get(type_.name, otherwise)
-            found = type_ if meaning is None else self._substitute(meaning, made, otherwise)
+            found = self._meanings.get(type_.name, otherwise) or type_
+            if found.free and found is not type_:
+                found = self._substitute(found, made, otherwise)
         else:
             found = _rebuild(type_, tuple([self._substitute(each, made, otherwise) for each in type_.parameters]))
         made[type_] = found
