@@ -265,4 +265,6 @@ def _rebuild(type_: Type, parameters: tuple[Type, ...]) -> Type:
         return types.list_of(parameters[0])
     if type_.kind is Kind.MAP:
         return types.map_of(*parameters)
+    if types.is_optional(type_):
+        return types.optional_of(parameters[0])
     return Type(type_.kind, type_.name, parameters)
