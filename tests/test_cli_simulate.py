@@ -95,13 +95,20 @@ class TestFit:
         assert done.code == 2
         assert "--fit takes one pod or workload" in done.err
 
+    @pytest.mark.parametrize("options", [(), ("--pending",)])
+    def test_a_cluster_without_pending_pods_is_fine(self, options: tuple[str, ...]) -> None:
+        done = draguard("simulate", "--cluster", CLUSTER, *options)
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith("no pod is pending\n")
+
 
 class TestWrongUse:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
             ((DEPLOYMENT,), "there are no nodes: give what is in the cluster with --cluster"),
-            (("--cluster", CLUSTER), "there are no pods to schedule"),
+            ((ROOT / "policies/admin-access/policy.yaml", "--cluster", CLUSTER), "there are no pods to schedule"),
+            (("--cluster", CLUSTER, "--fit"), "--fit takes one pod or workload, and no pod is pending"),
             ((DEPLOYMENT, "--cluster", CLUSTER, "--without", "node-z"), "there is no such node: there are node-"),
             (
                 (DEPLOYMENT, "--cluster", CLUSTER, "--release", "team-x/trian-1"),
@@ -158,6 +165,19 @@ class TestMatch:
         assert "error 4 A100" in done.out
         assert "no such key: color" in done.out
         assert done.code == 1
+
+    def test_a_class_that_does_not_exist_matches_nothing(self, tmp_path: Path) -> None:
+        claim = tmp_path / "claim.yaml"
+        absent = clusters.claim()
+        absent["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "gone"
+        claim.write_text(yaml.safe_dump({"apiVersion": "resource.k8s.io/v1", **absent}))
+        done = draguard("match", claim, "--cluster", CLUSTER)
+        assert done.code == 1
+        lines = done.out.splitlines()
+        assert "0 of 8 devices match" in lines[0]
+        assert lines[1:]
+        assert all(line.endswith(": there is no device class gone") for line in lines[1:])
+        assert all(line.startswith("  false") for line in lines[1:])
 
     def test_a_class_for_machines(self) -> None:
         done = draguard("match", CLUSTER, "--cluster", CLUSTER, "--output", "json")
@@ -268,11 +288,20 @@ class TestText:
         )
         assert "1 pod: 1 waiting for devices" in text
 
-    def test_a_pod_past_the_scheduler(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(("node", "told"), [("a", "(a)"), ("b", "(b, which does not exist)")])
+    def test_a_pod_past_the_scheduler_never_runs(self, node: str, told: str, tmp_path: Path) -> None:
+        pod = tmp_path / "pod.yaml"
+        pod.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.pod(claims={"gpu": "c"}, nodeName=node)}))
+        text = self.told(tmp_path, clusters.node("a"), clusters.claim(), options=(str(pod),))
+        assert f"default/p: pending\n  it names its node itself {told}, so its claims are not allocated" in text
+        assert "1 pod: 1 pending" in text
+
+    def test_a_pod_past_the_scheduler_fails_the_run(self, tmp_path: Path) -> None:
         pod = tmp_path / "pod.yaml"
         pod.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.pod(claims={"gpu": "c"}, nodeName="a")}))
-        text = self.told(tmp_path, clusters.node("a"), clusters.claim(), options=(str(pod),))
-        assert "default/p: a\n  it names its node itself, so its claims are not allocated" in text
+        cluster = tmp_path / "cluster.yaml"
+        cluster.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.node("a")}))
+        assert draguard("simulate", pod, "--cluster", cluster).code == 1
 
     def test_what_a_pending_pod_refers_to_is_looked_up(self, tmp_path: Path) -> None:
         text = self.told(

@@ -191,7 +191,7 @@ class TestClaims:
 
     def test_a_pod_that_names_its_node_bypasses_the_scheduler(self) -> None:
         (answer,) = simulate([*GPU, *NODES, claim()], [pod(claims={"gpu": "c"}, nodeName="a")])
-        assert (answer["node"], answer["condition"]) == ("a", None)
+        assert (answer["node"], answer["condition"]) == (None, None)
         assert "so its claims are not allocated" in answer["why"]["reason"]
 
     def test_a_pod_that_runs_is_told_as_such(self) -> None:

@@ -14,7 +14,7 @@ from webhook.cli.output import wants_colors
 from webhook.cli.reading import read_sources
 from webhook.cli.release import feature_gates, kubernetes
 from webhook.cli.surroundings import read_cluster
-from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, rows, shortened
+from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, rows, shortened
 from webhook.documents import Unreadable
 from webhook.findings import unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError, name_of, namespace_of
@@ -49,11 +49,13 @@ class Asked(NamedTuple):
         about: What they belong to: file, kind, namespace, name, request, deviceClass.
         of_class: The selectors of the class.
         own: Those of the request, or of the class that is asked about.
+        absent: Why no device can match; empty if selectors decide.
     """
 
     about: JSONObject
     of_class: Sequence[JSONObject]
     own: Sequence[JSONObject]
+    absent: str = ""
 
 
 def run(arguments: Namespace) -> int:
@@ -91,6 +93,8 @@ def _match(arguments: Namespace, query: Sequence[Asked], fleet: Fleet) -> int:
         with limited(Budget(_WORK)) as budget:
             for each in query:
                 found = rows(fleet, each.of_class, each.own)
+                if each.absent:
+                    found = [row._replace(outcome=FALSE, reason=each.absent) for row in found]
                 if budget.left < 0:  # the devices then have errors of their own
                     raise BudgetExceededError  # noqa: TRY301 - as where the budget is spent
                 results.append((each, found))
@@ -142,13 +146,13 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
             for request in requests_of(obj):
                 name = text(request.asks, "deviceClassName")
                 device_class = inventory.find("DeviceClass", name)
+                about = {**about, "request": request.name, "deviceClass": name}
                 if device_class is None:
-                    complaint = f"{source}: request {request.name}: there is no device class {name}"
-                    print(printable(complaint), file=sys.stderr)
-                    device_class = {"spec": {"selectors": [{"cel": {"expression": "false"}}]}}
-                around = items(device_class, "spec", "selectors")
-                own = items(request.asks, "selectors")
-                yield Asked({**about, "request": request.name, "deviceClass": name}, around, own)
+                    absent = f"there is no device class {name}"
+                    print(printable(f"{source}: request {request.name}: {absent}"), file=sys.stderr)
+                    yield Asked(about, (), (), absent)
+                else:
+                    yield Asked(about, items(device_class, "spec", "selectors"), items(request.asks, "selectors"))
 
 
 def _is_fine(found: Sequence[Row]) -> bool:

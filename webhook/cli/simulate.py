@@ -62,6 +62,9 @@ def run(arguments: Namespace) -> int:
         return 2 if any(finding.line == 0 for finding in report.findings) else 1
     _what_if(arguments, inventory)
     pods = _pods(workloads, inventory, arguments)
+    if not pods and arguments.fit:
+        message = "--fit takes one pod or workload, and no pod is pending: give one"
+        raise UsageError(message)
     try:
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
@@ -155,8 +158,8 @@ def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Name
     if arguments.pending or not arguments.paths:
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
-    if not found:
-        message = "there are no pods to schedule: give manifests of pods or workloads, or a cluster with pending pods"
+    if not found and arguments.paths and not arguments.pending:
+        message = "there are no pods to schedule: give manifests of pods or workloads, or ask for pending ones (--pending)"
         raise UsageError(message)
     if not nodes:
         message = (

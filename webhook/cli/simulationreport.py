@@ -46,6 +46,8 @@ class Text:
 
     def summary(self, answers: Sequence[JSONObject]) -> str:
         """Say how many pods have a node."""
+        if not answers:
+            return "no pod is pending"
         placed = sum(each["node"] is not None for each in answers)
         waiting = sum(map(waits, answers))
         pending = len(answers) - placed - waiting
@@ -71,8 +73,6 @@ class Text:
         others = len(answer["candidates"]) - 1
         alike = f" (or one of {_count(others, 'other node')} that suit it as well)" if others > 0 else ""
         yield f"{_name(answer)}: {self._in('good', answer['node'])}{alike}"
-        if answer["condition"] is None:
-            yield f"  {answer['why']['reason']}"
         yield from _devices(answer)
         for note in answer["why"]["notes"]:
             yield f"  note: {note}"

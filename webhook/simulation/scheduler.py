@@ -107,7 +107,9 @@ class Scheduler:
         claims = () if isinstance(uses, Blocked) else tuple(use.claim for use in uses)
         if isinstance(uses, list) and all(use.consumer.has(use.claim) for use in uses):
             return Placement(pod, node, conditions.SCHEDULED, claims, reason="it runs already")
-        return Placement(pod, node, None, claims, reason="it names its node itself, so its claims are not allocated")
+        absent = "" if node in self.cluster.index else ", which does not exist"
+        reason = f"it names its node itself ({node}{absent}), so its claims are not allocated and it can never run"
+        return Placement(pod, None, None, claims, reason=reason)
 
     def ask(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:
         """Ask all nodes about a pod, without binding it.
