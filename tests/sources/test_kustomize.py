@@ -67,7 +67,11 @@ def test_without_a_program_it_says_what_to_install(overlay: Path) -> None:
 
 @pytest.mark.usefixtures("path")
 def test_below_another_path_it_is_read_as_files(overlay: Path) -> None:
-    assert draguard("validate", overlay.parent).code == 0
+    for path in (overlay.parent, *overlay.glob("kustomization*")):
+        done = draguard("validate", path)
+        assert done.code == 0
+        assert "note: not rendered: 1 kustomization (name a kustomization's directory to render it)\n" in done.out
+        assert "1 Kustomization of kustomize.config.k8s.io/v1beta1" in done.out
 
 
 def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Path) -> None:
@@ -88,6 +92,13 @@ def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Pat
             "Error: accumulating resources from 'x.yaml': lstat /a/x.yaml: no such file or directory",
             "accumulating",
             "there is no x.yaml beside the kustomization",
+        ),
+        (
+            "error: accumulating resources: accumulation err='accumulating resources from '../base': '/a/base' must "
+            "resolve to a file': recursed accumulation of path '/a/base': accumulating resources: accumulation "
+            "err='accumulating resources from 'x.yaml': lstat /a/base/x.yaml: no such file or directory'",
+            "accumulating",
+            "there is no x.yaml in /a/base: correct its resources",
         ),
     ],
 )

@@ -19,7 +19,10 @@ _LOGGED: Final = re.compile(r'\A[EF]\d{4} \S+\s+\d+ \S+\] "command failed" err=(
 """How kubectl says it from 1.31 on: a line of a log (klog), with the text in quotes, or several between < and >."""
 _SAYS: Final = re.compile(r"\A(?:Error|error): ")
 _UNKNOWN: Final = re.compile(r'unknown field "(\w+)"')
-_MISSING: Final = re.compile(r"accumulating resources from '([^']+)'.*no such file or directory")
+_MISSING: Final = re.compile(
+    r"(?:.*recursed accumulation of path '([^']+)')?.*?accumulating resources from '([^']+)'.*no such file or directory"
+)
+"""What is missing, and the base that names it if the kustomization itself does not."""
 _MALFORMED: Final = re.compile(r"MalformedYAMLError: .* in File: (\S+)\Z")
 _HELM: Final = "must specify --enable-helm"
 _FIELDS: Final = (
@@ -66,7 +69,8 @@ def _hint(message: str) -> str:
         meant = nearest(match[1], _FIELDS)
         return f'did you mean "{meant}"?' if meant else ""
     if match := _MISSING.search(message):
-        return f"there is no {match[1]} beside the kustomization: correct its resources"
+        where = f"in {match[1]}" if match[1] else "beside the kustomization"
+        return f"there is no {match[2]} {where}: correct its resources"
     return "no chart is rendered in a kustomization: give the chart's directory" if _HELM in message else ""
 
 
