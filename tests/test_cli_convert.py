@@ -77,6 +77,21 @@ def test_what_cannot_be_converted_is_said_and_makes_the_exit_code_1() -> None:
     assert "see docs/migrate.md" in done.err
 
 
+def test_an_unknown_version_is_an_error(manifests: Path) -> None:
+    (manifests / "old.yaml").write_text(EXACT.replace("resource.k8s.io/v1", "resource.k8s.io/v1beta3"), "utf-8")
+    done = draguard("convert", "--check", manifests)
+    assert done.code == 1
+    assert 'error not-served: apiVersion: no matches for kind "ResourceClaim' in done.out
+
+
+def test_charts_are_not_rendered(manifests: Path) -> None:
+    (manifests / "Chart.yaml").write_text("name: c\n", "utf-8")
+    (manifests / "templates").mkdir()
+    (manifests / "templates/a.yaml").write_text("a: {{ .b }}\n", "utf-8")
+    done = draguard("convert", "--check", manifests)
+    assert "not read: 1 Helm template (charts are not rendered here: change it by hand)" in done.err
+
+
 def test_variables_and_the_configuration_file_say_the_version(manifests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (manifests / ".draguard.yaml").write_text('kubernetesVersions: ["1.33", "1.36"]\n', encoding="utf-8")
     assert 'apiVersion: "resource.k8s.io/v1beta2"' in draguard("convert", manifests / "old.yaml").out

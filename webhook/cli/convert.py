@@ -55,7 +55,7 @@ def run(arguments: Namespace) -> int:
     if not arguments.quiet:
         print(_summary(files, arguments), file=sys.stderr)
         if selection.left_out:
-            print(not_read(selection.left_out), file=sys.stderr)
+            print(not_read(selection.left_out, renders=False), file=sys.stderr)
     if any(fault.line == 0 for fault in faults):
         return 2
     return 1 if faults or (arguments.check and older) else 0

@@ -53,6 +53,10 @@ def converted(obj: Any, wanted: Wanted) -> Converted:
     if not isinstance(obj, dict):
         return Converted(obj, [], [])
     own, kind = obj.get("apiVersion"), obj.get("kind")
+    if find(own, kind) is None and str(own).startswith(f"{GROUP}/"):
+        from webhook.api.judgement import judge  # noqa: PLC0415 - only unknown kinds and versions pay for it
+
+        return Converted(obj, [], judge(obj))
     if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):
         changed, entries = with_flat_claims(obj, wanted.locations) if wanted.has_flat_claims else (obj, [])
         return Converted(changed, [_nested(Path((*steps, "source"))) for steps in entries], [])

@@ -39,6 +39,8 @@ class Report:
         """What of a baseline is no longer found, as the baseline has it."""
         self.remarks: list[str] = []
         """What text says besides the findings, a line each."""
+        self.asides: list[str] = []
+        """What else text says, unless it shall show the findings only."""
         self.costs: list[dict[str, Any]] | None = None
         """What the expressions of policies cost; None unless requested."""
         self.tested: Tested | None = None

@@ -29,7 +29,7 @@ MAX_KINDS = 8
 
 def closing(report: Report) -> list[str]:
     """Return the lines that end a report: remarks, and what was read, found and left out."""
-    return [*map(printable, report.remarks), *summary(report).splitlines()]
+    return [*map(printable, (*report.remarks, *report.asides)), *summary(report).splitlines()]
 
 
 def summary(report: Report) -> str:
@@ -56,9 +56,15 @@ def summary(report: Report) -> str:
     return text
 
 
-def not_read(left_out: Mapping[str, int]) -> str:
-    """Say how many files of directories were not read, and why."""
-    reasons = (_LEFT_OUT[reason][count > 1].format(count) for reason, count in left_out.items())
+def not_read(left_out: Mapping[str, int], *, renders: bool = True) -> str:
+    """Say how many files of directories were not read, and why.
+
+    Args:
+        left_out: How many, by reason.
+        renders: Whether a chart that is named is rendered.
+    """
+    texts = _LEFT_OUT if renders else {**_LEFT_OUT, HELM: _NEVER_RENDERED}
+    reasons = (texts[reason][count > 1].format(count) for reason, count in left_out.items())
     return f"not read: {', '.join(reasons)}"
 
 
@@ -97,6 +103,10 @@ _LEFT_OUT = {
     NO_OBJECT: ("{} file that is not YAML and has no apiVersion", "{} files that are not YAML and have no apiVersion"),
 }
 """How a reason for which something was not read is told: of one, and of several."""
+_NEVER_RENDERED = (
+    "{} Helm template (charts are not rendered here: change it by hand)",
+    "{} Helm templates (charts are not rendered here: change them by hand)",
+)
 
 
 def by_number(report: Report) -> list[tuple[tuple[str, str], int]]:
