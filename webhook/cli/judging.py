@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from functools import cached_property
-from itertools import chain
+from itertools import chain, starmap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
@@ -18,10 +18,12 @@ from webhook.cli.release import feature_gates
 from webhook.cli.suppressing import check_policies
 from webhook.cli.surroundings import References
 from webhook.documents import Unreadable
+from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.findings import identity, unread
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.report import LISTING
 from webhook.report.model import Judged
+from webhook.report.summary import counted
 from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
@@ -117,6 +119,9 @@ _TOO_MANY: Final = (
     "mend what is found and run again, or leave the file out with --exclude",
 )
 
+_KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
+"""What kustomize takes a kustomization for that does not say (api/types ``FixKustomizationPostUnmarshalling``)."""
+
 
 class _InOrder:
     """Judges documents, and reports their findings in the order of the documents.
@@ -134,6 +139,8 @@ class _InOrder:
         self._releases, self._later = _Releases(), list[_Later]()
         self._kept, self._all = Counter[str](), 0
         self._full: set[str] = set()
+        self._kustomizations = 0
+        self._removed = Counter[tuple[str, int]]()
         self.is_listed = False
         """Whether a report names every object that was judged."""
 
@@ -154,6 +161,8 @@ class _InOrder:
             self._references.note(document, "", taken=False)
             return
         served = judge.kind_of(data)
+        if served and served.until < NEWEST and not self._stated:
+            self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
         if isinstance(document, Ahead) and document.judge is judge:
             judgement = document.judgement
         else:
@@ -215,7 +224,11 @@ class _InOrder:
     def _skip(self, document: Document) -> None:
         """Count a document that is not judged."""
         about = identity(document.data)
-        self._report.skipped[about.api_version, about.kind] += 1
+        kind = about.api_version, about.kind
+        if about.kind in {"", _KUSTOMIZATION[1]} and document.source.rpartition("/")[2] in KUSTOMIZATIONS:
+            kind = _KUSTOMIZATION
+            self._kustomizations += 1
+        self._report.skipped[kind] += 1
 
     def finish(self, jobs: int | None) -> None:
         """Judge what was put off, and report all findings.
@@ -239,6 +252,10 @@ class _InOrder:
             self._all -= len(self._found[at])
             self._found[at] = self._bounded(document.source, judgement.findings or ())
         self._report.findings += (finding for findings in self._found for finding in findings)
+        if self._kustomizations:
+            what = counted(self._kustomizations, "kustomization")
+            self._report.asides.append(f"note: not rendered: {what} (name a kustomization's directory to render it)")
+        self._report.asides += starmap(_as_removed, self._removed.items())
 
     def _judge_later(self, documents: Sequence[_Later]) -> list[tuple[str, Judgement] | None]:
         """Judge documents that were put off, with the releases that they are for; None if nothing has changed."""
@@ -253,6 +270,11 @@ class _InOrder:
             else:
                 judged.append(None)
         return judged
+
+
+def _as_removed(what: tuple[str, int], count: int) -> str:
+    kind, until = what
+    return f"note: judged as Kubernetes 1.{until}, the newest that serves it: {count} {kind}; later releases refuse it"
 
 
 class _Releases:

@@ -92,6 +92,8 @@ class References:
         self._documents: dict[int, _Noted] = {}
         self._contexts: dict[tuple[str, int], Any] = {}
         self._around: dict[tuple[str, str], Any] = {}
+        self._refused: set[str] = set()
+        """The kinds of which there are manifests with errors, which nothing is looked up in."""
         self._work = Budget(_WORK, is_offline=True)
         # What is in one cluster is known to belong together.
         self._neighbours = None if is_cluster else Neighbours()
@@ -141,6 +143,7 @@ class References:
             name = about.kind, about.name, ""
         else:
             return
+        self._refused.add(name[0])
         self._note(*name)
 
     def _note(self, kind: str, name: str, namespace: str) -> None:
@@ -168,7 +171,7 @@ class References:
                 [*report.findings, *findings],
                 key=lambda each: (order.get(each.file, -1), each.line, each.column),
             )
-        return list(_not_looked_at(skipped))
+        return list(_not_looked_at(skipped, self._refused))
 
     def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Counter[str]]:
         """Look at some manifests; count what was not looked up by kind."""
@@ -318,10 +321,11 @@ def _plural(kind: str) -> str:
     return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
-def _not_looked_at(skipped: Counter[str]) -> Iterator[str]:
+def _not_looked_at(skipped: Counter[str], refused: set[str]) -> Iterator[str]:
     if unmatched := skipped.pop(_UNMATCHED, 0):
         objects = "1 object" if unmatched == 1 else f"{unmatched} objects"
         yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
     if skipped:
         kinds = ", ".join(f"{count} {_plural(kind) if count > 1 else kind}" for kind, count in sorted(skipped.items()))
-        yield f"note: not looked up: {kinds} (none beside them; --cluster tells what is in the cluster)"
+        none = "none without errors" if refused.intersection(skipped) else "none"
+        yield f"note: not looked up: {kinds} ({none} beside them; --cluster tells what is in the cluster)"
