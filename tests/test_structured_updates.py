@@ -180,6 +180,11 @@ class TestStatus:
     def test_a_status_is_dropped_from_a_new_claim(self) -> None:
         assert warnings(validate(allocated())) == [("status-dropped", "status")]
 
+    def test_a_copy_of_a_stored_claim_has_its_status(self) -> None:
+        copy = allocated()
+        copy["metadata"]["uid"] = "6c0a3f11-0000-4000-8000-000000000000"
+        assert warnings(validate(copy)) == []
+
     def test_an_update_of_one_part_does_not_touch_the_other(self) -> None:
         assert warnings(validate(allocated(), claim())) == [("status-ignored", "status")]
         problems = validate(changed(allocated(), spec__devices={}), allocated(), subresource="status")

@@ -132,7 +132,7 @@ EVERY_OBJECT: Mapping[str, str] = {
     "status-dropped": _paragraphs(
         "A new object has a status: the API server drops it without a word.",
         "Drivers, the scheduler and controllers set it later, by an update of the status subresource. "
-        "Exported objects have one: leave it out.",
+        "Leave it out. Objects with a UID, as in a snapshot, are copies of stored ones: they may have it.",
     ),
     "prescheduled-contradiction": "A pod names a node that its own nodeSelector or affinity rules out.",
     "prescheduled-too-many-terms": "A pod names a node, and has too many terms of node affinity to add it to.",
