@@ -59,7 +59,9 @@ spec:
     done = draguard("validate", "-", stdin=pod)
     assert "note: not looked up: 1 ResourceClaimTemplate (none beside them; --cluster" in done.out
     assert done.code == 0
-    refused = b"---\n{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpu}, spec: {spac: {}}}\n"
+    refused = (
+        b"---\n{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpu}, spec: {spac: {}}}\n"
+    )
     done = draguard("validate", "-", stdin=pod + refused)
     assert "note: not looked up: 1 ResourceClaimTemplate (none without errors beside them; --cluster" in done.out
 

@@ -159,7 +159,9 @@ def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Name
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
     if not found and arguments.paths and not arguments.pending:
-        message = "there are no pods to schedule: give manifests of pods or workloads, or ask for pending ones (--pending)"
+        message = (
+            "there are no pods to schedule: give manifests of pods or workloads, or ask for pending ones (--pending)"
+        )
         raise UsageError(message)
     if not nodes:
         message = (
