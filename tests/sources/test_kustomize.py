@@ -94,9 +94,11 @@ def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Pat
             "there is no x.yaml beside the kustomization",
         ),
         (
-            "error: accumulating resources: accumulation err='accumulating resources from '../base': '/a/base' must "
-            "resolve to a file': recursed accumulation of path '/a/base': accumulating resources: accumulation "
-            "err='accumulating resources from 'x.yaml': lstat /a/base/x.yaml: no such file or directory'",
+            (
+                "error: accumulating resources: accumulation err='accumulating resources from '../base': '/a/base' must "
+                "resolve to a file': recursed accumulation of path '/a/base': accumulating resources: accumulation "
+                "err='accumulating resources from 'x.yaml': lstat /a/base/x.yaml: no such file or directory'"
+            ),
             "accumulating",
             "there is no x.yaml in /a/base: correct its resources",
         ),
