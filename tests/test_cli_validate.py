@@ -306,7 +306,7 @@ class TestSummary:
 
 class TestReleases:
     def test_objects_that_later_releases_refuse_are_told(self, write: Callable[..., Path]) -> None:
-        old = "{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClass, metadata: {name: c}, driverName: a.example.com}"
+        old = "{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClass, metadata: {name: c}, driverName: a.io}"
         folder = write(one=old, two=old.replace("name: c", "name: d"))
         done = draguard("validate", folder)
         said = "judged as Kubernetes 1.30, the newest that serves it: 2 ResourceClass of resource.k8s.io/v1alpha2"

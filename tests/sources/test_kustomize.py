@@ -95,7 +95,7 @@ def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Pat
         ),
         (
             (
-                "error: accumulating resources: accumulation err='accumulating resources from '../base': '/a/base' must "
+                "error: accumulating resources: accumulation err='accumulating resources from '../b': '/a/base' must "
                 "resolve to a file': recursed accumulation of path '/a/base': accumulating resources: accumulation "
                 "err='accumulating resources from 'x.yaml': lstat /a/base/x.yaml: no such file or directory'"
             ),
