@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
@@ -25,7 +26,7 @@ from webhook.server.http.limits import Limits
 from webhook.server.http.messages import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from webhook.admission import Call
     from webhook.server.http.messages import Request
@@ -73,6 +74,24 @@ class TestRequests:
         received = exchange(served, b"".join(requests))
         assert statuses(received) == [200] * 6
         assert re.findall(rb'1, "(.)"', received) == [b"0", b"1", b"2", b"3", b"4"]
+
+    @pytest.mark.parametrize("together", [True, False])
+    @pytest.mark.parametrize("last", [b"BAD\r\n\r\n", GET * 200])
+    def test_a_refusal_comes_after_the_answers_before_it(self, served: Served, last: bytes, *, together: bool) -> None:
+        first = b"".join(post("Content-Length: 1\r\n", b"%d" % number) for number in range(5))
+        received = exchange(served, *([first + last] if together else [first, last]))
+        assert set(statuses(received)[:-1]) == {200}
+        assert statuses(received)[-1] == 400
+        assert re.findall(rb'1, "(.)"', received) == [b"0", b"1", b"2", b"3", b"4"]
+
+    def test_a_request_that_does_not_come_takes_no_answer_from_the_one_before(self) -> None:
+        class Late(Adapter):
+            def answer(self, request: Request, reply: Callable[[Page], None]) -> None:
+                asyncio.get_running_loop().call_later(2 * HURRY.header_seconds, super().answer, request, reply)
+
+        with serving(Late(echo, {}, body_limit=LIMIT, bodies_limit=LIMIT), HURRY) as slow:
+            received = exchange(slow, post("Content-Length: 1\r\n", b"1") + b"GET /heal")
+        assert statuses(received) == [200, 408]
 
     def test_one_may_come_in_pieces(self, served: Served) -> None:
         request = post("Content-Length: 2\r\nConnection: close\r\n", b"{}")

@@ -62,6 +62,8 @@ class Connection(asyncio.Protocol):
         self._forbidden = ""
         """Why the client may not ask."""
         self._is_closing = False
+        self._is_refused = False
+        """Whether it closes after the answers that are due, and nothing more is read."""
         # What comes in
         self._stage = _HEADER
         self._requests = 0
@@ -121,7 +123,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take some of a request in; answer it if it is whole."""
         self.port.crowd.stir(self)
-        if self._is_closing:
+        if self._is_closing or self._is_refused:
             return
         if self._forbidden:  # answered once a request comes: before that, the client does not read
             self._refuse(HTTPStatus.FORBIDDEN, self._forbidden)
@@ -306,11 +308,18 @@ class Connection(asyncio.Protocol):
         self._refuse(HTTPStatus.BAD_REQUEST, "it is not HTTP/1.1 as it should be")
 
     def _refuse(self, status: HTTPStatus, reason: str) -> None:
-        """Close the connection, with an answer unless there is one under way."""
-        self._app.refused(status)
-        if self._asked is None and not (self._incoming is not None and self._incoming.is_answered):
-            self._write(_NONE, refusal(status, reason), _CLOSE)
-        self._close()
+        """Close the connection, with an answer after those to the requests that came in before."""
+        if self._is_refused:
+            return
+        self._is_refused = True
+        if self._incoming is not None and self._incoming.is_answered:
+            self._app.refused(status)
+            self._close()
+            return
+        last = Request(b"", _NOTHING, {}, keeps=False)
+        last.refusal = refusal(status, reason)
+        self._waiting.append(last)
+        self._go_on()
 
     def _close(self) -> None:
         """Close the connection once everything is written."""
@@ -376,5 +385,5 @@ class Connection(asyncio.Protocol):
             self._close()
 
 
-_NONE: Final = Request(b"", target_of(b"/"), {})
-"""What is answered where there is no request."""
+_NOTHING: Final = target_of(b"/")
+"""What is asked for where there is no request."""
