@@ -173,6 +173,37 @@ class TestForms:
         assert fixed(broken, name="a.json", tmp_path=tmp_path) == mended
 
     @pytest.mark.parametrize(
+        ("version", "kind", "boxed", "mended"),
+        [
+            (
+                "v1",
+                "ResourceSlice",
+                "devices: [{name: gpu-0, basic: {attributes: {a: {int: 1}}}}]",
+                "devices: [{name: gpu-0, attributes: {a: {int: 1}}}]",
+            ),
+            (
+                "v1",
+                "ResourceClaim",
+                "devices: {requests: [{name: a, firstAvailable: [{name: b, exactly: {deviceClassName: c}}]}]}",
+                "devices: {requests: [{name: a, firstAvailable: [{name: b, deviceClassName: c}]}]}",
+            ),
+            (
+                "v1beta1",
+                "ResourceClaim",
+                "devices: {requests: [{name: a, exactly: {deviceClassName: c, count: 2}}]}",
+                "devices: {requests: [{name: a, deviceClassName: c, count: 2}]}",
+            ),
+        ],
+    )
+    def test_fields_in_the_box_of_another_version_come_out_of_it(
+        self, version: str, kind: str, boxed: str, mended: str, tmp_path: Path
+    ) -> None:
+        head = f"apiVersion: resource.k8s.io/{version}\nkind: {kind}\nmetadata: {{name: gpu}}\nspec:\n  "
+        pool = "driver: a.b\n  nodeName: a\n  pool: {name: a, generation: 1, resourceSliceCount: 1}\n  "
+        head += pool if kind == "ResourceSlice" else ""
+        assert fixed(f"{head}{boxed}\n", tmp_path=tmp_path) == f"{head}{mended}\n"
+
+    @pytest.mark.parametrize(
         ("written", "mended"),
         [
             ("source:\n      resourceClaimTemplateName: gpu # mine", "resourceClaimTemplateName: gpu # mine"),

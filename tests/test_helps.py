@@ -42,6 +42,19 @@ spec:
   - cel:
       expression: device.driver == "gpu.example.com"
 """
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: train}
+spec:
+  containers:
+  - name: train
+    image: trainer:1
+    resources:
+      claims: [{name: gpu}]
+  resourceClaims:
+  - {name: gpu, resourceClaimTemplateName: one-gpu}
+"""
 EXACTLY = "        exactly:\n          deviceClassName: gpu.example.com\n"
 CLASS_NAME = "deviceClassName: gpu.example.com\n"
 OF_DRIVER = 'device.driver == "gpu.example.com"'
@@ -99,6 +112,13 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
         (SLICE, "driver: gpu", "driverName: gpu", (5, 3), 'did you mean "driver"?'),
         (CLASS, OF_DRIVER, "device.driver == \u201cgpu.example.com\u201d", (7, 36), "quotes are straight: \" or '"),
         (CLASS, OF_DRIVER, 'self.driver == "gpu.example.com"', (7, 19), "a selector is about `device`"),
+        (
+            POD,
+            "      claims: [{name: gpu}]",
+            "      limits:\n        claims: [{name: gpu}]",
+            (10, 9),
+            "claims are not quantities: they stand beside limits and requests, in resources.claims",
+        ),
         (CLASS, OF_DRIVER, '$.driver == "gpu.example.com"', (7, 19), "a selector is about `device`"),
     ],
 )

@@ -13,6 +13,7 @@ from webhook.limits import MOST_FINDINGS
 
 FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
 EXACTLY = REQUEST["exactly"]
+CONTAINER = {"name": "train", "image": "trainer:1"}
 
 
 def pod(*claims: dict[str, Any]) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def pod(*claims: dict[str, Any]) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "train"},
-        "spec": {"containers": [{"name": "train", "image": "trainer:1"}], "resourceClaims": list(claims)},
+        "spec": {"containers": [CONTAINER], "resourceClaims": list(claims)},
     }
 
 
@@ -45,11 +46,19 @@ def hint(obj: dict[str, Any], kubernetes: str | None = None) -> str:
         (claim(REQUEST | {"matchAttribute": "a/b"}), "spec.devices.constraints[].matchAttribute"),
         (resource_slice({"name": "gpu-0", "attributes": {}}, version="v1beta1"), "spec.devices[0].basic.attributes"),
         (changed(pod(), spec__claims=[]), "spec.resources.claims"),
+        (changed(pod(), spec__containers=[CONTAINER | {"resourceClaims": []}]), "resources.claims"),
     ],
 )
 def test_a_field_of_another_place_is_found(obj: dict[str, Any], field: str) -> None:
     found = [problem.hint for problem in validate(obj) if problem.rule == "unknown-field"]
     assert found == [f'did you mean "{field}"?']
+
+
+def test_a_field_is_not_looked_for_where_it_cannot_stand() -> None:
+    alternative = {"name": "a", "deviceClassName": "gpu.example.com", "adminAccess": True}
+    assert hint(claim({"name": "gpu", "firstAvailable": [alternative]})) == (
+        "only `exactly` has adminAccess, and cannot stand beside `firstAvailable`"
+    )
 
 
 def test_a_misspelt_field_of_the_same_place_comes_first() -> None:

@@ -189,6 +189,8 @@ def _version(problem: Problem, obj: Any) -> Advice:
 
 def _quantity(problem: Problem, obj: Any) -> Advice:
     written = at(obj, problem.path)
+    if problem.path[-2:] in {("limits", "claims"), ("requests", "claims")}:
+        return Advice("claims are not quantities: they stand beside limits and requests, in resources.claims")
     near = without_byte(written) if isinstance(written, str) else ""
     return _rename(near) if near else Advice()
 

@@ -55,7 +55,8 @@ class Struct:
     types share one; ``opaque`` has fields that exist and are not judged here; ``atomic`` says whether server-side apply
     replaces it as a whole (``+structType=atomic``); ``box`` the field that holds what
     sits on the struct itself in the newest version: rules find it in either place; ``moved`` says what sits in
-    another place than in the newest version; ``plain`` names the field whose value older versions hold in the
+    another place than in the newest version; ``unboxed`` names the field of its kin that holds what sits on this
+    struct itself; ``plain`` names the field whose value older versions hold in the
     struct's place; ``tagged`` the rules of several fields that declarative validation has, too.
     """
 
@@ -65,6 +66,7 @@ class Struct:
     atomic: ClassVar[bool] = False
     box: ClassVar[str] = ""
     moved: ClassVar[str] = ""
+    unboxed: ClassVar[str] = ""
     plain: ClassVar[str] = ""
     tagged: ClassVar[frozenset[str]] = frozenset()
     fields: ClassVar[dict[str, Field]] = {}

@@ -54,11 +54,26 @@ def suggestion(root: StructFields, path: Path) -> Advice:
         return Advice(f"{history}; {_did_you_mean(within)}" if within else history, fix)
     if name == "spec" and "devices" in known:
         return Advice("a claim has one spec: leave one out, or write kind: ResourceClaimTemplate, which has two")
-    moved = struct.type.moved and f"in this version, {struct.type.moved}"
-    place = "" if f"`{name}`" in moved else _nearest(around, name) or _entry(struct, name)
-    if place:
-        return Advice(_did_you_mean(place), _nested(around[-1], place, name))
-    return Advice(moved)
+    moved, box = struct.type.moved and f"in this version, {struct.type.moved}", struct.type.unboxed
+    place = "" if name == box else _joined(struct, name) or _nearest(around, name) or _entry(struct, name)
+    if not place:
+        return Advice(moved, Fix("unwrap") if name == box else None)
+    if box and f".{box}." in place:
+        beside = next(step for step in reversed(path[:-1]) if isinstance(step, str))
+        return Advice(f"only `{box}` has {name}, and cannot stand beside `{beside}`")
+    return Advice(_did_you_mean(place), _nested(around[-1], place, name))
+
+
+def _joined(struct: StructFields, name: str) -> str:
+    """Return the place of a field that was written in one word with what it is in; empty if there is none."""
+    places = (
+        f"{part}.{inner}"
+        for part, field in struct.wire.items()
+        if field.struct and not isinstance(next(_declared(struct, part)), Array | Map)
+        for inner in field.struct.wire
+        if name == f"{part.removesuffix('s')}{inner[0].upper()}{inner[1:]}"
+    )
+    return next(places, "")
 
 
 def _entry(struct: StructFields, name: str) -> str:

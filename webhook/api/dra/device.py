@@ -232,6 +232,7 @@ class Device(BasicDevice):
     """A device that a driver offers."""
 
     moved = "attributes, capacity and all else sit on the device itself"
+    unboxed = "basic"
 
     name = dns_label("Its name, unique in the pool.", always=True)
 

@@ -65,6 +65,7 @@ class DeviceSubRequest(Wanted, Named):
     """One of several alternatives."""
 
     moved = "the fields of `exactly` sit on the alternative itself"
+    unboxed = "exactly"
 
     deviceClassName = Wanted.deviceClassName.but(declared={35: {"formats": (formats.long_name,)}})
 
@@ -159,6 +160,7 @@ class FlatDeviceRequest(Named):
 
     go_name = "DeviceRequest"
     moved = "the fields of `exactly`, such as deviceClassName, sit on the request itself"
+    unboxed = "exactly"
 
     exactly = Inlined(
         FlatExactDeviceRequest,
