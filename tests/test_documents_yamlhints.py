@@ -47,6 +47,8 @@ def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: s
             "in braces, quotes, brackets and commas end a text: put all of it between ' and '",
         ),
         ("a b", "give the key a colon"),
+        ("\u2013--", "three hyphens separate documents: write ---"),
+        ("--", "three hyphens separate documents: write ---"),
         ("x: y: z", 'quote a text that holds ": ", and check the indentation'),
     ],
 )

@@ -46,6 +46,8 @@ _TAKEN_FOR: Final = {
     **dict.fromkeys("`@%", "something else"),
 }
 """What YAML takes a value for, by its first character."""
+_DASHES: Final = Pattern("[-\u2010-\u2015\u2212]{2,}")
+"""Hyphens, and what editors make of them."""
 
 
 def hint_of(problem: str, line: str) -> str:
@@ -55,6 +57,8 @@ def hint_of(problem: str, line: str) -> str:
         problem: What the parser says.
         line: The line that it says it of.
     """
+    if _DASHES.fullmatch(line.strip()):
+        return "three hyphens separate documents: write ---"
     of_any = problem in _OF_VALUES and problem != _COLON  # behind which the indentation may be wrong, too
     if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (of_any and (match := _VALUE.search(line))):
         key, value = match.groups()
