@@ -608,6 +608,9 @@ def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
     assert problem.hint.endswith("sit on the request itself")
     (problem,) = validate(claim(REQUEST), kubernetes="1.30")
     assert problem.hint.endswith("resource.k8s.io/v1alpha2; resource.k8s.io/v1 is served by 1.34 to 1.37")
+    rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoExecute"}}, version="v1")
+    (found,) = [each.hint for each in validate(rule, kubernetes="1.36") if each.rule == "not-served"]
+    assert found.endswith("; resource.k8s.io/v1 is served by 1.37")
     (problem,) = validate(resource_slice({"name": "a", "basic": {}}))
     assert problem.hint == "in this version, attributes, capacity and all else sit on the device itself"
 

@@ -8,6 +8,11 @@ Release = NewType("Release", int)
 """A Kubernetes release, as the minor of 1.x: 36 for Kubernetes 1.36. Releases compare as numbers."""
 
 
+def span(first: int, last: int) -> str:
+    """Name the first and the last of some releases."""
+    return f"1.{first}" if first == last else f"1.{first} to 1.{last}"
+
+
 def releases(first: int, last: int) -> list[Release]:
     """Return all releases from one to another, both included."""
     return [Release(each) for each in range(first, last + 1)]

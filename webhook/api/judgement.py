@@ -29,7 +29,7 @@ from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.fixes import Advice, Fix
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, Path, Problem, invalid, quoted, refused
-from webhook.release import releases
+from webhook.release import releases, span
 from webhook.schema import (
     CREATE,
     GATE_OFF,
@@ -496,6 +496,6 @@ def _not_served(obj: dict[str, Any], kind: Served, release: Release) -> Problem:
     others = served(name, release)
     message = f'no matches for kind "{name}" in version "{version}"'
     hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
-    hint += f"; {version} is served by 1.{kind.since} to 1.{kind.until}"
+    hint += f"; {version} is served by {span(kind.since, kind.until)}"
     hint += "".join(f"; {text}" for text in moved(name, version, others))
     return Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint)

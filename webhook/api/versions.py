@@ -11,7 +11,7 @@ from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.release import Release
+from webhook.release import Release, span
 from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def others_with(path: Path, version: str, kind: str) -> Iterator[str]:
     for name, other in VERSIONS.items():
         each = other.kinds.get(kind)
         if each and name != version and has(compile_struct(each.type, target(name, each.until, CREATE)), path):
-            yield f"{name} (Kubernetes 1.{each.since} to 1.{each.until})"
+            yield f"{name} (Kubernetes {span(each.since, each.until)})"
 
 
 def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:

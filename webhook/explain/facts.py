@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from webhook.api.versions import target
 from webhook.explain.places import children
-from webhook.release import releases
+from webhook.release import releases, span
 from webhook.schema import CREATE, Array, Field, Map
 
 if TYPE_CHECKING:
@@ -43,11 +43,6 @@ def gated(among: Iterable[Kind], gate: str, release: Release | None) -> Iterator
         place = left.pop(0)
         yield from ((place, when) for name, when in gates_of(place, release) if name == gate)
         left[:0] = children(place, release)
-
-
-def span(since: int, until: int) -> str:
-    """Name the first and the last of some releases."""
-    return f"1.{since}" if since == until else f"1.{since} to 1.{until}"
 
 
 def _over_releases(
