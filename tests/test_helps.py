@@ -130,3 +130,11 @@ def test_the_cure_is_named_where_the_mistake_stands(
     done = draguard("validate", "-o", "json", "-", stdin=manifest.replace(right, wrong, 1).encode())
     found = [each for each in json.loads(done.out)["findings"] if each["level"] == "error" and help_ in each["hint"]]
     assert [(each["line"], each["column"]) for each in found] == [at]
+
+
+def test_what_is_said_once_it_can_be_decoded_is_no_help() -> None:
+    wrong = TEMPLATE.replace("- name: gpu\n", "-\n").replace("deviceClassName: gpu.example.com", "count: [1]")
+    done = draguard("validate", "-", stdin=wrong.encode())
+    said = "the API server says this once it can decode the object"
+    assert f"\nnote: {said}" in done.out
+    assert f"help: {said}" not in done.out

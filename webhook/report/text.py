@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from webhook.report import Format
 from webhook.report.excerpt import MAX_LINE, caret, described, place_of, printable, rendered_as, stated
 from webhook.report.summary import closing
+from webhook.schema.decoding import ONCE_DECODED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,7 +67,8 @@ def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0)
             below = carets[: carets.index("^")] + paint(problem.level, carets.lstrip())
             yield f"{paint('gutter', '|'.rjust(len(gutter)))} {below}"
         if problem.hint:
-            yield paint("help", "help:") + folded(printable(problem.hint), width, "help:")
+            label = "note:" if problem.hint == ONCE_DECODED else "help:"
+            yield paint("help", label) + folded(printable(problem.hint), width, label)
         yield ""
 
 
