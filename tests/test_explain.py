@@ -360,6 +360,7 @@ class TestUnknownNames:
             ("Pod.spec.volumes", "Pod.spec.volumes exists in Kubernetes, but nothing of it is judged here"),
             ("ResourceClass.driverName.x", "ResourceClass.driverName has no field x: it has none"),
             ("claim", "there is no rule or kind claim: did you mean ResourceClaim or ResourceClaimTemplate or "),
+            ("rc", "kind rc: did you mean ResourceClaim or ResourceClaimTemplate or ResourceSlice?"),
             (
                 "spec.devices.requests",
                 (

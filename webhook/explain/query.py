@@ -68,14 +68,14 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         message = f"{query} is not a rule or kind; a field is spelled with its kind: {shown}"
         raise UnknownNameError(message)
     alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
-    near = " or ".join(alike) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
+    near = " or ".join([*alike][:_SHOWN]) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
     hint = f"did you mean {near}?" if near else "`draguard explain` lists what there is"
     message = f"there is no rule or kind {query}: {hint}"
     raise UnknownNameError(message)
 
 
 _SHOWN = 3
-"""How many fields of one name are listed."""
+"""How many fields of one name are listed, and kinds of a similar one."""
 
 
 def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> Iterator[str]:
