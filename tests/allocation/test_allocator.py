@@ -369,6 +369,38 @@ def test_whether_the_order_of_claims_matters_is_told() -> None:
 NEXT = Release(37)
 
 
+@pytest.mark.parametrize(
+    ("result", "type_", "detail"),
+    [
+        ("1.5", "double", "type conversion error from Double to 'bool'"),
+        ("1u", "uint", "unsupported type conversion from 'uint' to bool"),
+        ("int", "type", "type conversion not supported for 'type'"),
+        ("{}", "map", "type conversion error from map to 'bool'"),
+        ("quantity('1')", "kubernetes.Quantity", "type conversion error from 'Quantity' to 'bool'"),
+        ("duration('1s')", "google.protobuf.Duration", "type conversion error from 'Duration' to 'bool'"),
+        ("device.?driver", "optional_type", "unsupported native conversion from string to 'bool'"),
+        ("has(device.?attributes[device.driver].x)", "optional_type", "unsupported type conversion from 'int' to bool"),
+        ("has(device.?attributes[device.driver].y)", "optional_type", "optional.none() dereference"),
+    ],
+)
+def test_a_selector_whose_result_is_no_bool_ends_the_attempt(result: str, type_: str, detail: str) -> None:
+    selector = f"device.driver == '' ? device.attributes[device.driver].x : {result}"
+    broken = claim(request(selectors=[{"cel": {"expression": selector}}]))
+    text = f"CEL result of type {type_} could not be converted to bool: {detail}"
+    slices = [resource_slice(device("d0", attributes={"x": {"int": 1}}))]
+    assert error(slices, broken) == (f"claim ns/c: selector #0: CEL runtime error: {text}", "abort")
+
+
+@pytest.mark.parametrize("result", ["optional.of({})", "optional.of(optional.of({}))"])
+def test_an_optional_bool_selects_as_the_bool_in_it(result: str) -> None:
+    slices = [resource_slice(device("d0", attributes={"x": {"int": 1}}))]
+    for value in (True, False):
+        chosen = result.format(str(value).lower())
+        selector = f"device.driver == '' ? device.attributes[device.driver].x : {chosen}"
+        found = answer(slices, claim(request(selectors=[{"cel": {"expression": selector}}])))
+        assert isinstance(found, Result) is value
+
+
 def test_errors_of_selectors_name_the_device_from_1_37_on() -> None:
     broken = claim(request(selectors=[{"cel": {"expression": f'device.attributes["{DRIVER}"].x == 1'}}]))
     slices = [resource_slice(device("d0"))]

@@ -75,6 +75,29 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         # interpreter/optimizations.go: a call with a constant pattern is another call.
         ("object.a.matches('a')", NO_OVERLOAD),
         ("object.a.matches(s)", f"{NO_OVERLOAD}: matches"),
+        # … which looks at what Go has inside: an optional's value, a type's name.
+        ("object.?str.orValue(1).matches('^t')", True),
+        ("dyn(object.?str).matches('^t')", True),
+        ("dyn(optional.of(optional.of(s))).find('t$')", "t"),
+        ("dyn(int).matches('^int$')", True),
+        ("dyn(s).findAll('t', dyn(optional.of(1)))", ["t"]),
+        ("dyn(object.?str).matches(s)", f"{NO_OVERLOAD}: matches"),
+        ("dyn(optional.none()).matches('a')", NO_OVERLOAD),
+        ("dyn(optional.of(optional.none())).matches('a')", NO_OVERLOAD),
+        # interpreter/interpretable.go, evalAnd and evalOr: the first term that is no bool makes the error.
+        ("object.list && object.zz", NO_OVERLOAD),
+        ("object.list || object.zz", NO_OVERLOAD),
+        ("object.zz && object.list", "error: no such key: zz"),
+        ("b && object.zz", "error: no such key: zz"),
+        ("object.list && false", False),
+        # evalTestOnly: a choice or an index goes on with the chain, which in an optional is the field itself.
+        ("(b ? has(object.?map.k) : b) == true", False),
+        ("(b ? has(object.?map.k) : b) ? 1 : 2", NO_OVERLOAD),
+        ("b ? has(object.map.k) : b", True),
+        ("b ? has(object.map.zz) : b", False),
+        ("has(object.?map.k)", True),
+        ("{true: 1}[has(object.?map.k)]", "error: invalid qualifier type: *types.Optional"),
+        ("{true: 1}[has(object.map.k)]", 1),
         # common/types/types.go, defaultIsAssignableRuntimeType: the first element tells the type of a list.
         ("dyn([1]).join()", f"{NO_OVERLOAD}: join(list)"),
         ("[object.nil].max()", f"{NO_OVERLOAD}: max(list)"),
@@ -173,6 +196,9 @@ def test_what_expressions_come_to(text: str, value: object) -> None:
         ("optional.of('1.2.3.4').optMap(x, ip(x))", "error: unsupported conversion to ref.Val: (net.IP)"),
         ("[optional.of(quantity('1'))][0].value() == quantity('1')", True),
         ("optional.of(quantity('1')).orValue(quantity('2')) == quantity('1')", True),
+        ("b ? has(object.?map.k) : b", "v"),
+        ("b ? has(object.?map.zz) : b", None),
+        ("[object.?deep].map(v, b ? has(v.er) : b)[0]", {}),
     ],
 )
 def test_an_optional_that_a_choice_or_variable_holds_is_made_anew(text: str, value: object) -> None:

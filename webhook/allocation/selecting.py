@@ -21,7 +21,7 @@ from webhook.cel.kubernetes.devices import (
 )
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.reads import reads
-from webhook.cel.types.values import DefaultingMap, type_of
+from webhook.cel.types.values import NONE, DefaultingMap, Optional, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Features
     from webhook.cel.kubernetes.devices import Selector
+    from webhook.cel.types.values import Value
     from webhook.release import Release
 
 Json = dict[str, Any]
@@ -42,10 +43,15 @@ _SCALARS: Final = ("int", "bool", "string", "version")
 _CONVERSIONS: Final = {
     "string": "unsupported native conversion from string to 'bool'",
     "int": "unsupported type conversion from 'int' to bool",
-    "kubernetes.Semver": "type conversion error from 'Semver' to 'bool'",
-    "list": "type conversion error from list to 'bool'",
+    "uint": "unsupported type conversion from 'uint' to bool",
+    "type": "type conversion not supported for 'type'",
+    "kubernetes.NamedFormat": "type conversion error from 'Format' to 'bool'",
+    **{
+        name: f"type conversion error from {shown} to 'bool'"
+        for name, shown in (("bytes", "Bytes"), ("double", "Double"), ("list", "list"), ("map", "map"))
+    },
 }
-"""Go's message for results other than bool, by their type."""
+"""Go's message for results other than bool, by their type, where it is not made of the type's name."""
 
 
 RUNTIME: Final = "CEL runtime error: "
@@ -187,11 +193,22 @@ class _Selector:
             result = self._compiled.program.evaluate(bindings, meter=Meter(MAX_COST))
         except CelError as error:
             return f"{RUNTIME}{error}"
-        if result is True or result is False:
-            return result
-        name = type_of(result).name
-        detail = _CONVERSIONS.get(name, f"type conversion error from '{name}' to 'bool'")
-        return f"{RUNTIME}CEL result of type {name} could not be converted to bool: {detail}"
+        return result if result is True or result is False else _converted(result)
+
+
+def _converted(result: Value) -> bool | str:
+    """What Go makes of a result other than bool: of an optional what is in it (cel-go common/types/optional.go)."""
+    inner = result
+    if result is NONE:
+        detail = "optional.none() dereference"
+    else:
+        while type(inner) is Optional:
+            inner = inner.value
+        if type(inner) is bool:
+            return inner
+        name = type_of(inner).name
+        detail = _CONVERSIONS.get(name, f"type conversion error from '{name.rpartition('.')[2]}' to 'bool'")
+    return f"{RUNTIME}CEL result of type {type_of(result).name} could not be converted to bool: {detail}"
 
 
 _LISTS_SEEN_SINCE: Final = 37

@@ -139,16 +139,17 @@ def _is_of_variable(node: Expression) -> bool:
     return str(getattr(node, "resolved", "")).startswith(".")
 
 
-def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = False) -> Operand:
-    """Writes `has(chain.field)`, or `!has(chain.field)`."""
+def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = False, is_part: bool = False) -> Operand:
+    """Writes `has(chain.field)`, or `!has(chain.field)`; `is_part` if it is a part of another attribute."""
     options = writer.scope.options
     writer.spend(options.presence_test_cost)
     operand = emit_chain(writer, chain, own_cost=chain.own_cost)
     value, key = operand.text, writer.given(field)
     result = writer.name()
     writer.line(f"if type({value}) is dict: {result} = {key} {'not in' if negated else 'in'} {value}")
-    writer.line(f"else: left, {result} = present(left, {value}, {key}, {options.strict_presence_test}, {negated})")
-    return Operand(result, bool)
+    function = "resolved_presence" if is_part else "present"
+    writer.line(f"else: left, {result} = {function}(left, {value}, {key}, {options.strict_presence_test}, {negated})")
+    return Operand(result, None if is_part else bool)
 
 
 # -- what is called
@@ -241,6 +242,16 @@ def present(left: int, value: Value, field: str, strict: bool, negated: bool) ->
     except EvaluationError:
         return left, caught()
     return left + (type(value) is Optional and not found), found is not negated
+
+
+def resolved_presence(left: int, value: Value, field: str, strict: bool, negated: bool) -> tuple[int, Value]:
+    """As `present`, where an attribute goes on with it: of an optional it is the field itself.
+
+    cel-go goes on with the chain alone, without what makes a bool of it (interpreter/interpretable.go, evalTestOnly).
+    """
+    if type(value) is Optional:
+        return follow(left, value, Steps(((field, False),), strict))
+    return present(left, value, field, strict, negated)
 
 
 _INSIDE: Final = frozenset({"kubernetes.Quantity", "kubernetes.Semver", "kubernetes.URL", "net.IP", "net.CIDR"})

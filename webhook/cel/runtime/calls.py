@@ -18,7 +18,7 @@ from webhook.cel.runtime.logic import shorter_cost
 from webhook.cel.runtime.meter import SHARE, Meter, caught, count_built, count_bytes
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
-from webhook.cel.types.values import INT_MAX, INT_MIN, PLAIN_CLASSES, Value, from_key, python_type, type_of
+from webhook.cel.types.values import INT_MAX, INT_MIN, PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,6 +46,8 @@ _OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
 }  # fmt: skip
 PLANNED: Final = ""
 """Stands for a function of patterns that is made for the one pattern that it is given."""
+_INSIDE: Final = frozenset({Optional, Type})
+"""Classes of what Go has another value inside."""
 PATTERN_AT: Final = {"matches": -1, "find": 0, "findAll": 0}
 """Which argument of a function is a pattern."""
 # Where cel-go's refusal does not name the types of the arguments (cel-go common/stdlib/standard.go).
@@ -95,6 +97,13 @@ def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
     )
 
 
+def _native(value: Value) -> Value:
+    """What a function of one constant pattern looks at: what Go has inside (cel-go interpreter/optimizations.go)."""
+    while type(value) is Optional and value.present:
+        value = value.value
+    return value.name if type(value) is Type else value
+
+
 class _Dispatcher:
     """The overloads that a call may mean, of which one is chosen by the arguments.
 
@@ -129,6 +138,11 @@ class _Dispatcher:
         for each in arguments:
             if type(each) is EvaluationError:
                 raise each
+        if self._function is PLANNED and not _INSIDE.isdisjoint(map(type, arguments)):
+            inside = [*map(_native, arguments)]
+            if _INSIDE.isdisjoint(map(type, inside)):
+                planned = self.find(tuple(map(type, inside)), *inside)
+                return lambda *_: planned(*inside)
         for overload in self._candidates:
             parameters, found = overload.parameters, overload.implementation
             may_take = fits if overload.guarded else _is_of

@@ -93,9 +93,9 @@ BUILTINS: Final[dict[str, object]] = {
     **{each.__name__: each for each in (Meter, caught, count_built, count_bytes, look)},
     **{each.__name__: each for each in (attributes.follow, attributes.goes_on, attributes.lookup)},
     **{
-        each.__name__: each
-        for each in (attributes.present, attributes.resolved_optional, attributes.step, attributes.unbound)
+        each.__name__: each for each in (attributes.present, attributes.resolved_optional, attributes.resolved_presence)
     },
+    **{each.__name__: each for each in (attributes.step, attributes.unbound)},
     **{each.__name__: each for each in (aggregates.MapBuilder, aggregates.append, aggregates.put_optional)},
     **{each.__name__: each for each in (Optional, calls.afford)},
     **{each.__name__: each for each in (folds.Lazy, folds.elements, folds.entries, folds.inserted)},

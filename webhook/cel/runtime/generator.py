@@ -120,12 +120,13 @@ class Generator(Writer):
 
     def resolved(self, node: Expression) -> Operand:
         """Writes a part of another attribute: an attribute then costs nothing itself."""
-        if self._is_attribute(node) and self._analysis.value(node) is NOT_CONSTANT:
-            chain = self._chain(node)
-            if self._is_apart(node):
-                return self.apart(lambda: emit_chain(self, chain, own_cost=0))
-            return emit_chain(self, chain, own_cost=0)
-        return self.emit(node)
+        if isinstance(node, ast.Select) and node.test:
+            write = partial(emit_presence, self, self._chain(node.operand), node.field, is_part=True)
+        elif self._is_attribute(node) and self._analysis.value(node) is NOT_CONSTANT:
+            write = partial(emit_chain, self, self._chain(node), own_cost=0)
+        else:
+            return self.emit(node)
+        return self.apart(write) if self._is_apart(node) else write()
 
     def _attribute(self, node: Expression, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
         chain = self._chain(node)

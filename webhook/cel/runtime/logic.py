@@ -36,7 +36,7 @@ _ANSWERING: Final = PLAIN_CLASSES - {Optional}
 def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
     """Writes `a && b && …` or `a || b || …`: `stop` if any term is that, else the first error, else the other."""
     terms = node.arguments
-    if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far, and not quite what more of them are
+    if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far
         return _emit_pair(writer, terms[0], terms[1], stop=stop)
     return _emit_chain(writer, terms, stop=stop)
 
@@ -186,7 +186,7 @@ def not_bool(value: Value) -> EvaluationError:
 
 def undecided(first: Value, second: Value) -> EvaluationError:
     """The error of two terms of which none decides."""
-    return first if type(first) is EvaluationError else not_bool(second)
+    return not_bool(second if type(first) is bool else first)
 
 
 def _smaller(first: Value, second: Value) -> int:
