@@ -350,7 +350,7 @@ class TestUnknownNames:
         ("query", "message"),
         [
             ("ResourceClam", "there is no rule or kind ResourceClam: did you mean ResourceClaim?"),
-            ("reserved-for-while", "there is no rule or kind reserved-for-while: did you mean "),
+            ("reserved-while-goin", "no rule or kind reserved-while-goin: did you mean reserved-while-going?"),
             ("qqqqqq", "there is no rule or kind qqqqqq: `draguard explain` lists what there is"),
             (
                 "ResourceClass.drivername",
