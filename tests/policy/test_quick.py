@@ -41,7 +41,7 @@ Told = list[tuple[str, bool | None]]
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     """Compare whatever is told quickly with what expressions come to one by one, and collect it."""
     answers: Told = []
-    quickly = Session.told_quickly
+    quickly = Session.holds_quickly
 
     def compared(session: Session, invocation: Invocation, obj: Any, *, changes: bool = False) -> bool | None:
         if invocation.quick:
@@ -66,7 +66,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
         assert alone.notes <= session.notes
         return holds
 
-    monkeypatch.setattr(Session, "told_quickly", compared)
+    monkeypatch.setattr(Session, "holds_quickly", compared)
     return answers
 
 
@@ -214,7 +214,7 @@ def test_what_is_not_told_costs_nothing_and_is_asked_as_usual(name: str) -> None
     expected = validate(request, policies)
     policies.prepare()
     session = Session(request, policies, DENY_ALL)
-    told = [session.told_quickly(each, request.object) for each in session.invocations(VALIDATING)]
+    told = [session.holds_quickly(each, request.object) for each in session.invocations(VALIDATING)]
     assert not any(told)
     assert (session.meter.cost, session.meter.bytes) == (0, MAX_BYTES)
     assert validate(request, policies) == expected
@@ -227,7 +227,7 @@ def test_objects_of_another_version_are_not_told_about() -> None:
     for version, told in {"v1": True, "v1beta2": None}.items():
         request = request_of(CLAIM | {"apiVersion": f"resource.k8s.io/{version}"}, kinds=policies.kinds)
         session = Session(request, policies, DENY_ALL)
-        assert [session.told_quickly(each, request.object) for each in session.invocations(VALIDATING)] == [told]
+        assert [session.holds_quickly(each, request.object) for each in session.invocations(VALIDATING)] == [told]
         assert validate(request, policies).allowed
 
 
@@ -237,7 +237,7 @@ def test_a_quick_way_is_made_once_it_is_worth_it(monkeypatch: pytest.MonkeyPatch
     request = request_of(POD, kinds=policies.kinds)
     session = Session(request, policies, DENY_ALL)
     (invocation,) = session.invocations(VALIDATING)
-    assert [session.told_quickly(invocation, POD) for _ in range(4)] == [None, None, None, True]
+    assert [session.holds_quickly(invocation, POD) for _ in range(4)] == [None, None, None, True]
 
 
 def test_a_policy_that_is_too_much_work_has_no_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +247,7 @@ def test_a_policy_that_is_too_much_work_has_no_quick_way(monkeypatch: pytest.Mon
     request = request_of(POD, kinds=policies.kinds)
     session = Session(request, policies, DENY_ALL)
     (invocation,) = session.invocations(VALIDATING)
-    assert session.told_quickly(invocation, POD) is None
+    assert session.holds_quickly(invocation, POD) is None
     assert validate(request, policies).allowed
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from webhook.documents.shares import Packed, PackedSource, Share
 
 
-class _Told(NamedTuple):
-    """What a process tells of a share.
+class _Result(NamedTuple):
+    """What a process finds in a share.
 
     Args:
         entries: Its documents, with what was found in them alone, and why others cannot be read.
@@ -109,7 +109,7 @@ class Shared:
         if not isinstance(found, Unreadable):
             yield from no_manifest(found, self._selection)
 
-    def _work(self, share: Share, stated: str | None, judge: Judge) -> _Told:
+    def _work(self, share: Share, stated: str | None, judge: Judge) -> _Result:
         """Read and judge a share, in another process."""
         self._selection.left_out.clear()
         packer, indexes = Packer([NAME]), count()
@@ -119,10 +119,10 @@ class Shared:
                 entries.append(each)
             else:
                 entries.append((packer(each), judge.alone(each, judge.kind_of(each.data), stated)))
-        return _Told(entries, packer.sources, next(indexes), self._selection.left_out)
+        return _Result(entries, packer.sources, next(indexes), self._selection.left_out)
 
 
-def _unpacked(share: Share, told: _Told, before: int, judge: Judge) -> Iterator[Document | Unreadable]:
+def _unpacked(share: Share, told: _Result, before: int, judge: Judge) -> Iterator[Document | Unreadable]:
     unpacker = Unpacker(share, told.sources)
     for each in told.entries:
         if isinstance(each, Unreadable):

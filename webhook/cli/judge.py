@@ -29,7 +29,7 @@ class Judgement(NamedTuple):
     """What is found in a document.
 
     Args:
-        findings: What is found, in the order of the text; None if nobody here judges its kind.
+        findings: What is found, in the order of the text; None if its kind is unknown.
         waits: Whether that depends on a Namespace that may yet come.
         taken: Whether the API server would take it; None if what it refers to is of no interest.
         passed: Whether nothing is asked about it, so that nothing is found.

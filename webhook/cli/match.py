@@ -42,7 +42,7 @@ _WORK: Final = 2 * DOCUMENT
 """What all selectors together may take: some twenty seconds."""
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """Selectors that are asked about.
 
     Args:
@@ -84,7 +84,7 @@ def run(arguments: Namespace) -> int:
     return _match(arguments, [*_expressions(arguments, fleet), *_requests(given, inventory)], fleet)
 
 
-def _match(arguments: Namespace, query: Sequence[Asked], fleet: Fleet) -> int:
+def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet) -> int:
     if not query:
         message = "there is nothing to match: the manifests have no requests in claims or templates, and no classes"
         raise UsageError(message)
@@ -126,22 +126,22 @@ def _objects(arguments: Namespace, inventory: Inventory, report: Report) -> list
     return found
 
 
-def _expressions(arguments: Namespace, fleet: Fleet) -> Iterator[Asked]:
+def _expressions(arguments: Namespace, fleet: Fleet) -> Iterator[Question]:
     for expression in arguments.expression:
         compiled = compile_selector(expression, fleet.release, fleet.gates, stored=True)
         if isinstance(compiled, Refusal):
             message = f"-e: {compiled.detail}"
             raise UsageError(message)
         about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
-        yield Asked({**about, "name": expression}, (), [{"cel": {"expression": expression}}])
+        yield Question({**about, "name": expression}, (), [{"cel": {"expression": expression}}])
 
 
-def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> Iterator[Asked]:
+def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> Iterator[Question]:
     for source, obj in given:
         about = {"file": source, "kind": text(obj, "kind"), "namespace": namespace_of(obj), "name": name_of(obj)}
         if about["kind"] == "DeviceClass":
             own = items(obj, "spec", "selectors")
-            yield Asked({**about, "namespace": "", "request": "", "deviceClass": ""}, (), own)
+            yield Question({**about, "namespace": "", "request": "", "deviceClass": ""}, (), own)
         elif about["kind"] in CLAIMS:
             for request in requests_of(obj):
                 name = text(request.asks, "deviceClassName")
@@ -150,9 +150,9 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
                 if device_class is None:
                     absent = f"there is no device class {name}"
                     print(printable(f"{source}: request {request.name}: {absent}"), file=sys.stderr)
-                    yield Asked(about, (), (), absent)
+                    yield Question(about, (), (), absent)
                 else:
-                    yield Asked(about, items(device_class, "spec", "selectors"), items(request.asks, "selectors"))
+                    yield Question(about, items(device_class, "spec", "selectors"), items(request.asks, "selectors"))
 
 
 def _is_fine(found: Sequence[Row]) -> bool:
@@ -160,7 +160,7 @@ def _is_fine(found: Sequence[Row]) -> bool:
     return TRUE in outcomes and ERROR not in outcomes
 
 
-def _as_json(query: Asked, found: Sequence[Row]) -> JSONObject:
+def _as_json(query: Question, found: Sequence[Row]) -> JSONObject:
     return {
         **query.about,
         "devices": sum(row.devices for row in found),
@@ -169,7 +169,7 @@ def _as_json(query: Asked, found: Sequence[Row]) -> JSONObject:
     }
 
 
-def _as_text(results: Sequence[tuple[Asked, list[Row]]], *, color: bool) -> Iterator[str]:
+def _as_text(results: Sequence[tuple[Question, list[Row]]], *, color: bool) -> Iterator[str]:
     for query, found in results:
         total = sum(row.devices for row in found)
         matching = sum(row.devices for row in found if row.outcome == TRUE)

@@ -185,7 +185,7 @@ def _forked(work: Callable[[T], R], pieces: Sequence[T], taking: int, giving: in
 
 
 def _work(work: Callable[[T], R], pieces: Sequence[T], taking: int, writing: int) -> None:
-    """Do what is asked for until nothing is left, or nobody is there to read it."""
+    """Do the work until nothing is left, or the process that reads it has ended."""
     import pickle  # noqa: PLC0415 - as above
 
     while ticket := os.read(taking, _TICKET):
@@ -195,13 +195,13 @@ def _work(work: Callable[[T], R], pieces: Sequence[T], taking: int, writing: int
             try:
                 how, data = _DONE, pickle.dumps(work(pieces[number]), pickle.HIGHEST_PROTOCOL)
             except Exception as error:  # noqa: BLE001 - it is raised again where it belongs
-                how, data = _FAILED, _told(error)
+                how, data = _FAILED, _pickled_error(error)
             _write(writing, number, how, data)
         except BrokenPipeError:
             return
 
 
-def _told(error: Exception) -> bytes:
+def _pickled_error(error: Exception) -> bytes:
     import pickle  # noqa: PLC0415 - as above
     import traceback  # noqa: PLC0415 - needed for mistakes only
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
-from webhook.cli.judging import judge_all
+from webhook.cli.inputs import judge_all
 from webhook.cli.oldstate import AtRevision, Deployed
 from webhook.cli.output import check_outputs, show
 from webhook.cli.reading import STDIN, Manifests

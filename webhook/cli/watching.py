@@ -25,7 +25,7 @@ def watch(do: Callable[[], object], paths: Iterable[str], *, quiet: bool) -> NoR
         quiet: Whether nothing is said of the waiting.
 
     Raises:
-        KeyboardInterrupt: Somebody has had enough.
+        KeyboardInterrupt: The user ends it.
     """
     named = [each for each in paths if each != "-"]
     beside = [os.path.dirname(each) or "." for each in named if os.path.isfile(each)]  # noqa: PTH113, PTH120 - as found

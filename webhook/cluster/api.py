@@ -123,7 +123,7 @@ class Api:
             operations: A JSON Patch.
 
         Raises:
-            Conflict: Somebody else has changed it in the meantime.
+            Conflict: Another client has changed it in the meantime.
             ClusterError: It cannot be changed.
         """
         # A resourceVersion that is not the stored one is a conflict, whatever kind of patch brings it.

@@ -8,7 +8,7 @@ class ClusterError(Exception):
 
 
 class Conflict(ClusterError):  # noqa: N818 - the API server's own word
-    """Somebody else has changed the object: read it again, and look what is to be done now."""
+    """Another client has changed the object: read it again, and decide anew."""
 
 
 class NotFound(ClusterError):  # noqa: N818 - the API server's own word

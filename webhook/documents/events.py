@@ -52,7 +52,7 @@ def _with_whole_tags(text: str) -> str:
             if error.context == "while scanning a tag" and error.context_mark is not None:
                 wrong = _TAG.match(text, error.context_mark.index)
         except PARSER_ERRORS:
-            pass  # whoever parses it will be told
+            pass  # the parser reports it
         if wrong is not None and wrong.start() >= at:
             pieces += text[at : wrong.start()], wrong[0].translate(_SPELLED)
             at = wrong.end()

@@ -32,7 +32,7 @@ def command(directory: str, *arguments: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of that command: it fetches nothing, asks nobody, and changes nothing.
+    """Return the environment of that command: it fetches nothing, prompts for nothing, and changes nothing.
 
     Nor does it see what a hook that runs draguard was told of another directory (``GIT_DIR``).
     """

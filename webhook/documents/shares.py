@@ -1,7 +1,7 @@
 """Shares of what is to be read, each for one of several processes: some files, or a part of a large one.
 
 A share is read where it is wanted; what it holds is packed there, and unpacked where all of it comes together. A text
-does not travel: it is read again if somebody asks where something is, which few do.
+does not travel: it is read again where a position is needed, which is rare.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ EVERY_OBJECT: Mapping[str, str] = {
     "uid": "An update is meant for an earlier object of the same name.",
     "resource-version": _paragraphs(
         "An update is based on an earlier state than the stored one.",
-        "Somebody has changed the object since it was read: read it again, and make the change anew. Without "
+        "The object has changed since it was read: read it again, and make the change anew. Without "
         "a resourceVersion an update is taken whatever the state is, but for kinds that insist on one.",
     ),
     "deprecated": _paragraphs(

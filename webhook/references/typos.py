@@ -30,7 +30,7 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     with --driver-profile.
     """
     for path, name in _names(obj, context):
-        if name and (meant := _meant(name)) and not _is_known(name, context):
+        if name and (meant := _intended(name)) and not _is_known(name, context):
             message = f'no driver is known as "{name}", and one as "{meant}"'
             yield finding(path, message, Advice(f'{MEANT} "{meant}"?', Fix("replace", meant, safe=False)), "Misspelt")
 
@@ -53,7 +53,7 @@ def _built_in() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(profiles)))  # noqa: PTH208
 
 
-def _meant(name: str) -> str:
+def _intended(name: str) -> str:
     """Return the name of a driver, or a name in the domain of one, that a mistyped name stands for."""
     known = _built_in()
     if name in known:

@@ -1,6 +1,6 @@
 """Markdown for comments on pull requests and job summaries, such as GitHub's ``$GITHUB_STEP_SUMMARY``.
 
-What stands in manifests is shown as code: there is no markup in it, and nobody is mentioned or notified.
+What stands in manifests is shown as code: it contains no markup and mentions no user.
 """
 
 from __future__ import annotations

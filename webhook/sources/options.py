@@ -26,8 +26,8 @@ class SourceError(ValueError):
 Progress = Callable[[], "AbstractContextManager[Callable[[int], None]]"]
 
 
-def _tell_nobody(_seconds: int) -> None:
-    """Take how long it takes, for nobody to see."""
+def _ignore(_seconds: int) -> None:
+    """Ignore how long it takes."""
 
 
 class RenderOptions(NamedTuple):
@@ -46,7 +46,7 @@ class RenderOptions(NamedTuple):
     sets: Sequence[str] = ()
     namespace: str = "default"
     release: Release = NEWEST
-    progress: Progress = lambda: nullcontext(_tell_nobody)
+    progress: Progress = lambda: nullcontext(_ignore)
     texts: dict[str, list[str]] | None = None
 
     @property

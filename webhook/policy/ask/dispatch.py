@@ -126,7 +126,7 @@ class Session:
         bindings["oldObject"] = self._converted("oldObject", self.request.old_object, matched.kind)
         return bindings
 
-    def told_quickly(self, invocation: Invocation, obj: JSONObject | None, *, changes: bool = False) -> bool | None:
+    def holds_quickly(self, invocation: Invocation, obj: JSONObject | None, *, changes: bool = False) -> bool | None:
         """Tell whether all validations of a policy hold; False if it does not apply, None if it has to be asked.
 
         Args:

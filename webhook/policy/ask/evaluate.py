@@ -65,7 +65,7 @@ def validate(
     refusals: list[Decision] = []
     warnings: list[str] = []
     for invocation in session.invocations(VALIDATING):
-        holds = session.told_quickly(invocation, request.object)
+        holds = session.holds_quickly(invocation, request.object)
         if holds is not None:
             decisions += invocation.passed if holds else ()
             continue

@@ -168,7 +168,7 @@ class _Mutator:
         policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
         assert matched is not None  # noqa: S101 - it has matched
         before = self.object
-        if self._session.told_quickly(invocation, before, changes=True) is False:
+        if self._session.holds_quickly(invocation, before, changes=True) is False:
             return
         try:
             obj = convert(before, matched.kind)

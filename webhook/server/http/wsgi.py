@@ -21,7 +21,7 @@ def of_wsgi(make: Callable[[], WSGIApplication]) -> Callable[[Request], Page]:
     """Return what answers requests by a WSGI application (PEP 3333).
 
     Args:
-        make: Makes the application; what it imports no process pays for in which nobody looks at its pages.
+        make: Makes the application; a process imports it when a page is first requested.
     """
     make_once = cache(make)
 

@@ -3,8 +3,8 @@
 This process cannot fork: it has threads, connections and the key of its certificate. So before there is any of these
 it forks a nursery, which does nothing but fork: a judge, once it is asked for one. A judge shares the memory of what it
 does not change, is there within milliseconds, answers one review after the other through a socket, and is killed by the
-kernel at the end of the time that a review has: that ends even code in C that holds every lock. Nobody notices but who
-has the other end of the socket.
+kernel at the end of the time that a review has: that ends even code in C that holds every lock. Only the process at the
+other end of the socket notices.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judges manifests, each as an API server with the given policies would, in their order and with what they follow."""
+"""Judges the manifests of a command, each as an API server would, in their order and with what they follow."""
 
 from __future__ import annotations
 
