@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from webhook.documents.rewriting.tree import Tree
 
 _BEHIND = re.compile(r"[ \t]+#[^\r\n]*")
+_BELOW = re.compile(r"(?:[ \t]*\r?\n)+(?P<indentation> *)#[^\r\n]*")
 _COLON = re.compile(r"[ \t]*:[ \t]*")
 
 
@@ -202,5 +203,14 @@ def replaced(tree: Tree, start: int, end: int, value: Any) -> list[Edit]:
     text = written(tree, value, column)
     if "\n" in text and (behind := _BEHIND.match(tree.text, end)):
         end = behind.end()
+    if _ends_in_block_scalar(value):  # which would take comments below it for its own lines
+        while (below := _BELOW.match(tree.text, end)) and len(below["indentation"]) > column:
+            end = below.end()
     remarks = "".join(remark + tree.newline + " " * column for remark in tree.comments(start, end))
     return [Edit(start, end, remarks + text)]
+
+
+def _ends_in_block_scalar(value: Any) -> bool:
+    while value and isinstance(value, dict | list):
+        value = list(value.values() if isinstance(value, dict) else value)[-1]
+    return isinstance(value, str) and "\n" in value
