@@ -395,7 +395,7 @@ def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) 
 
 
 def _homeless(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
-    """Find a namespace that cannot exist, as NamespaceLifecycle does before validation; kinds without one may state any."""
+    """Find a namespace that cannot exist, as NamespaceLifecycle does before validation; others may state any."""
     namespace = (obj.get("metadata") or _EMPTY).get("namespace")
     if not namespace or not _kind(struct).namespaced:
         return []
