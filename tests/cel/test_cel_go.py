@@ -84,7 +84,7 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("dyn(object.?str).matches(s)", f"{NO_OVERLOAD}: matches"),
         ("dyn(optional.none()).matches('a')", NO_OVERLOAD),
         ("dyn(optional.of(optional.none())).matches('a')", NO_OVERLOAD),
-        # interpreter/interpretable.go, evalAnd and evalOr: the first term that is no bool makes the error.
+        # interpreter/interpretable.go, evalAnd and evalOr: the first term of another type than bool makes the error.
         ("object.list && object.zz", NO_OVERLOAD),
         ("object.list || object.zz", NO_OVERLOAD),
         ("object.zz && object.list", "error: no such key: zz"),
@@ -101,12 +101,12 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         # common/types/types.go, defaultIsAssignableRuntimeType: the first element tells the type of a list.
         ("dyn([1]).join()", f"{NO_OVERLOAD}: join(list)"),
         ("[object.nil].max()", f"{NO_OVERLOAD}: max(list)"),
-        # apiserver/pkg/cel/library/lists.go, cmp: what does not compare is no element.
+        # apiserver/pkg/cel/library/lists.go, cmp: an element that cannot be compared is an error.
         ("[object.list[0], object.nil].min()", NO_OVERLOAD),
         # ext/lists.go, sortListByAssociatedKeys: the first key must compare, even alone.
         ("[1].sortBy(x, object.nil)", "error: list elements must be comparable"),
         ("[object].sortBy(x, i)", [BINDINGS["object"]]),
-        # ext/lists.go, trackListSelfCompare: the cost of what is no list panics, and nothing absorbs that.
+        # ext/lists.go, trackListSelfCompare: the cost of another type than list panics, and nothing absorbs that.
         ("object.nope.distinct() == [] || true", NO_LIST.format("*types.Err", "Add")),
         ("[int(s)].sort() == [] || true", NO_LIST.format("*types.Err", "Add")),
         ("dyn(1).distinct() == [] || true", NO_LIST.format("types.Int", "Contains")),
@@ -141,18 +141,18 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("timestamp('2020-01-01T00:00:00Z').getHours('Local')", 0),
         # ext/formatting.go, FormatString.
         ("'%s'.format([by])", NOT_UTF_8),
-        # cel/library.go, evalOptionalOr and evalOptionalOrValue: what is no optional is there.
+        # cel/library.go, evalOptionalOr and evalOptionalOrValue: a value of another type counts as present.
         ("object.a.orValue(2)", 1),
         ("object.a.or(optional.of(2))", 1),
-        # cel/library.go, optional.ofNonZeroValue: an absent optional is no zero value.
+        # cel/library.go, optional.ofNonZeroValue: an absent optional does not count as a zero value.
         ("optional.ofNonZeroValue(optional.none()).hasValue()", True),
         # apiserver/pkg/cel/quantity.go and its like, Equal: only with values of the same type.
         ("dyn(quantity('1')) == 'a'", NO_OVERLOAD),
         ("'a' == dyn(quantity('1'))", False),
         ("quantity('2') == quantity('1').add(1)", NO_OVERLOAD),
         ("quantity('1').add(1) == quantity('2')", True),
-        # interpreter/interpretable.go, evalNe: whatever is not found equal; types/list.go and map.go: only what is
-        # found different differs; types/util.go, Equal: null compares with anything.
+        # interpreter/interpretable.go, evalNe: true unless the values are equal; types/list.go and map.go: lists and
+        # maps differ only if some elements are known to differ; types/util.go, Equal: null compares with anything.
         ("dyn(ip('1.2.3.4')) == 1", NO_OVERLOAD),
         ("dyn(ip('1.2.3.4')) != 1", True),
         ("dyn(ip('1.2.3.4')) == null", False),
@@ -167,11 +167,11 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         # What a loop goes over may be anything, though reading it cannot fail.
         ("{'a': dyn(ip('1.2.3.4'))}.exists(k, v, v == 'x')", NO_OVERLOAD),
         ("{'a': dyn(ip('1.2.3.4'))}.existsOne(k, v, v == 'x')", NO_OVERLOAD),
-        # interpreter/interpretable.go, evalSetMembership: Go hashes what is sought.
+        # interpreter/interpretable.go, evalSetMembership: Go hashes the value on the left.
         ("dyn(semver('1.2.3')) in ['a', 'b']", f"{UNHASHABLE} cel.Semver"),
         # apiserver/pkg/cel/library/semverlib.go, normalizeAndParse: Go counts bytes.
         ("semver('é.1.2', true)", 'error: Invalid character(s) found in major number "0é"'),
-        # apiserver/pkg/cel/library/cidr.go: a text that is no address has no overload.
+        # apiserver/pkg/cel/library/cidr.go: a string that does not parse has no overload.
         ("cidr('10.0.0.0/8').containsIP('bad')", NO_OVERLOAD),
         ("cidr('10.0.0.0/8').containsCIDR('bad')", NO_OVERLOAD),
         # apimachinery/pkg/api/resource/quantity.go: beyond 64 bits thousand millionths are counted.

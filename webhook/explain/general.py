@@ -159,7 +159,7 @@ EVERY_OBJECT: Mapping[str, str] = {
     "expression": "An expression of a policy makes the API server's compiler fail.",
     "case": "A case of a suite came out otherwise than expected, or is malformed.",
     "not-covered": "No case of the suites has seen a validation true, or none false, or a mutation changing anything.",
-    "not-tested": "There is no suite of `draguard policy test` beside the policy.",
+    "not-tested": "The policy has no test suite for `draguard policy test`.",
     "unused-suppression": _paragraphs(
         "A comment, an annotation or the configuration file suppresses findings of a rule, and there are none.",
         "Remove it: it would hide the next mistake. It is not reported of rules that a run cannot tell of, such as "

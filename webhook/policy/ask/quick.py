@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.programs import Programs
 
 LIMIT: Final = 300_000
-"""What the quick way may cost for a request: so little that no limit of an expression or policy is come near to."""
+"""What the quick way may cost for a request: far below the limits of an expression and of a policy."""
 OFTEN: Final = 16
 """How often a policy is asked before there is a quick way, as making it takes longer than asking a few times."""
 
