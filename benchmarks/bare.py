@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webhook import certs, server
+from webhook import server
 from webhook.admission import Answer
+from webhook.certificates import certs
 
 if TYPE_CHECKING:
     from webhook.admission import Call

@@ -15,8 +15,9 @@ import uvloop
 
 from benchmarks.reviews import POLICIES, reviews, varied
 from benchmarks.timing import build
-from webhook import admission, certs
+from webhook import admission
 from webhook.admission import Answer, Call, Record, ReviewOptions
+from webhook.certificates import certs
 from webhook.documents import Document, read
 from webhook.policy.load import load
 from webhook.server import Certificate, Reloaded, create_app

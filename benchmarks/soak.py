@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from benchmarks.mutated import Reviews, Sent
 from benchmarks.reviews import POLICIES
 from benchmarks.served import DRAGUARD, Served, served
-from webhook import certs
+from webhook.certificates import certs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

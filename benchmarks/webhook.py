@@ -36,7 +36,7 @@ from benchmarks import golang
 from benchmarks.reviews import POLICIES, reviews, varied
 from benchmarks.served import DRAGUARD, served
 from benchmarks.timing import build
-from webhook import certs
+from webhook.certificates import certs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

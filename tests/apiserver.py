@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonpatch
 
-from webhook import certs
+from webhook.certificates import certs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.command import SCRIPT
 from tests.serving import JSON, SOON, eventually
-from webhook import certs
+from webhook.certificates import certs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

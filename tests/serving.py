@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from webhook import certs
 from webhook.admission import Answer
+from webhook.certificates import certs
 from webhook.server import Certificate
 from webhook.server.http.limits import Limits
 from webhook.server.process.running import Server, listen

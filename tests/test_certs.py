@@ -19,8 +19,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook import certs
-from webhook.certs import CertificateError, ca_bundle, ephemeral, issue
+from webhook.certificates import certs
+from webhook.certificates.certs import CertificateError, ca_bundle, ephemeral, issue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import webhook.cli.judge
-import webhook.cli.oldstate
+import webhook.cli.validate.judge
+import webhook.cli.validate.oldstate
 from tests.command import ROOT, SCRIPT, draguard, process
 from webhook.cli import main
 
@@ -154,7 +154,7 @@ class TestOwnFailure:
         def broken(*_: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(webhook.cli.judge, "find", broken)
+        monkeypatch.setattr(webhook.cli.validate.judge, "find", broken)
         done = draguard("validate", BAD)
         assert (done.code, done.out) == (3, "")
         assert "ZeroDivisionError" in done.err
@@ -177,7 +177,7 @@ class TestOwnFailure:
         def read(*_: object) -> None:
             raise event
 
-        monkeypatch.setattr(webhook.cli.oldstate, "read", read)
+        monkeypatch.setattr(webhook.cli.validate.oldstate, "read", read)
         assert draguard("validate", BAD) == (code, "", told)
 
     @pytest.mark.parametrize("stream", ["stdin", "stdout", "stderr"])

@@ -10,7 +10,7 @@ import pytest
 
 from tests.policies import POLICY
 from webhook.cli.arguments import UsageError, make_parser
-from webhook.cli.serveoptions import faults, reloaded_options
+from webhook.cli.serve.following import faults, reloaded_options
 from webhook.policy.manifest.expressions import CompiledExpression
 
 GOOD, OTHER, BROKEN = (POLICY.format(expression=text) for text in ("'true'", "'false'", "object.metadata.nam"))
@@ -94,7 +94,7 @@ def test_standard_input_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_without_policies_there_is_nothing_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     answering = reloaded_options(make_parser().parse_args(["serve"]))
-    monkeypatch.setattr("webhook.cli.serveoptions.options", lambda *_: pytest.fail("they were read again"))
+    monkeypatch.setattr("webhook.cli.serve.following.options", lambda *_: pytest.fail("they were read again"))
     answering.follow()
     assert answering.value.policies is None
 

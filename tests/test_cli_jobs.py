@@ -17,8 +17,8 @@ import pytest
 from benchmarks.manifests import CLAIM
 from tests.command import ROOT, SCRIPT, Done, draguard, process
 from tests.test_start_up import CLAIM_V1
-from webhook.cli import processes
-from webhook.cli.processes import in_ranges
+from webhook.cli.validate import processes
+from webhook.cli.validate.processes import in_ranges
 from webhook.limits import MOST_FINDINGS
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def test_processes_end_with_the_one_that_has_started_them(tmp_path: Path) -> Non
 
 SPREADING = """
 import os, sys
-from webhook.cli.processes import spread
+from webhook.cli.validate.processes import spread
 def work(piece):
     {body}
 try:

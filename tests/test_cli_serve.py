@@ -16,7 +16,8 @@ import pytest
 
 from tests.command import SCRIPT, draguard, process
 from tests.test_cli_review import review
-from webhook import certs, server
+from webhook import server
+from webhook.certificates import certs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

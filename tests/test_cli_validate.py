@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.command import ROOT, SCRIPT, Done, draguard
-from webhook.cli import main, progress
+from webhook.cli import main
+from webhook.cli.console import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable

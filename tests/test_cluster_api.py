@@ -12,7 +12,7 @@ import pytest
 
 from tests import apiserver
 from tests.apiserver import ApiServer, Refusal
-from webhook import certs
+from webhook.certificates import certs
 from webhook.cluster import ClusterError, Lifetimes, ManagerOptions, api, rotationprocess
 from webhook.cluster.api import Api, Ref
 from webhook.cluster.election import Election

@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from webhook.certificates.issuing import CertificateError
 from webhook.cluster import ClusterError, Lifetimes
 from webhook.cluster.rotation import step
-from webhook.issuing import CertificateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

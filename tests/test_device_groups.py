@@ -12,7 +12,7 @@ from tests.steps import counting
 from webhook.api import gates
 from webhook.api.versions import NEWEST
 from webhook.budget import Budget, BudgetExceededError, limited
-from webhook.cli import surroundings
+from webhook.cli.validate import surroundings
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet
 
 if TYPE_CHECKING:

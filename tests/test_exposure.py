@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import draguard
-from webhook.exposure import exposures
+from webhook.certificates.exposure import exposures
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import ROOT
-from webhook.cli.extras import missing
+from webhook.cli import missing
 
 if TYPE_CHECKING:
     from pathlib import Path

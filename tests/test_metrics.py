@@ -17,9 +17,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as text_format
 
 from tests.reviews import recorded
-from webhook import certs
 from webhook.admission import Call, Record, ReviewOptions, answer
 from webhook.admission.record import Found
+from webhook.certificates import certs
 from webhook.policy import load
 from webhook.server import Certificate, Reloaded, UnusableError
 from webhook.server.monitoring.metrics import OTHER, REFUSALS, Metrics

@@ -17,8 +17,8 @@ from tests import processes
 from tests.command import SCRIPT
 from tests.processes import REVIEW
 from tests.serving import JSON, SOON, echo, eventually, exchange, post, serving, statuses
-from webhook import certs
 from webhook.admission import Record, ReviewOptions
+from webhook.certificates import certs
 from webhook.server import Certificate, Reloaded, create_app
 from webhook.server.http.limits import Limits
 from webhook.server.http.messages import Page, Request, target_of

@@ -12,7 +12,7 @@ import pytest
 
 from tests.structured import RESULT, allocated, changed, claim, of_kind, resource_slice
 from webhook import validate
-from webhook.cli.release import kubernetes
+from webhook.cli.options.release import kubernetes
 from webhook.explain.query import explain
 
 if TYPE_CHECKING:

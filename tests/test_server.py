@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
-from webhook import certs
 from webhook.admission import ReviewOptions, answer
+from webhook.certificates import certs
 from webhook.server import Adapter, Certificate, ServerError, create_app, serve
 from webhook.server.http.limits import Limits
 from webhook.server.http.probes import make_probes

@@ -21,7 +21,7 @@ from tests.command import draguard
 from tests.identities import Identity, authority, identity
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
 from tests.test_cli_serve import running
-from webhook import certs, issuing
+from webhook.certificates import certs, issuing
 from webhook.server import Certificate, Clients, ServerError, create_app
 from webhook.server.bounded import BoundedLog
 from webhook.server.http.limits import Limits

@@ -24,7 +24,7 @@ UNNEEDED = {
     "flask",
     "importlib.metadata",
     "jinja2",
-    "webhook.certs",
+    "webhook.certificates.certs",
     "webhook.cluster",
     "webhook.simulation",
     "werkzeug",

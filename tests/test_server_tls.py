@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.serving import Served, answered, echo, eventually, serving, statuses
-from webhook import certs
+from webhook.certificates import certs
 from webhook.server import Certificate, ServerError, create_app
 from webhook.server.tls.validity import not_after
 

@@ -11,7 +11,7 @@ import pytest
 from tests.policies import POLICY
 from tests.processes import Process, certificate, loading, serving
 from tests.serving import SOON
-from webhook import certs
+from webhook.certificates import certs
 
 pytestmark = pytest.mark.process
 

@@ -99,7 +99,7 @@ except SystemExit:
 
 
 NEEDLESS = {
-    "webhook.cli.ahead",
+    "webhook.cli.validate.ahead",
     "webhook.documents.dump",
     "webhook.documents.outline",
     "webhook.documents.shares",

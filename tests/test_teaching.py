@@ -13,7 +13,7 @@ from tests.command import draguard
 from tests.structured import claim
 from webhook import validate
 from webhook.api.judgement import judge
-from webhook.cli.changes import changed
+from webhook.cli.validate.changes import changed
 from webhook.references.hints import hint_of
 from webhook.report.text import folded
 

@@ -134,7 +134,7 @@ def check_files(
             chart or a kustomization with.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
-    from webhook.cli import checking  # noqa: PLC0415
+    from webhook.cli.validate import checking  # noqa: PLC0415
 
     arguments.check_mapping("feature_gates", feature_gates, bool)
     arguments.check_mapping("namespace_labels", namespace_labels, dict)

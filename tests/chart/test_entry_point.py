@@ -14,7 +14,7 @@ import pytest
 from tests.chart import process
 from tests.chart.process import NAME, PRIVILEGED
 from tests.chart.rendering import VALUES, with_values
-from webhook import certs
+from webhook.certificates import certs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _VERSION = ("-V", "--version")
+_EXTRAS = {
+    "helm": ("helm_python",),
+    "serve": ("cryptography", "flask", "httptools", "prometheus_client", "uvloop", "werkzeug"),
+}
+"""The extras in pyproject.toml, and the modules that they bring."""
 USAGE = 2
 INTERNAL = 3
 INTERRUPTED = 130
@@ -56,7 +61,7 @@ def _run(arguments: Namespace) -> int:
 
     try:
         if "settings" in arguments:
-            from webhook.cli.settings import settle  # noqa: PLC0415 - few commands have settings
+            from webhook.cli.options.settings import settle  # noqa: PLC0415 - few commands have settings
 
             settle(arguments)
         module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
@@ -66,8 +71,6 @@ def _run(arguments: Namespace) -> int:
         _complain(arguments.command, error)
         return USAGE
     except ModuleNotFoundError as error:
-        from webhook.cli.extras import missing  # noqa: PLC0415 - a whole installation has all modules
-
         if not (advice := missing(error)):
             _report_own_failure(arguments.command)
             return INTERNAL
@@ -83,6 +86,13 @@ def _run(arguments: Namespace) -> int:
         _report_own_failure(arguments.command)
         return INTERNAL
     return code
+
+
+def missing(error: ModuleNotFoundError) -> str:
+    """Say how to install a module that is not there; empty if no extra brings it."""
+    module = (error.name or "").partition(".")[0]
+    extra = next((name for name, modules in _EXTRAS.items() if module in modules), "")
+    return extra and f"the module {module} is missing: pip install 'draguard[{extra}]'"
 
 
 def _complain(command: str, what: object) -> None:

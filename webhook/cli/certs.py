@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webhook import certs
+from webhook.certificates import certs
+from webhook.certificates.exposure import exposures
 from webhook.cli.arguments import UsageError
-from webhook.exposure import exposures
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -43,10 +43,10 @@ def _lines(arguments: Namespace) -> Iterator[str]:
 
 def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:
     """Return the value of every key; check what the options say."""
-    from webhook.cli.locations import pod_locations  # noqa: PLC0415 - the schema needs nothing of this
-    from webhook.cli.namespaces import Namespaces  # noqa: PLC0415
-    from webhook.cli.release import feature_gates, kubernetes_versions  # noqa: PLC0415
-    from webhook.cli.suppressing import exclusions, suppressions  # noqa: PLC0415
+    from webhook.cli.options.namespaces import Namespaces  # noqa: PLC0415
+    from webhook.cli.options.podtemplates import pod_locations  # noqa: PLC0415 - the schema needs nothing of this
+    from webhook.cli.options.release import feature_gates, kubernetes_versions  # noqa: PLC0415
+    from webhook.cli.options.suppressing import exclusions, suppressions  # noqa: PLC0415
 
     exclusions(arguments)
     levels = suppressions(arguments, arguments.paths).levels

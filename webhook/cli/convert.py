@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
-from webhook.cli.diff import unified
-from webhook.cli.locations import pod_locations
-from webhook.cli.reading import STDIN, some_paths
-from webhook.cli.release import kubernetes_versions
-from webhook.cli.suppressing import exclusions
+from webhook.cli.console.diff import unified
+from webhook.cli.console.reading import STDIN, some_paths
+from webhook.cli.options.podtemplates import pod_locations
+from webhook.cli.options.release import kubernetes_versions
+from webhook.cli.options.suppressing import exclusions
 from webhook.documents import Document, Selection, read
 from webhook.documents.stream import encoding_of
 from webhook.findings import unread
@@ -91,7 +91,7 @@ def _write(file: Migrated) -> None:
     Raises:
         OSError: It has, or cannot be written.
     """
-    from webhook.cli.files import write_bytes  # noqa: PLC0415 - only who writes pays for it
+    from webhook.cli.console.files import write_bytes  # noqa: PLC0415 - only who writes pays for it
 
     with open(file.name, "rb") as opened:  # noqa: PTH123 - importing pathlib takes longer than converting a file
         data = opened.read()

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import UsageError
-from webhook.cli.surroundings import read_cluster
+from webhook.cli.options.cluster import read_cluster
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, published, text_of
 from webhook.report.model import Report

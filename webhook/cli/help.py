@@ -15,7 +15,7 @@ def run(arguments: Namespace) -> int:
     """Print it."""
     parser = make_parser()
     if arguments.man:
-        from webhook.cli.manpage import manual_page  # noqa: PLC0415 - who packages draguard asks for it
+        from webhook.cli.arguments.manpage import manual_page  # noqa: PLC0415 - who packages draguard asks for it
 
         if arguments.names:
             message = "--man is about all commands: leave out the command"

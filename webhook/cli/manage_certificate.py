@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from webhook.cli.clustercertificate import manager_of
+from webhook.cli.options.certificate import manager_of
 from webhook.server.monitoring.logs import configure
 
 if TYPE_CHECKING:

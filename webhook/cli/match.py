@@ -10,10 +10,10 @@ from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
-from webhook.cli.output import wants_colors
-from webhook.cli.reading import read_sources
-from webhook.cli.release import feature_gates, kubernetes
-from webhook.cli.surroundings import read_cluster
+from webhook.cli.console.output import wants_colors
+from webhook.cli.console.reading import read_sources
+from webhook.cli.options.cluster import read_cluster
+from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, rows, shortened
 from webhook.documents import Unreadable
 from webhook.findings import unread

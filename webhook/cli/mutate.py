@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.templates import pod_template
-from webhook.cli.reading import read_sources, some_paths
-from webhook.cli.release import kubernetes
+from webhook.cli.console.reading import read_sources, some_paths
+from webhook.cli.options.release import kubernetes
 from webhook.documents import Document, Unreadable
 from webhook.documents.dump import dump
 from webhook.engine import prescheduled
@@ -73,14 +73,14 @@ def _sender(arguments: Namespace) -> Sender | None:
     stated = kubernetes(arguments)
     if not arguments.policies:
         return None
-    from webhook.cli.policyoptions import sender, sound_policies  # noqa: PLC0415 - only who has policies pays for them
+    from webhook.cli.options.policies import sender, sound_policies  # noqa: PLC0415 - only who has policies pays for them
 
     return sender(sound_policies(arguments, stated), arguments)
 
 
 def _namespaces(documents: Iterable[Document | Unreadable]) -> list[dict[str, Any]]:
     """Return the Namespaces among the manifests, wherever they stand."""
-    from webhook.cli.namespaces import Namespaces  # noqa: PLC0415 - as above
+    from webhook.cli.options.namespaces import Namespaces  # noqa: PLC0415 - as above
 
     namespaces = Namespaces()
     for document in documents:
@@ -103,7 +103,7 @@ def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Cha
 
 def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOptions) -> _Changed:
     """Ask mutating policies before the scheduler is brought in, and afterwards."""
-    from webhook.cli.policyoptions import found_by_mutating  # noqa: PLC0415 - as above
+    from webhook.cli.options.policies import found_by_mutating  # noqa: PLC0415 - as above
     from webhook.policy.change.difference import difference  # noqa: PLC0415 - as above
 
     change = sender.change(document.data, rewrite=lambda obj: prescheduled.rewrite_manifest(obj, options))

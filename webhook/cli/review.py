@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from webhook import admission
 from webhook.admission import MalformedReviewError
-from webhook.cli.answers import options
 from webhook.cli.arguments import UsageError
-from webhook.cli.reading import STDIN, some_paths
+from webhook.cli.console.reading import STDIN, some_paths
+from webhook.cli.options.reviews import options
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -31,6 +31,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from webhook.certificates.issuing import Certified, alternative_names, key_pem, new_authority, pem, sign
 from webhook.cluster.secret import (
     BUNDLE,
     KEPT_SINCE,
@@ -43,7 +44,6 @@ from webhook.cluster.secret import (
     SERVING_KEY,
     Step,
 )
-from webhook.issuing import Certified, alternative_names, key_pem, new_authority, pem, sign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

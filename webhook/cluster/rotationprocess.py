@@ -62,8 +62,8 @@ def decide(
 
 def answer(question: Mapping[str, Any]) -> dict[str, Any] | None:
     """Answer a question as :func:`decide` asks it, in terms of JSON."""
+    from webhook.certificates.issuing import CertificateError  # noqa: PLC0415
     from webhook.cluster.rotation import step  # noqa: PLC0415 - not in the process that asks
-    from webhook.issuing import CertificateError  # noqa: PLC0415
 
     trusted, served = question["trusted"], question.get("served")
     try:

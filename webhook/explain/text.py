@@ -10,9 +10,9 @@ from webhook.api.gates import GATES
 from webhook.explain.counterparts import counterparts
 from webhook.explain.examples import example
 from webhook.explain.facts import gates_of, limits
+from webhook.explain.links import page
 from webhook.explain.places import children, doc_of
 from webhook.explain.readers import readers
-from webhook.links import page
 from webhook.release import span
 from webhook.schema import CREATE, UPDATE, UPDATE_STATUS
 

@@ -13,8 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from webhook.explain.links import page
 from webhook.explain.rules import texts
-from webhook.links import page
 from webhook.report import Format
 from webhook.report.excerpt import caret, described, help_of, object_of, place_of, printable, rendered_as, stated
 from webhook.report.summary import closing, counted

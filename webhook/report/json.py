@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.links import page
+from webhook.explain.links import page
 from webhook.report import Format
 from webhook.report.identifiers import identified
 from webhook.report.summary import by_number

@@ -9,7 +9,7 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from webhook.links import page
+from webhook.explain.links import page
 from webhook.report import Format
 from webhook.report.excerpt import caret, described, help_of, object_of, place_of, printable, rendered_as, stated
 from webhook.report.summary import closing

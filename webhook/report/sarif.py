@@ -8,8 +8,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from webhook.explain.links import HOME, page
 from webhook.explain.rules import texts
-from webhook.links import HOME, page
 from webhook.report import Format
 from webhook.report.excerpt import end_column, full_text, line_of, relative
 from webhook.report.identifiers import identified

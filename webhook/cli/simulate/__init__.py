@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import find
 from webhook.cli.arguments import UsageError
-from webhook.cli.output import wants_colors
-from webhook.cli.progress import counting
-from webhook.cli.reading import read_sources
-from webhook.cli.release import feature_gates, kubernetes
-from webhook.cli.simulationreferences import References
-from webhook.cli.simulationreport import Text, waits
-from webhook.cli.surroundings import malformed, read_cluster
+from webhook.cli.console.output import wants_colors
+from webhook.cli.console.progress import counting
+from webhook.cli.console.reading import read_sources
+from webhook.cli.options.cluster import malformed, read_cluster
+from webhook.cli.options.release import feature_gates, kubernetes
+from webhook.cli.simulate.references import References
+from webhook.cli.simulate.report import Text, waits
 from webhook.documents import Unreadable
 from webhook.findings import unread
 from webhook.inventory import Inventory, MalformedError, name_of, namespace_of

@@ -9,14 +9,14 @@ from itertools import chain, starmap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
-from webhook.cli.driverprofiles import read_profiles
-from webhook.cli.judge import Ahead, Judge
-from webhook.cli.locations import pod_locations
-from webhook.cli.namespaces import Namespaces
-from webhook.cli.processes import in_ranges
-from webhook.cli.release import feature_gates
-from webhook.cli.suppressing import check_policies
-from webhook.cli.surroundings import References
+from webhook.cli.options.driverprofiles import read_profiles
+from webhook.cli.options.namespaces import Namespaces
+from webhook.cli.options.podtemplates import pod_locations
+from webhook.cli.options.release import feature_gates
+from webhook.cli.options.suppressing import check_policies
+from webhook.cli.validate.judge import Ahead, Judge
+from webhook.cli.validate.processes import in_ranges
+from webhook.cli.validate.surroundings import References
 from webhook.documents import Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.findings import identity, unread
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from webhook.api.versions import Served
-    from webhook.cli.judge import Judgement
-    from webhook.cli.oldstate import OldState
+    from webhook.cli.validate.judge import Judgement
+    from webhook.cli.validate.oldstate import OldState
     from webhook.documents import Document
     from webhook.engine.offline import Sender
     from webhook.findings import Finding
@@ -44,7 +44,7 @@ def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, re
     """Load the policies, if there are any, and the Namespaces beside them; report what is wrong with them."""
     if not arguments.policies:
         return None
-    from webhook.cli.policyoptions import load_policies, sender  # noqa: PLC0415 - only who has policies pays for them
+    from webhook.cli.options.policies import load_policies, sender  # noqa: PLC0415 - only who has policies pays for them
 
     policies = load_policies(arguments, stated, namespaces=namespaces.stated)
     check_policies(arguments, [each.name for each in policies.set.policies])

@@ -7,21 +7,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
-from webhook.cli.inputs import judge_all
-from webhook.cli.oldstate import AtRevision, Deployed
-from webhook.cli.output import check_outputs, show
-from webhook.cli.reading import STDIN, Manifests
-from webhook.cli.release import kubernetes_versions
-from webhook.cli.suppressing import suppress, suppressions
-from webhook.cli.surroundings import read_cluster
+from webhook.cli.console.output import check_outputs, show
+from webhook.cli.console.reading import STDIN
+from webhook.cli.options.cluster import read_cluster
+from webhook.cli.options.release import kubernetes_versions
+from webhook.cli.options.suppressing import suppress, suppressions
+from webhook.cli.validate.inputs import judge_all
+from webhook.cli.validate.manifests import Manifests
+from webhook.cli.validate.oldstate import AtRevision, Deployed
 from webhook.report.model import Report
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Sequence
 
-    from webhook.cli.judge import Judge
-    from webhook.cli.oldstate import OldState
+    from webhook.cli.validate.judge import Judge
+    from webhook.cli.validate.oldstate import OldState
     from webhook.documents import Document, Unreadable
 
 
@@ -29,7 +30,7 @@ def run(arguments: Namespace) -> int:
     """Print what is found and a summary."""
     check_outputs(arguments)
     if arguments.fix or arguments.diff or arguments.unsafe_fixes:
-        from webhook.cli import fixing  # noqa: PLC0415 - only who mends files pays for it
+        from webhook.cli.validate import fixing  # noqa: PLC0415 - only who mends files pays for it
 
         return fixing.run(arguments, judged)
     return show(judged(arguments), arguments)
@@ -90,7 +91,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     report.findings = manifests.in_templates(report.findings)
     report.suppressed = manifests.in_templates(report.suppressed)
     if arguments.policies:
-        from webhook.cli.policyoptions import each_once  # noqa: PLC0415 - only who has policies pays for them
+        from webhook.cli.options.policies import each_once  # noqa: PLC0415 - only who has policies pays for them
 
         report.findings = each_once(report.findings)
     if versions[1:]:

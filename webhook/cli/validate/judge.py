@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.versions import NEWEST, Served, find
-from webhook.cli.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
+from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents import Document
 from webhook.engine.manifests import review
 from webhook.findings import Finding, found, identity
@@ -18,8 +18,8 @@ from webhook.schema.decoding import ONCE_DECODED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webhook.cli.namespaces import Namespaces
-    from webhook.cli.oldstate import OldState
+    from webhook.cli.options.namespaces import Namespaces
+    from webhook.cli.validate.oldstate import OldState
     from webhook.engine.manifests import Outcome
     from webhook.engine.offline import Sender
     from webhook.workloads import Locations
@@ -189,7 +189,7 @@ class Judge:
         """Say of what is immutable what has changed; the API server shows all of it."""
         if not finding.problem.message.endswith("field is immutable"):
             return finding
-        from webhook.cli.changes import changed  # noqa: PLC0415 - only who changes what is immutable pays for it
+        from webhook.cli.validate.changes import changed  # noqa: PLC0415 - only who changes what is immutable pays for it
 
         return finding._replace(brief=changed(finding.problem, self._old.of(document)[0], obj, finding.kubernetes))
 
@@ -197,7 +197,7 @@ class Judge:
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:
         if outcome.change is None:
             return []
-        from webhook.cli.policyoptions import found_by_mutating, found_by_validating  # noqa: PLC0415 - as in _sender
+        from webhook.cli.options.policies import found_by_mutating, found_by_validating  # noqa: PLC0415 - as in _sender
 
         findings = found_by_mutating(outcome.change, document)
         if outcome.verdict:
@@ -219,7 +219,7 @@ def _hinted(problem: Problem, obj: Any) -> Problem:
 def _placed(problem: Problem, document: Document, release: str) -> Finding:
     """Say where in its file a problem is; in a CEL selector, at which character."""
     if problem.path and problem.path[-1] == "expression":
-        from webhook.cli.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
+        from webhook.cli.console.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
 
         return located(problem, document, release)
     return found(problem, document, release)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.cli import processes
-from webhook.cli.judge import Ahead
+from webhook.cli.validate import processes
+from webhook.cli.validate.judge import Ahead
 from webhook.documents import Unreadable
 from webhook.documents.files import no_manifest, read_found
 from webhook.documents.shares import Packer, Reader, Unpacker, shares, sized
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterable, Iterator
 
-    from webhook.cli.judge import Judge, Judgement
+    from webhook.cli.validate.judge import Judge, Judgement
     from webhook.documents import Document, Selection
     from webhook.documents.shares import Packed, PackedSource, Share
 

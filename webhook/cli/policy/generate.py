@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
-from webhook.cli.policyoptions import release
-from webhook.cli.release import kubernetes
+from webhook.cli.options.policies import release
+from webhook.cli.options.release import kubernetes
 from webhook.documents.dump import dump
 from webhook.policy.generate import CHECKS, LIMITS, MUTATING_SINCE, OLDEST, generate
 from webhook.spelling import nearest

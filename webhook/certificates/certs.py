@@ -18,12 +18,20 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from webhook.issuing import CertificateError, Certified, alternative_names, key_pem, new_authority, pem, sign
+from webhook.certificates.issuing import (
+    CertificateError,
+    Certified,
+    alternative_names,
+    key_pem,
+    new_authority,
+    pem,
+    sign,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webhook.issuing import PrivateKey
+    from webhook.certificates.issuing import PrivateKey
 
 __all__ = [
     "CA_CERTIFICATE",

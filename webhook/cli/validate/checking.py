@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import UsageError, make_parser
-from webhook.cli.settings import Settings
+from webhook.cli.options.settings import Settings
 from webhook.cli.validate import judged
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""``--cluster``: the objects around the manifests, and references between them."""
+"""References between manifests, and to what is in the cluster."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
-from webhook.cli.neighbours import Neighbours
-from webhook.cli.processes import in_ranges
-from webhook.documents import Document, Unreadable, read
-from webhook.findings import UNREADABLE, Finding, found, identity, unread
-from webhook.inventory import CLAIMS, Inventory, MalformedError, newest
-from webhook.problem import ERROR, Path, Problem, at
+from webhook.cli.validate.neighbours import Neighbours
+from webhook.cli.validate.processes import in_ranges
+from webhook.findings import Finding, found, identity
+from webhook.inventory import CLAIMS, newest
+from webhook.problem import Path, at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from webhook.documents import Document
     from webhook.drivers import Profile
+    from webhook.inventory import Inventory
+    from webhook.problem import Problem
     from webhook.references import Found
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn
@@ -32,30 +34,6 @@ _MATCHED: Final = (*CLAIMS, "DeviceClass")
 """The kinds whose selectors are matched against devices."""
 _UNMATCHED: Final = ""
 """Stands for their objects that were not, among the kinds of which nothing is known."""
-
-
-def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
-    """Read the objects of a cluster; report what cannot be read or decoded.
-
-    Args:
-        paths: Files, directories, globs or ``-``: what ``kubectl get -o yaml`` prints, lists, must-gather trees.
-        report: Takes what is wrong with them.
-    """
-    inventory = Inventory()
-    for document in read(paths):
-        if isinstance(document, Unreadable):
-            report.findings.append(unread(document))
-            continue
-        try:
-            inventory.add(document.data if isinstance(document.data, dict) else {})
-        except MalformedError as error:
-            report.findings.append(malformed(error, document, "--cluster takes what a cluster stores"))
-    return inventory
-
-
-def malformed(error: MalformedError, document: Document, hint: str) -> Finding:
-    """Turn what is wrong with an object that cannot be decoded into a finding, where its document is."""
-    return found(Problem(ERROR, UNREADABLE, "BadRequest", Path(), str(error), hint), document)
 
 
 class _Noted(NamedTuple):
@@ -270,7 +248,7 @@ def _context(
 
 def _placed(problem: Problem, given: _Noted) -> Finding:
     if problem.path and problem.path[-1] == "expression":
-        from webhook.cli.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
+        from webhook.cli.console.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
 
         return located(problem, given.document, given.release)
     return found(problem, given.document, given.release)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.cli.answers import options
 from webhook.cli.arguments import UsageError
+from webhook.cli.options.reviews import options
 from webhook.server import Reloaded, UnusableError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
     Standard input can be read but once: policies that come from there stay as they are.
 
     Raises:
-        UsageError: As :func:`webhook.cli.answers.options` does.
+        UsageError: As :func:`webhook.cli.options.reviews.options` does.
     """
     named = [*arguments.policies, *filter(None, [arguments.authorizer])]
     if not arguments.policies or _STANDARD_INPUT in named:

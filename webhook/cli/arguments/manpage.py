@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from webhook import __version__
 from webhook.cli.arguments.parsing import Help
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def manual_page(parser: Parser) -> Iterator[str]:
     Args:
         parser: The program's parser.
     """
-    yield f'.TH "{parser.prog.upper()}" 1 "" "{parser.prog} {version("draguard")}" "User Commands"'
+    yield f'.TH "{parser.prog.upper()}" 1 "" "{parser.prog} {__version__}" "User Commands"'
     yield ".SH NAME"
     yield _escaped(f"{parser.prog} - {_lowered(parser.description)}")
     yield ".SH SYNOPSIS"

@@ -9,8 +9,9 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.arguments import UsageError
-from webhook.cli.output import exit_code, show
-from webhook.cli.reading import STDIN, Manifests
+from webhook.cli.console.output import exit_code, show
+from webhook.cli.console.reading import STDIN
+from webhook.cli.validate.manifests import Manifests
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.stream import encoding_of
 from webhook.report.summary import counted
@@ -52,7 +53,7 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     changed = {file: text for file, text in mended.texts.items() if text != texts[file]}
     line = _line(mended, len(changed), len(report.findings), would=arguments.diff)
     if arguments.diff:
-        from webhook.cli.diff import unified  # noqa: PLC0415 - only --diff pays for it
+        from webhook.cli.console.diff import unified  # noqa: PLC0415 - only --diff pays for it
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
         print(line, *files.refused, sep="\n", file=sys.stderr)
@@ -178,7 +179,7 @@ class _Files:
                 if _bytes_of(name) != self._bytes[name]:
                     self.refused.append(f"not fixed: {name}: it has changed since it was read: try again")
                     continue
-                from webhook.cli.files import write_bytes  # noqa: PLC0415 - only what is fixed is written
+                from webhook.cli.console.files import write_bytes  # noqa: PLC0415 - only what is fixed is written
 
                 write_bytes(name, self._encoded(name, text))
             except OSError as error:

@@ -7,14 +7,14 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.arguments import UsageError
-from webhook.cli.expressions import located
-from webhook.cli.output import show
-from webhook.cli.policyoptions import is_suite, placed, release
-from webhook.cli.progress import counting
-from webhook.cli.reading import some_paths
-from webhook.cli.release import kubernetes
-from webhook.cli.suitefiles import SuiteFiles
-from webhook.cli.suppressing import suppress, suppressions
+from webhook.cli.console.expressions import located
+from webhook.cli.console.output import check_outputs, show
+from webhook.cli.console.progress import counting
+from webhook.cli.console.reading import some_paths
+from webhook.cli.options.policies import is_suite, placed, release
+from webhook.cli.options.release import kubernetes
+from webhook.cli.options.suppressing import suppress, suppressions
+from webhook.cli.policy.suitefiles import SuiteFiles
 from webhook.documents import Document, Unreadable, read
 from webhook.documents.files import Trees
 from webhook.documents.selection import SUFFIXES
@@ -35,9 +35,10 @@ _STANDARD_INPUT = "<stdin>"
 
 def run(arguments: Namespace) -> int:
     """Run the suites, and print what failed, what no case has seen, and a summary."""
+    check_outputs(arguments)
     if not arguments.watch:
         return _run(arguments, some_paths(arguments))
-    from webhook.cli.watching import watch  # noqa: PLC0415 - few watch
+    from webhook.cli.policy.watching import watch  # noqa: PLC0415 - few watch
 
     paths = some_paths(arguments)
     return watch(lambda: _run(arguments, paths), paths, quiet=arguments.quiet)

@@ -1,18 +1,17 @@
-"""``draguard policy``: ``check``; ``test`` and ``generate`` are in modules of their own."""
+"""``draguard policy check``: says what is wrong with policies before they meet an object."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cli.arguments import UsageError
-from webhook.cli.expressions import position
-from webhook.cli.output import check_outputs, show
-from webhook.cli.policyoptions import is_suite, placed, release
-from webhook.cli.reading import some_paths
-from webhook.cli.release import kubernetes
-from webhook.cli.suppressing import suppress, suppressions
+from webhook.cli.console.expressions import position
+from webhook.cli.console.output import check_outputs, show
+from webhook.cli.console.reading import some_paths
+from webhook.cli.options.policies import is_suite, placed, release
+from webhook.cli.options.release import kubernetes
+from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.documents import Unreadable, read
 from webhook.findings import identity, unread
 from webhook.policy.ask.policyset import Given
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
     from webhook.policy.tools.check import CheckResult, Cost
 
-_REPORTING: Final = ("check", "test")
-_MODULES: Final = {"generate": "generate", "new": "newpolicy", "test": "suites"}
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
 """Rules about what is not among the policies."""
 _UNBOUNDED: Final = (
@@ -37,17 +34,8 @@ _UNBOUNDED: Final = (
 
 
 def run(arguments: Namespace) -> int:
-    """Do what the action says; each imports only what it needs."""
-    if arguments.action in _REPORTING:
-        check_outputs(arguments)
-    if arguments.action == "check":
-        return check(arguments)
-    code: int = import_module(f"webhook.cli.{_MODULES[arguments.action]}").run(arguments)
-    return code
-
-
-def check(arguments: Namespace) -> int:
     """Print what is wrong with policies, and a summary."""
+    check_outputs(arguments)
     minor = release(kubernetes(arguments))
     paths = some_paths(arguments)
     suppressed = suppressions(arguments, paths)

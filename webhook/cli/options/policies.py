@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
-from webhook.cli.expressions import located, position
-from webhook.cli.namespaces import POLICY_HINT
+from webhook.cli.console.expressions import located, position
+from webhook.cli.options.namespaces import POLICY_HINT
 from webhook.documents import Document, Unreadable, read
 from webhook.engine.offline import Sender
 from webhook.findings import NOTE, Finding, Origin, found, unread

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook import __version__, admission, server
+from webhook.certificates.exposure import exposures
 from webhook.cli.arguments import UsageError
-from webhook.cli.clustercertificate import managing
-from webhook.cli.serveoptions import faults, reloaded_options
-from webhook.exposure import exposures
+from webhook.cli.options.certificate import managing
+from webhook.cli.serve.following import faults, reloaded_options
 from webhook.server.http.probes import make_monitoring_pages
 from webhook.server.monitoring.logs import SHARE, DecisionLog, configure
 from webhook.server.monitoring.observing import Metered, Monitoring
@@ -185,7 +185,7 @@ def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.
 
 def _made_on_the_fly(host: str, clients: server.Clients | None) -> tuple[server.Certificate, Callable[[str], None]]:
     """Make a certificate, and what prints its authority once the server listens."""
-    from webhook import certs  # noqa: PLC0415 - cryptography is loaded only to make certificates
+    from webhook.certificates import certs  # noqa: PLC0415 - cryptography is loaded only to make certificates
 
     try:
         pair = certs.ephemeral([*certs.DEFAULT_NAMES, host])

@@ -1,0 +1,1 @@
+"""Certificates: issued in memory, kept in files that only their owner may read."""

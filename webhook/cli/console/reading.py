@@ -1,0 +1,71 @@
+"""The input of a command: the paths on the command line, or else standard input."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+from webhook.api.versions import NEWEST, release_of
+from webhook.cli.arguments import UsageError
+from webhook.sources import RenderOptions, SourceError, read
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Sequence
+
+    from webhook.documents import Document, Unreadable
+
+STDIN = "-"
+
+
+def paths_of(arguments: Namespace) -> list[str]:
+    """Return the paths that are named; if there are none, standard input, if something is written to it."""
+    paths: list[str] = arguments.paths
+    return paths or ([STDIN] if _is_given() else [])
+
+
+def some_paths(arguments: Namespace) -> list[str]:
+    """Return the paths that are named, or standard input.
+
+    Raises:
+        UsageError: There is nothing to read.
+    """
+    if paths := paths_of(arguments):
+        return paths
+    message = "there is nothing to read: name files or directories, or pipe them in"
+    raise UsageError(message)
+
+
+def read_sources(
+    paths: Sequence[str], kubernetes: str | None = None, namespace: str = "default"
+) -> Iterable[Document | Unreadable]:
+    """Read manifests; Helm charts and kustomizations among the paths are rendered, with their own values.
+
+    Args:
+        paths: The paths; nothing is read if there are none.
+        kubernetes: The release for which charts are rendered; None for the newest.
+        namespace: The namespace for which they are.
+
+    Raises:
+        UsageError: There is nothing to render with.
+    """
+    if not paths:
+        return ()
+    release = release_of(kubernetes) if kubernetes else NEWEST
+    try:
+        return read(paths, options=RenderOptions(namespace=namespace, release=release))
+    except SourceError as error:
+        raise UsageError(str(error)) from error
+
+
+def _is_given() -> bool:
+    """Tell whether standard input is a pipe or a file; a socket may stay open forever."""
+    if os.environ.get("PRE_COMMIT"):  # its hooks get a pipe without a writer
+        return False
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)

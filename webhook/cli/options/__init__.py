@@ -1,0 +1,1 @@
+"""What options say that several commands take."""

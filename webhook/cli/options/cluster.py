@@ -1,0 +1,41 @@
+"""``--cluster``: what is in a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.documents import Unreadable, read
+from webhook.findings import UNREADABLE, found, unread
+from webhook.inventory import Inventory, MalformedError
+from webhook.problem import ERROR, Path, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webhook.documents import Document
+    from webhook.findings import Finding
+    from webhook.report.model import Report
+
+
+def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
+    """Read the objects of a cluster; report what cannot be read or decoded.
+
+    Args:
+        paths: Files, directories, globs or ``-``: what ``kubectl get -o yaml`` prints, lists, must-gather trees.
+        report: Takes what is wrong with them.
+    """
+    inventory = Inventory()
+    for document in read(paths):
+        if isinstance(document, Unreadable):
+            report.findings.append(unread(document))
+            continue
+        try:
+            inventory.add(document.data if isinstance(document.data, dict) else {})
+        except MalformedError as error:
+            report.findings.append(malformed(error, document, "--cluster takes what a cluster stores"))
+    return inventory
+
+
+def malformed(error: MalformedError, document: Document, hint: str) -> Finding:
+    """Turn what is wrong with an object that cannot be decoded into a finding, where its document is."""
+    return found(Problem(ERROR, UNREADABLE, "BadRequest", Path(), str(error), hint), document)
