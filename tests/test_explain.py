@@ -246,6 +246,8 @@ class TestReaders:
             ("ResourceClaim.spec.devices.requests.exactly.count", "immutable  at spec"),
             ("ResourceClaim.spec.devices.requests.exactly.adminAccess", "admin-access  (create)  at ResourceClaim"),
             ("ResourceClaim.spec.devices.requests.firstAvailable", "exactly-or-first-available"),
+            # A function that the rule calls looks at it.
+            ("ResourceClaim.spec.devices.requests.firstAvailable.name", "requests-that-exist  at spec.devices"),
             ("ResourceSlice.spec.devices.attributes", "attributes-and-capacities  at spec.devices"),
             ("ResourceSlice.spec.devices.attributes.int", "one-attribute-value  at spec.devices.attributes"),
         ],

@@ -1,11 +1,13 @@
 """Finds the rules that read a field, those of the structs around it included.
 
-A rule declares the fields that it looks at: see :func:`webhook.schema.reads`.
+The names in a rule's code, and in that of the API types' functions that it calls, tell which fields it looks at.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.explain.places import Stated, declared_at, rules_at
 from webhook.schema import IMMUTABLE
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
     from webhook.explain.places import Place
     from webhook.release import Release
+    from webhook.schema import Declared
+
+_TYPES: Final = "webhook.api."
 
 
 class Reader(NamedTuple):
@@ -40,5 +45,31 @@ def readers(place: Place, release: Release | None) -> Iterator[Reader]:
             yield from (Reader(each, around) for each in rules_at(around, release) if each.name == IMMUTABLE)
         steps = set(place.home[len(around.home) :])
         for stated in declared_at(around, release):
-            if stated.declared and steps <= stated.declared.reads:
+            if stated.declared and steps <= _fields(stated.declared):
                 yield Reader(stated, around)
+
+
+def _fields(declared: Declared) -> frozenset[str]:
+    """List the fields that a rule looks at, wherever they are below its struct, among other names."""
+    return declared.given | declared.members | _names(declared.rule)
+
+
+@cache
+def _names(rule: object) -> frozenset[str]:
+    """Collect the names and texts in the code of a rule."""
+    names: set[str] = set()
+    functions = [rule]
+    for each in functions:
+        if not isinstance(each, FunctionType):
+            continue
+        codes = [each.__code__]
+        for code in codes:
+            codes += (constant for constant in code.co_consts if isinstance(constant, CodeType))
+            names.update(code.co_names, (constant for constant in code.co_consts if isinstance(constant, str)))
+            called = map(each.__globals__.get, code.co_names)
+            functions += (
+                one
+                for one in called
+                if isinstance(one, FunctionType) and one.__module__.startswith(_TYPES) and one not in functions
+            )
+    return frozenset(names)

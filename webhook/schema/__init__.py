@@ -7,7 +7,7 @@ update, :func:`transition`.
 
 from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct, compile_struct
-from webhook.schema.declarations import Declared, Struct, check, declared, exactly_one, reads, transition
+from webhook.schema.declarations import Declared, Struct, check, declared, exactly_one, transition
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
 from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, NEW, STORED, Default, Field, StructFields
 from webhook.schema.nested import Inlined, Nested
@@ -53,6 +53,5 @@ __all__ = [
     "compile_struct",
     "declared",
     "exactly_one",
-    "reads",
     "transition",
 ]

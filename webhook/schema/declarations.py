@@ -27,7 +27,6 @@ class Declared(NamedTuple):
         members: The fields of which there must be exactly one, if that is what the rule is about.
         mutes: The fields whose own findings are not reported if the rule finds something.
         given: The fields without any of which the rule has nothing to look at; it always has if empty.
-        reads: The fields that the rule looks at, wherever they are below the struct.
         fine: Tells quickly that the rule finds nothing; None if it always has to be asked. It takes the struct, with
             its fields as attributes, None where they are absent, and the target.
     """
@@ -40,7 +39,6 @@ class Declared(NamedTuple):
     members: frozenset[str] = frozenset()
     mutes: frozenset[str] = frozenset()
     given: frozenset[str] = frozenset()
-    reads: frozenset[str] = frozenset()
     fine: Callable[[Any, Target], bool] | None = None
 
     def applies(self, target: Target) -> bool:
@@ -144,33 +142,10 @@ def transition(
     return _register("transitions", types, Declared("", _unnamed, since, until, frozenset(on)))
 
 
-_READS: dict[Rule, frozenset[str]] = {}
-
-
-def reads(*fields: str) -> Callable[[Rule], Rule]:
-    """Declare the fields that a rule looks at besides those of ``given``, for ``draguard explain``.
-
-    Args:
-        *fields: The names of the fields, those on the way to them included; in any order.
-    """
-
-    def declare(rule: Rule) -> Rule:
-        _READS[rule] = frozenset(fields)
-        return rule
-
-    return declare
-
-
-def read_by(rule: Rule) -> frozenset[str]:
-    """Return the fields that a rule declares with :func:`reads`."""
-    return _READS.get(rule, frozenset())
-
-
 def _register(kind: str, types: Iterable[type[Struct]], where: Declared) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for each in types:
-            read = where.given | where.members | read_by(rule)
-            getattr(each, kind).append(where._replace(name=name_of(rule), rule=rule, reads=read))
+            getattr(each, kind).append(where._replace(name=name_of(rule), rule=rule))
         return rule
 
     return register

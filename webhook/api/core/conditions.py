@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
 from webhook.problem import required
-from webhook.schema import OLDEST, Array, Int, Nested, Text, check, reads
+from webhook.schema import OLDEST, Array, Int, Nested, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,6 @@ class Condition(V1Struct):
 
 
 @check(Condition)
-@reads("lastTransitionTime", "reason")
 def reason_and_time(condition: View) -> Iterator[Problem]:
     """A condition says why it holds, and since when."""
     detail = condition.target.pick(_DETAIL)

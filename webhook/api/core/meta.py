@@ -26,7 +26,6 @@ from webhook.schema import (
     Text,
     check,
     compile_struct,
-    reads,
     transition,
 )
 
@@ -172,7 +171,6 @@ def _plainly_named(meta: Any, target: Target) -> bool:
 
 
 @check(Metadata, on=[CREATE], fine=_plainly_named)
-@reads("generateName", "name")
 def object_name(meta: View) -> Iterator[Problem]:
     """An object has a name that is a DNS subdomain, or a prefix to make one from."""
     name, prefix = created_name(meta), meta.generateName
@@ -202,7 +200,6 @@ _BASE, _RANDOM = 58, "xxxxx"
 
 
 @check(Metadata, on=[CREATE], given=["resourceVersion"])
-@reads("uid")
 def resource_version_of_new(meta: View) -> Iterator[Problem]:
     """A new object has no resourceVersion; one that has a uid, too, is in a cluster already, and not judged as new.
 
@@ -242,7 +239,6 @@ def _one_owner_in_full(meta: Any, _: Target) -> bool:
 
 
 @check(Metadata, given=["ownerReferences"], fine=_one_owner_in_full)
-@reads("apiVersion", "controller", "kind", "name", "uid")
 def owner_references(meta: View) -> Iterator[Problem]:
     """Owner references are complete, name no Event, and have at most one controller."""
     path = meta / "ownerReferences"
@@ -291,7 +287,6 @@ def finalizer_names(meta: View) -> Iterator[Problem]:
 
 
 @transition(Metadata, on=[UPDATE, UPDATE_STATUS])
-@reads("deletionTimestamp", "finalizers")
 def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
     """An object that is being deleted takes no new finalizers."""
     added = [finalizer for finalizer in meta.finalizers if finalizer not in old.finalizers]
@@ -304,7 +299,6 @@ def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
 
 
 @transition(Metadata, on=[UPDATE, UPDATE_STATUS])
-@reads("generation")
 def generation_decremented(meta: View, old: View) -> Iterator[Problem]:
     """A generation never goes down; one that is left out stays."""
     if meta.generation and meta.generation < old.generation:

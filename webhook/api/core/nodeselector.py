@@ -11,7 +11,7 @@ from webhook import formats
 from webhook.api.core.values import V1Struct
 from webhook.fixes import Fix
 from webhook.problem import forbidden, invalid, required
-from webhook.schema import Array, Nested, Text, check, reads
+from webhook.schema import Array, Nested, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,7 +89,6 @@ def _no_operator(requirement: View, known: Sequence[str]) -> Problem:
 
 
 @check(NodeSelectorRequirement)
-@reads("operator", "values")
 def values_for_operator(requirement: View) -> Iterator[Problem]:
     """In and NotIn need values, Gt and Lt exactly one, Exists and DoesNotExist none."""
     operator, path = requirement.operator, requirement / "values"
@@ -115,7 +114,6 @@ def label_values(requirement: View) -> Iterator[Problem]:
 
 
 @check(NodeFieldRequirement)
-@reads("key", "operator", "values")
 def one_node_name(requirement: View) -> Iterator[Problem]:
     """Only metadata.name can be matched, with In or NotIn and one value."""
     path = requirement / "values"

@@ -13,7 +13,7 @@ from webhook.api.core.podspec import PodSpec
 from webhook.api.core.podstatus import PodStatus
 from webhook.api.core.podupdate import changes
 from webhook.problem import Key, Path, duplicate, forbidden, invalid
-from webhook.schema import CREATE, MAIN, STATUS, UPDATE, UPDATE_STATUS, Nested, check, reads, transition
+from webhook.schema import CREATE, MAIN, STATUS, UPDATE, UPDATE_STATUS, Nested, check, transition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,6 @@ def _with_requests(container: Any) -> Any:
 
 
 @check(Pod, on=[CREATE], given=["spec"], fine=lambda pod, _: not pod.spec.ephemeralContainers)
-@reads("ephemeralContainers")
 def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
     """Ephemeral containers are added to a pod that runs already."""
     if pod.spec.contents("ephemeralContainers"):
@@ -65,7 +64,6 @@ def _not_static(pod: Any, _: Target) -> bool:
 
 
 @check(Pod, since=32, given=["spec"], fine=_not_static)
-@reads("annotations", "metadata", "resourceClaims")
 def claims_of_static_pod(pod: View) -> Iterator[Problem]:
     """Static pods cannot use claims: they run without the API server."""
     if MIRROR_POD in pod.metadata.annotations:
@@ -75,7 +73,6 @@ def claims_of_static_pod(pod: View) -> Iterator[Problem]:
 
 
 @check(Pod, until=30, given=["spec"], fine=lambda pod, _: not pod.spec.resourceClaims)
-@reads("generateName", "metadata", "name", "resourceClaimTemplateName", "resourceClaims", "source")
 def name_of_made_claim(pod: View) -> Iterator[Problem]:
     """The claim made from a template was named after the pod and its entry for the claim."""
     seen = set()
@@ -91,29 +88,6 @@ def name_of_made_claim(pod: View) -> Iterator[Problem]:
 
 
 @transition(Pod, on=[UPDATE])
-@reads(
-    "activeDeadlineSeconds",
-    "affinity",
-    "effect",
-    "hostNetwork",
-    "key",
-    "limits",
-    "name",
-    "nodeAffinity",
-    "nodeSelector",
-    "nodeSelectorTerms",
-    "requests",
-    "requiredDuringSchedulingIgnoredDuringExecution",
-    "resources",
-    "restartPolicy",
-    "schedulingGates",
-    "serviceAccount",
-    "serviceAccountName",
-    "spec",
-    "terminationGracePeriodSeconds",
-    "tolerationSeconds",
-    "tolerations",
-)
 def pod_update(pod: View, old: View) -> Iterator[Problem]:
     """Hardly anything of a pod's spec can be changed; its claims cannot."""
     yield from changes(pod.spec.submitted or {}, old.spec.submitted or {}, pod / "spec")
@@ -123,7 +97,6 @@ def pod_update(pod: View, old: View) -> Iterator[Problem]:
 
 
 @check(Pod, since=28, on=[UPDATE_STATUS])
-@reads("name", "resourceClaimName", "resourceClaimStatuses", "resourceClaims", "spec", "status")
 def claims_made(pod: View) -> Iterator[Problem]:
     """A claim that was made for the pod belongs to one entry of spec.resourceClaims."""
     entries, seen = {claim.name for claim in pod.spec.resourceClaims}, set()
@@ -143,19 +116,6 @@ _PATH_OF_CLAIM = 36
 
 
 @check(Pod, since=34, on=[UPDATE_STATUS])
-@reads(
-    "containerName",
-    "containers",
-    "extendedResourceClaimStatus",
-    "initContainers",
-    "name",
-    "requestMappings",
-    "requests",
-    "resourceName",
-    "resources",
-    "spec",
-    "status",
-)
 def extended_resource_mappings(pod: View) -> Iterator[Problem]:
     """A mapping is of an extended resource that a container asks for."""
     containers = [*pod.spec.initContainers, *pod.spec.containers]
@@ -173,14 +133,6 @@ def extended_resource_mappings(pod: View) -> Iterator[Problem]:
 
 
 @check(Pod, since=36, on=[UPDATE_STATUS])
-@reads(
-    "nodeAllocatableResourceClaimStatuses",
-    "resourceClaimName",
-    "resourceClaimStatuses",
-    "resourceClaims",
-    "spec",
-    "status",
-)
 def claims_on_node(pod: View) -> Iterator[Problem]:
     """What is taken from the node's own resources is taken by the pod's claims."""
     references = [*pod.spec.resourceClaims, *pod.status.resourceClaimStatuses]
@@ -192,21 +144,6 @@ def claims_on_node(pod: View) -> Iterator[Problem]:
 
 
 @check(Pod, since=31, on=[UPDATE_STATUS])
-@reads(
-    "allocatedResourcesStatus",
-    "claims",
-    "containerStatuses",
-    "containers",
-    "ephemeralContainerStatuses",
-    "initContainerStatuses",
-    "initContainers",
-    "name",
-    "request",
-    "requests",
-    "resources",
-    "spec",
-    "status",
-)
 def allocated_devices(pod: View) -> Iterator[Problem]:
     """Devices are reported for resources and claims that the container asks for."""
     status, spec = pod.status, pod.spec

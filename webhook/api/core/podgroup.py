@@ -14,7 +14,7 @@ from webhook.api.core.meta import Object
 from webhook.api.core.values import alike
 from webhook.api.unions import one_member
 from webhook.problem import invalid
-from webhook.schema import MAIN, STATUS, UPDATE_STATUS, Anything, Array, Nested, Struct, Text, check, exactly_one, reads
+from webhook.schema import MAIN, STATUS, UPDATE_STATUS, Anything, Array, Nested, Struct, Text, check, exactly_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,7 +92,6 @@ def source_of_claim(claim: View, given: Sequence[str]) -> Iterator[Problem]:
 
 
 @check(PodGroup, on=[UPDATE_STATUS])
-@reads("name", "resourceClaimStatuses", "resourceClaims", "spec", "status")
 def claims_of_the_group(group: View) -> Iterator[Problem]:
     """A status is for a claim of the group."""
     known = {claim.name for claim in group.spec.resourceClaims}

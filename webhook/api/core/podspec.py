@@ -13,7 +13,7 @@ from webhook.api.core.container import Container, EphemeralContainer, ResourceLi
 from webhook.api.core.nodeselector import Selector
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
-from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Text, check, exactly_one, reads
+from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Text, check, exactly_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -119,7 +119,6 @@ class PodSchedulingGroup(V1Struct):
 
 
 @check(PodSchedulingGroup)
-@reads("podGroupName")
 def one_group(group: View) -> Iterator[Problem]:
     """A scheduling group names a PodGroup."""
     if "podGroupName" not in group:
@@ -217,7 +216,6 @@ def _distinct_containers(spec: Any, _: Target) -> bool:
 
 
 @check(PodSpec, fine=_distinct_containers)
-@reads("containers", "name")
 def container_names(spec: View) -> Iterator[Problem]:
     """No two containers of a pod share a name."""
     seen: set[str] = set()
@@ -241,7 +239,6 @@ def _distinct_claims(spec: Any, target: Target) -> bool:
 
 
 @check(PodSpec, given=["resourceClaims"], fine=_distinct_claims)
-@reads("name")
 def claim_names(spec: View) -> Iterator[Problem]:
     """Every claim of a pod has a name of its own."""
     seen = set()
@@ -272,7 +269,6 @@ def _each_claim_once(spec: Any, _: Target) -> bool:
 
 
 @check(PodSpec, fine=_each_claim_once)
-@reads("claims", "name", "request", "resourceClaims", "resources")
 def container_claims(spec: View) -> Iterator[Problem]:
     """A container uses claims of its pod, and names each claim, or each request of it, once."""
     names = {name for claim in spec.contents("resourceClaims") if (name := claim.get("name"))}
@@ -295,7 +291,6 @@ def container_claims(spec: View) -> Iterator[Problem]:
 
 
 @check(PodSpec, since=32, given=["resources"])
-@reads("claims")
 def claims_of_pod_level(spec: View) -> Iterator[Problem]:
     """Claims are used by containers; a pod as a whole cannot use them."""
     if ((spec.submitted or {}).get("resources") or {}).get("claims"):

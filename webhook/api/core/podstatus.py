@@ -12,7 +12,7 @@ from webhook.api.core.container import ResourceList, ResourceRequirements
 from webhook.api.core.values import Quantity, Time, V1Struct, alike, unjudged
 from webhook.formats.quantities import decode_quantity
 from webhook.problem import Key, Path, duplicate, invalid, required
-from webhook.schema import Anything, Array, Int, Nested, Text, check, reads
+from webhook.schema import Anything, Array, Int, Nested, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,7 +62,6 @@ def empty_message(health: View) -> Iterator[Problem]:
 
 
 @check(ResourceStatus, given=["resources"])
-@reads("resourceID")
 def repeated_device(status: View) -> Iterator[Problem]:
     """A device is reported once."""
     seen = set()
@@ -178,7 +177,6 @@ class PodStatus(V1Struct):
 
 
 @check(PodExtendedResourceClaimStatus, given=["requestMappings"])
-@reads("requestName")
 def request_names(status: View) -> Iterator[Problem]:
     """Requests have DNS labels for names."""
     for mapping in status.requestMappings:
@@ -204,7 +202,6 @@ _SEVERAL_REQUESTS_SINCE = 35
 
 
 @check(PodStatus, since=37, given=["nodeAllocatableResourceClaimStatuses"])
-@reads("containers", "mapping", "name", "overhead", "resourceClaimName")
 def repeated_allocatable_resources(status: View) -> Iterator[Problem]:
     """A claim is reported once, and so are its containers and resources."""
     statuses = status.nodeAllocatableResourceClaimStatuses
@@ -228,7 +225,6 @@ def _repeated(items: Iterable[View], key: str) -> Iterator[Problem]:
 
 
 @check(NodeAllocatableResourceClaimStatus, since=37)
-@reads("resourceClaimName")
 def name_of_the_claim(status: View) -> Iterator[Problem]:
     """It is known which claim takes something of the node."""
     if not status.resourceClaimName:
@@ -236,7 +232,6 @@ def name_of_the_claim(status: View) -> Iterator[Problem]:
 
 
 @check(NodeAllocatableResourceClaimStatus, until=36)
-@reads("resourceClaimName", "resources")
 def allocatable_resources(status: View) -> Iterator[Problem]:
     """What a claim takes of a node is known by name, and is not negative."""
     if not status.resourceClaimName:

@@ -24,7 +24,6 @@ from webhook.schema import (
     Nested,
     Text,
     check,
-    reads,
     transition,
 )
 
@@ -52,7 +51,6 @@ class PodTemplateSpec(V1Struct):
 
 
 @check(PodTemplateSpec, fine=lambda template, _: not (template.spec and template.spec.ephemeralContainers))
-@reads("ephemeralContainers", "spec")
 def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
     """Ephemeral containers are added to a pod that runs already."""
     if template.spec.contents("ephemeralContainers"):
@@ -225,7 +223,6 @@ class CronJob(Workload):
 
 
 @transition(Job, on=[UPDATE])
-@reads("claims", "resourceClaims", "resources", "spec", "suspend", "template")
 def claims_of_job(job: View, old: View) -> Iterator[Problem]:
     """The claims of a job's pods cannot be changed; what containers need can, while the job is suspended."""
     new, before = job.spec.template, old.spec.template

@@ -15,7 +15,7 @@ from webhook.api.dra.opaque import DeviceConfiguration, RawObject
 from webhook.api.dra.taints import AllocatedToleration, tolerations
 from webhook.formats.addresses import canonical_cidr
 from webhook.problem import Verbatim, duplicate, forbidden, invalid
-from webhook.schema import NEW, Array, Bool, Map, Nested, Struct, Text, check, reads, transition
+from webhook.schema import NEW, Array, Bool, Map, Nested, Struct, Text, check, transition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,7 +168,6 @@ class AllocationStatus(Struct):
 
 
 @transition(AllocationStatus)
-@reads("allocation")
 def allocation_changed(status: View, old: View) -> Iterator[Problem]:
     """An allocation may be removed, not changed."""
     if status.allocation and old.allocation and status.allocation != old.allocation:
@@ -179,7 +178,6 @@ def allocation_changed(status: View, old: View) -> Iterator[Problem]:
 
 
 @transition(AllocationStatus, until=31)
-@reads("allocation", "deallocationRequested", "reservedFor")
 def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
     """Deallocation is requested of allocated, unreserved claims, and stays requested until they are deallocated."""
     path = status / "deallocationRequested"
@@ -223,7 +221,6 @@ class ResourceClaimStatus(AllocationStatus):
 
 
 @check(ResourceClaimStatus, given=["reservedFor"])
-@reads("allocation")
 def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
     """A claim can be reserved only while it is allocated."""
     if status.reservedFor and not status.allocation:
@@ -237,7 +234,6 @@ _SPELLED_OUT_SINCE = 35
 
 
 @check(ResourceClaimStatus, since=32, given=["devices"])
-@reads("allocation", "device", "driver", "pool", "results", "shareID")
 def devices_that_are_allocated(status: View) -> Iterator[Problem]:
     """A status is for a device that is allocated, and each device has one."""
     allocated = {_device_id(result) for result in status.allocation.devices.results}

@@ -25,7 +25,6 @@ from webhook.schema import (
     Struct,
     Text,
     check,
-    reads,
     transition,
 )
 
@@ -141,7 +140,6 @@ class ResourceClaim(Object):
 
 
 @check(DriverAllocationResult)
-@reads("namedResources")
 def no_model_in_result(result: View) -> Iterator[Problem]:
     """An allocation result says by which structured model it was made."""
     if not result.namedResources:
@@ -149,7 +147,6 @@ def no_model_in_result(result: View) -> Iterator[Problem]:
 
 
 @check(ResourceHandle, since=30, given=["structuredData"])
-@reads("data")
 def data_with_structured_data(handle: View) -> Iterator[Problem]:
     """A handle holds a driver's own data or structured data, not both."""
     if handle.data and handle.structuredData:
@@ -157,7 +154,6 @@ def data_with_structured_data(handle: View) -> Iterator[Problem]:
 
 
 @check(ResourceClaimStatus, given=["allocation"])
-@reads("driverName")
 def allocated_by_a_driver(status: View) -> Iterator[Problem]:
     """An allocation names the driver that made it."""
     if status.allocation and not status.driverName:
@@ -165,7 +161,6 @@ def allocated_by_a_driver(status: View) -> Iterator[Problem]:
 
 
 @check(ResourceClaimStatus, given=["reservedFor"])
-@reads("allocation", "shareable")
 def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
     """A claim can be reserved only while it is allocated, and for several pods only if it is shareable."""
     if status.reservedFor and not status.allocation:
@@ -175,7 +170,6 @@ def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
 
 
 @transition(ResourceClaim, on=[UPDATE_STATUS])
-@reads("deallocationRequested", "deletionTimestamp", "metadata", "reservedFor", "status")
 def reserved_while_deallocating(claim: View, old: View) -> Iterator[Problem]:
     """A claim that is being deallocated takes no new reservations."""
     status, before = claim.status, old.status.reservedFor

@@ -27,7 +27,7 @@ from webhook.api.dra.nodeallocatable import (
 from webhook.api.dra.taints import DeviceTaint
 from webhook.api.unions import one_member
 from webhook.problem import forbidden, invalid, required
-from webhook.schema import CHANGED, Array, Bool, Field, Int, Map, Nested, Struct, Text, check, exactly_one, reads
+from webhook.schema import CHANGED, Array, Bool, Field, Int, Map, Nested, Struct, Text, check, exactly_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -276,9 +276,6 @@ def _no_request_policy(device: Any, _: Target) -> bool:
 
 
 @check(BasicDevice, since=34, given=["capacity"], fine=_no_request_policy)
-@reads(
-    "allowMultipleAllocations", "default", "max", "min", "requestPolicy", "step", "validRange", "validValues", "value"
-)
 def capacity_for_requests(device: View) -> Iterator[Problem]:
     """Only of a device that several claims can share can a request take a part."""
     if not any(each and each.get("requestPolicy") for each in (device.content.get("capacity") or {}).values()):
@@ -291,7 +288,6 @@ def capacity_for_requests(device: View) -> Iterator[Problem]:
 
 
 @check(BasicDevice, since=36, until=36, given=["nodeAllocatableResourceMappings"])
-@reads("allocationMultiplier", "capacity", "capacityKey")
 def resources_of_the_node(device: View) -> Iterator[Problem]:
     """What goes with a device are resources of the node itself, taken for a capacity that the device has."""
     for name, mapping in device.nodeAllocatableResourceMappings.items():
@@ -299,9 +295,6 @@ def resources_of_the_node(device: View) -> Iterator[Problem]:
 
 
 @check(BasicDevice, since=37, given=["nodeAllocatableResources"])
-@reads(
-    "capacity", "capacityKey", "capacityMultiplier", "deviceMultiplier", "mapping", "overhead", "perContainer", "perPod"
-)
 def node_allocatable_resources(device: View) -> Iterator[Problem]:
     """What goes with a device are resources of the node, for the device, one of its capacities, or its users."""
     for name, resource in device.nodeAllocatableResources.items():

@@ -11,7 +11,7 @@ from webhook.api.dra.names import TAGGED, dns_label
 from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import tolerations
 from webhook.problem import invalid, not_supported, null, required
-from webhook.schema import ANY, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check, reads
+from webhook.schema import ANY, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
 from webhook.schema.derive.conversion import has_any
 
 if TYPE_CHECKING:
@@ -82,7 +82,6 @@ def _counted(request: Any, _: Target) -> bool:
 
 
 @check(Wanted, fine=_counted)
-@reads("allocationMode", "count")
 def count_for_mode(request: View) -> Iterator[Problem]:
     """A request has a count with ExactCount, and none with All."""
     mode, count = request.allocationMode, request.count
@@ -122,7 +121,6 @@ def _exactly_or_not(request: Any, _: Target) -> bool:
 
 @check(DeviceRequest, since=33, until=34, fine=_exactly_or_not)
 @check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"), fine=_exactly_or_not)
-@reads("exactly", "firstAvailable")
 def exactly_or_first_available(request: View) -> Iterator[Problem]:
     """A request has alternatives or not."""
     exactly, alternatives = "exactly" in request, request.firstAvailable

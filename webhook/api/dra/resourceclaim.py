@@ -23,7 +23,6 @@ from webhook.schema import (
     Struct,
     Text,
     check,
-    reads,
     transition,
 )
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
@@ -145,7 +144,6 @@ class ResourceClaimTemplate(Object):
 
 
 @check(DeviceConstraint, fine=lambda constraint, _: constraint.matchAttribute is not None)
-@reads("distinctAttribute", "matchAttribute")
 def an_attribute_to_compare(constraint: View) -> Iterator[Problem]:
     """A constraint compares an attribute; upstream takes both, and then looks at `matchAttribute` only."""
     if "matchAttribute" in constraint:
@@ -176,7 +174,6 @@ def _plain_references(devices: Any, _: Target) -> bool:
 
 
 @check(DeviceClaim, given=["constraints", "config"], fine=_plain_references)
-@reads("firstAvailable", "name", "requests")
 def requests_that_exist(devices: View) -> Iterator[Problem]:
     """Constraints and configuration refer to requests of the claim, or to one's alternatives: `request/alternative`."""
     if "constraints" not in devices and "config" not in devices:
@@ -198,16 +195,6 @@ def _nothing_derived(devices: Any, _: Target) -> bool:
 
 
 @check(DeviceClaim, since=37, given=["requests"], fine=_nothing_derived)
-@reads(
-    "constraints",
-    "derivedAttributes",
-    "distinctAttribute",
-    "exactly",
-    "expression",
-    "firstAvailable",
-    "matchAttribute",
-    "name",
-)
 def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
     """Attributes are derived for constraints, and all together do not cost too much."""
     if has_derived(devices.content):
@@ -216,7 +203,6 @@ def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
 
 
 @transition(ResourceClaim, on=[UPDATE_STATUS])
-@reads("allocation", "config", "devices", "firstAvailable", "name", "request", "requests", "results", "spec", "status")
 def allocated_requests_that_exist(claim: View, old: View) -> Iterator[Problem]:
     """Each allocated device belongs to a request of the claim."""
     allocation, release = claim.status.allocation, claim.release
@@ -262,7 +248,6 @@ def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], relea
 
 
 @transition(ResourceClaim, on=[UPDATE_STATUS])
-@reads("allocation", "deallocationRequested", "deletionTimestamp", "metadata", "reservedFor", "status")
 def reserved_while_going(claim: View, old: View) -> Iterator[Problem]:
     """A claim that is being deleted takes no new reservations."""
     status, before = claim.status, old.status.reservedFor
@@ -300,14 +285,12 @@ def _admin_asked(spec: Any) -> bool:
 
 
 @check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=_no_admin)
-@reads("adminAccess", "devices", "exactly", "requests")
 def admin_access(claim: View) -> Iterator[Problem]:
     """Access for administration is only for namespaces that are labelled for it."""
     yield from _admin_requests(claim, claim.spec)
 
 
 @check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=_no_admin_in_template)
-@reads("adminAccess", "devices", "exactly", "requests")
 def admin_access_of_template(template: View) -> Iterator[Problem]:
     """Claims with admin access can be made only in namespaces that are labelled for it."""
     yield from _admin_requests(template, template.spec.spec)
@@ -330,7 +313,6 @@ def _admin_requests(view: View, spec: View) -> Iterator[Problem]:
 
 
 @transition(ResourceClaim, since=ADMIN_SINCE, on=[UPDATE_STATUS])
-@reads("adminAccess", "allocation", "devices", "results", "status")
 def admin_access_allocated(claim: View, old: View) -> Iterator[Problem]:
     """Access for administration is given only in namespaces that are labelled for it."""
     before = old.status.allocation.devices.results

@@ -14,7 +14,7 @@ from webhook.api.core.meta import Object
 from webhook.api.core.values import Quantity
 from webhook.api.dra.names import attribute_of_a_domain, pool_path
 from webhook.problem import duplicate, invalid
-from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, check, reads, transition
+from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, check, transition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +119,6 @@ class PoolStatus(Struct):
 
 
 @check(PoolStatus, since=37, given=["partitionSummary"])
-@reads("attribute", "type")
 def repeated_type(pool: View) -> Iterator[Problem]:
     """A type of partitions is summed up once."""
     seen = set()
@@ -155,7 +154,6 @@ class ResourcePoolStatusRequest(Object):
 
 
 @check(ResourcePoolStatusRequestStatus, until=36)
-@reads("conditions", "type")
 def repeated_conditions(status: View) -> Iterator[Problem]:
     """Conditions are of different types; the declarative rule says it again of lists that are not too long."""
     seen = set()
@@ -166,7 +164,6 @@ def repeated_conditions(status: View) -> Iterator[Problem]:
 
 
 @transition(ResourcePoolStatusRequest, on=[UPDATE_STATUS])
-@reads("status")
 def answer_changed(request: View, old: View) -> Iterator[Problem]:
     """An answer is given once."""
     if old.status and request.status != old.status:

@@ -11,7 +11,7 @@ from webhook.api.dra.device import CounterSet, Device, list_attributes
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
 from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operations
 from webhook.problem import WARNING, Key, Problem, Verbatim, invalid, null, quoted, required, too_many
-from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check, reads
+from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 
 if TYPE_CHECKING:
@@ -112,7 +112,6 @@ def _one_way(spec: Any, _: Target) -> bool:
 
 
 @check(ResourceSliceSpec, fine=_one_way)
-@reads("perDeviceNodeSelection")
 def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
     """A slice says in one way which nodes can use its devices."""
     fields = ["nodeName", "nodeSelector", "allNodes"]
@@ -142,7 +141,6 @@ def _one_term(spec: Any, _: Target) -> bool:
 
 
 @check(ResourceSliceSpec, given=["nodeSelector"], fine=_one_term)
-@reads("nodeSelectorTerms")
 def one_node_selector_term(spec: View) -> Iterator[Problem]:
     """The selector of a slice has one term, so that selectors of several slices can be merged."""
     if spec.nodeSelector and len(spec.nodeSelector.nodeSelectorTerms) != 1:
@@ -154,7 +152,6 @@ def one_node_selector_term(spec: View) -> Iterator[Problem]:
 
 # What says of a device which nodes can use it is rare.
 @check(ResourceSliceSpec, since=33, given=["devices"], fine=lambda spec, _: not spec.perDeviceNodeSelection)
-@reads("allNodes", "attributes", "bool", "consumesCounters", "nodeName", "perDeviceNodeSelection", "taints")
 def nodes_of_each_device(spec: View) -> Iterator[Problem]:
     """With perDeviceNodeSelection each device says in one way which nodes can use it; without it none does."""
     per_device, devices = spec.perDeviceNodeSelection, spec.contents("devices")
@@ -207,7 +204,6 @@ def _no_advanced_device(spec: Any, _: Target) -> bool:
 
 
 @check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"], fine=_no_advanced_device)
-@reads("attributes", "bool", "consumesCounters", "taints")
 def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
     """A slice has 64 devices at most if one of them has taints, uses counters or has attributes that are lists."""
     devices = spec.contents("devices")
@@ -234,7 +230,6 @@ def _devices_or_not(spec: Any, _: Target) -> bool:
 
 
 @check(ResourceSliceSpec, since=35, given=["sharedCounters"], fine=_devices_or_not)
-@reads("devices")
 def devices_or_counters(spec: View) -> Iterator[Problem]:
     """Counters that devices share are in a slice of their own."""
     if "sharedCounters" in spec and "devices" in spec:
@@ -247,7 +242,6 @@ check(ResourceSliceSpec, since=37, given=["skipNodeOperations"])(skipped_operati
 
 
 @check(ResourceSliceSpec, since=37, given=["partitionTypeAttribute"])
-@reads("attributes", "consumesCounters", "devices", "driver", "string")
 def type_of_each_partition(spec: View) -> Iterator[Problem]:
     """Every device that uses counters has the attribute that tells its type, as a string."""
     path, name = spec / "partitionTypeAttribute", spec.partitionTypeAttribute
@@ -285,7 +279,6 @@ def _no_counters(spec: Any, _: Target) -> bool:
 
 
 @check(ResourceSliceSpec, since=33, until=34, given=["devices"], fine=_no_counters)
-@reads("consumesCounters", "counterSet", "counters", "name", "sharedCounters")
 def counters_that_are_shared(spec: View) -> Iterator[Problem]:
     """Devices use counters that the slice has."""
     shared = {each.name: set(each.counters) for each in spec.sharedCounters}
@@ -302,7 +295,6 @@ def counters_that_are_shared(spec: View) -> Iterator[Problem]:
 
 
 @check(ResourceSliceSpec, since=33, until=34, fine=_no_counters)
-@reads("consumesCounters", "counters", "devices", "sharedCounters")
 def number_of_counters(spec: View) -> Iterator[Problem]:
     """A slice has 32 counters at most, its devices use 32 each and 1024 together."""
     in_all = 0
@@ -322,7 +314,6 @@ def number_of_counters(spec: View) -> Iterator[Problem]:
 
 
 @check(ResourceSliceSpec, since=35, fine=lambda spec, _: spec.driver == spec.driver.lower())
-@reads("driver")
 def lower_case_driver(spec: View) -> Iterator[Problem]:
     """A driver's name is written in lower case."""
     if spec.driver != spec.driver.lower():

@@ -14,7 +14,7 @@ from webhook.api.dra.classic import ResourceClaimParametersReference, ResourceCl
 from webhook.api.dra.names import driver_name
 from webhook.api.dra.selectors import compiled
 from webhook.problem import Path, Verbatim, invalid, quoted, required
-from webhook.schema import STORED, Anything, Array, Bool, Int, Nested, Struct, Text, check, reads
+from webhook.schema import STORED, Anything, Array, Bool, Int, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,6 @@ class ResourceClaimParameters(Object):
 
 
 @check(ResourceRequest)
-@reads("namedResources")
 def no_model_in_request(request: View) -> Iterator[Problem]:
     """A request uses a structured model."""
     if not request.namedResources:
@@ -105,7 +104,6 @@ class ResourceClassParameters(Object):
 
 
 @check(ResourceFilter)
-@reads("namedResources")
 def no_model_in_filter(each: View) -> Iterator[Problem]:
     """A filter uses a structured model."""
     if not each.namedResources:
@@ -178,7 +176,6 @@ def one_attribute_value(attribute: View) -> Iterator[Problem]:
 
 
 @check(ResourceSlice)
-@reads("namedResources")
 def no_model_in_slice(each: View) -> Iterator[Problem]:
     """A slice uses a structured model."""
     if not each.namedResources:

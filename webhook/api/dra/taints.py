@@ -8,7 +8,7 @@ from webhook import formats
 from webhook.api.core.values import Time
 from webhook.api.dra.names import TAGGED
 from webhook.problem import Path, invalid, not_supported
-from webhook.schema import CHANGED, Array, Int, Nested, Struct, Text, check, reads
+from webhook.schema import CHANGED, Array, Int, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -108,7 +108,6 @@ def _right_value(toleration: Any, target: Target) -> bool:
 
 @check(DeviceToleration, until=_ALLOCATED_SINCE - 1, fine=_right_value)
 @check(AllocatedToleration, since=_ALLOCATED_SINCE, fine=_right_value)
-@reads("operator", "value")
 def value_for_operator(toleration: View) -> Iterator[Problem]:
     """A toleration compares values only with Equal."""
     path, value = toleration / "value", toleration.value
