@@ -272,6 +272,12 @@ def _to_json() -> JSONEncoder:
     return JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
+def aggregate(errors: Iterable[str]) -> str:
+    """Join errors as ``utilerrors.NewAggregate`` does: each once, in brackets if there are several."""
+    texts = list(dict.fromkeys(errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
 _GO_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 """What Go's ``encoding/json`` escapes besides."""
 _ESCAPES = {

@@ -8,7 +8,7 @@ from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
 from webhook.admission.requests import API_VERSION, kind_of, name_of, part
-from webhook.problem import BAD_REQUEST, cut
+from webhook.problem import BAD_REQUEST, aggregate, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,7 +73,6 @@ def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -
     shown = _bounded(texts)
     if len(texts) > len(shown):
         shown.append(f"and {len(texts) - len(shown)} more")
-    joined = shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"
     causes = [
         {"reason": problem.reason, "message": text, "field": cut(problem.field, MAX_NAME)}
         for problem, text in zip(
@@ -81,7 +80,7 @@ def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -
         )
     ]
     details = {"name": name, "group": group, "kind": kind, "causes": causes}
-    return refusal(422, "Invalid", f'{_qualified(kind, group)} "{name}" is invalid: {joined}', details)
+    return refusal(422, "Invalid", f'{_qualified(kind, group)} "{name}" is invalid: {aggregate(shown)}', details)
 
 
 def denied(verdict: Verdict, request: Mapping[str, Any]) -> dict[str, Any]:

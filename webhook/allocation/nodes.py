@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
-from webhook.formats import quoted
+from webhook.problem import aggregate, quoted
 from webhook.release import Release
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ def selects(selector: Json, node: str, labels: Mapping[str, str]) -> bool:
     terms = selector.get("nodeSelectorTerms") or []
     problems = [each for index, term in enumerate(terms) for each in _problems(term, f"nodeSelectorTerms[{index}]")]
     if problems:
-        detail = problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]"
-        message = f"failed to parse node selector {_shown(selector)}: {detail}"
+        message = f"failed to parse node selector {_shown(selector)}: {aggregate(problems)}"
         raise SelectorError(message)
     return any(_term(term, node, labels) for term in terms)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TextIO
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.diff import unified
-from webhook.cli.console.reading import STDIN, some_paths
+from webhook.cli.console.reading import some_paths
 from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import exclusions
-from webhook.documents import Document, Selection, read
+from webhook.documents import STDIN, Document, Selection, read
 from webhook.documents.stream import encoding_of
 from webhook.findings import unread
 from webhook.migration import Wanted, migrate

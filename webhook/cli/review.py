@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from webhook import admission
 from webhook.admission import MalformedReviewError
 from webhook.cli.arguments import UsageError
-from webhook.cli.console.reading import STDIN, some_paths
+from webhook.cli.console.reading import some_paths
 from webhook.cli.options.reviews import options
+from webhook.documents import STDIN, STDIN_NAME
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -30,7 +31,7 @@ def run(arguments: Namespace) -> int:
                 try:
                     answer = admission.review(admission.parse(text), arguments.endpoint, answering)
                 except MalformedReviewError as error:
-                    name = "<stdin>" if path == STDIN else path
+                    name = STDIN_NAME if path == STDIN else path
                     print(f"{name}:{number}: error: {error}", file=sys.stderr)
                     code = 1
                 else:

@@ -7,6 +7,7 @@ import os
 from webhook.documents.files import top_of
 from webhook.documents.git import repository
 from webhook.documents.selection import CONFIGURATION_FILES
+from webhook.documents.source import STDIN
 
 
 def find(path: str) -> str | None:
@@ -19,7 +20,7 @@ def find(path: str) -> str | None:
         path: A path as users give it; ``-`` stands for the working directory.
     """
     here = os.getcwd()  # noqa: PTH109 - pathlib takes longer to import than all this takes
-    start = os.path.realpath("." if path == "-" else top_of(path))
+    start = os.path.realpath("." if path == STDIN else top_of(path))
     while not os.path.isdir(start):  # noqa: PTH112 - as above
         start = os.path.dirname(start)  # noqa: PTH120 - as above
     last = repository(start) or (here if f"{start}/".startswith(here.rstrip("/") + "/") else start)

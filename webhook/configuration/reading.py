@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.configuration.keys import CONFIGURATION, texts
 from webhook.configuration.shapes import ShapeError
-from webhook.documents import Document, Unreadable, parse
+from webhook.documents import STDIN, Document, Unreadable, parse
 from webhook.documents.files import open_regular, top_of
 from webhook.documents.git import repository
 from webhook.documents.globs import Globs, PatternError
@@ -77,7 +77,7 @@ class Configuration:
     def path(self, name: str) -> str:
         """Spell a path of the file as seen from the working directory."""
         joined = os.path.normpath(f"{self.directory}/{name}")
-        return "./-" if joined == "-" else joined  # a file here, not standard input
+        return f"./{STDIN}" if joined == STDIN else joined  # a file here, not standard input
 
     def inside(self, name: str, at: tuple[str | int, ...]) -> str:
         """Spell a path of the file as seen from the working directory.

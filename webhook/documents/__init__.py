@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from webhook.documents.files import find, read
 from webhook.documents.selection import Selection
-from webhook.documents.source import Position, Unreadable
+from webhook.documents.source import STDIN, STDIN_NAME, Position, Unreadable
 from webhook.documents.stream import Document, parse
 
-__all__ = ["Document", "Position", "Selection", "Unreadable", "find", "parse", "read"]
+__all__ = ["STDIN", "STDIN_NAME", "Document", "Position", "Selection", "Unreadable", "find", "parse", "read"]

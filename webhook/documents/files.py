@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 from webhook.documents.ignored import Ignored
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import BROKEN_LINK, EMPTY, NO_OBJECT, SUFFIXES, Selection, mentions_objects
-from webhook.documents.source import Unreadable
+from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Document, parse, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_STDIN: Final = "-"
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _EMPTY_HINT: Final = "--allow-empty accepts that; to read files, name them"
 _OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
@@ -54,7 +53,7 @@ def read_found(
     """Read what :func:`find_files` has found; the other arguments are those of :func:`read`."""
     if isinstance(found, Unreadable):
         yield found
-    elif found.path == _STDIN:
+    elif found.path == STDIN:
         yield from _read_stdin(stdin or sys.stdin.buffer, selection)
     else:
         yield from _counted(found, selection) if selection else _read(found, None)
@@ -85,7 +84,7 @@ class Trees:
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._roots = {os.path.realpath(top_of(path)) for path in paths if path != _STDIN}
+        self._roots = {os.path.realpath(top_of(path)) for path in paths if path != STDIN}
         self._real_directory = lru_cache(maxsize=_DIRECTORIES)(partial(os.path.realpath, strict=True))
 
     def real(self, path: str) -> str | None:
@@ -137,7 +136,7 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iter
     for path in named:
         for found in _expand(path, selection):
             real, result = found.source if isinstance(found, Unreadable) else found.path, found
-            if isinstance(found, Found) and real != _STDIN:
+            if isinstance(found, Found) and real != STDIN:
                 if selection and selection.excludes(found.path):
                     continue
                 real, result = _checked(found, trees)
@@ -187,15 +186,15 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     try:
         data = stdin.read(MAX_BYTES + 1)
     except OSError as error:
-        yield _unreadable(_STDIN, error)
+        yield _unreadable(STDIN, error)
         return
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
-    for document in parse(data, name or _shown(_STDIN), rendered=not name):
+    for document in parse(data, name or _shown(STDIN), rendered=not name):
         empty = False
         yield document
     if empty:
-        yield Unreadable(name or _shown(_STDIN), 1, 1, "standard input holds no manifest", _EMPTY_HINT)
+        yield Unreadable(name or _shown(STDIN), 1, 1, "standard input holds no manifest", _EMPTY_HINT)
 
 
 def _read(found: Found, selection: Selection | None) -> Iterator[Document | Unreadable]:
@@ -254,7 +253,7 @@ def open_regular(path: str, flags: int) -> int:
 
 def _expand(path: str, selection: Selection | None) -> Iterator[Found | Unreadable]:
     """Find the files that an argument stands for."""
-    if path == _STDIN:
+    if path == STDIN:
         yield Found(path, is_named=True)
     elif os.path.isdir(path):  # noqa: PTH112 - the name is shown as given
         complaint = f"no manifest in this directory: none ends in {', '.join(SUFFIXES)}"
@@ -372,4 +371,4 @@ def _unreadable(path: str, error: OSError) -> Unreadable:
 
 def _shown(path: str) -> str:
     """Spell a path so that it can be printed; file names need not be UTF-8."""
-    return "<stdin>" if path == _STDIN else os.fsencode(path).decode(errors="replace")
+    return STDIN_NAME if path == STDIN else os.fsencode(path).decode(errors="replace")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.documents.limits import MAX_EXCERPT
 
 if TYPE_CHECKING:
     from webhook.fixes import Fix
+
+STDIN: Final = "-"
+"""Standard input, as a path that users give."""
+STDIN_NAME: Final = "<stdin>"
+"""The name under which it is reported."""
 
 
 class Position(NamedTuple):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.inventory import name_of
 from webhook.inventory.claims import allocation_of
 from webhook.inventory.reading import at, items, mapping, text, texts
+from webhook.problem import aggregate
 
 if TYPE_CHECKING:
     from webhook.inventory.claims import Consumer
@@ -42,11 +43,10 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, *, timestamps
         complaints.append(f'status.reservedFor[{len(reserved)}]: Duplicate value: "{consumer.uid}"')
     if not complaints:
         return ""
-    listed = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"
     name = name_of(claim)
     return (
         'running PreBind plugin "DynamicResources": add reservation to claim '
-        f'{namespace}/{name}: ResourceClaim.resource.k8s.io "{name}" is invalid: {listed}'
+        f'{namespace}/{name}: ResourceClaim.resource.k8s.io "{name}" is invalid: {aggregate(complaints)}'
     )
 
 

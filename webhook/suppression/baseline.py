@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.documents import STDIN_NAME
 from webhook.findings import Finding, Fingerprint, Suppression
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ BASELINE: Final = "baseline"
 REVISION: Final = "revision"
 """The kind of suppression of what an earlier revision has, too."""
 _FIELDS: Final = Fingerprint._fields
-_STDIN: Final = "<stdin>"
 
 
 class BaselineError(ValueError):
@@ -76,7 +76,7 @@ def relative(fingerprint: Fingerprint, directory: str | None) -> Fingerprint:
 
 def relative_file(file: str, directory: str | None) -> str:
     """Spell a file as seen from a directory."""
-    return file if directory is None or file == _STDIN else os.path.relpath(file, directory)
+    return file if directory is None or file == STDIN_NAME else os.path.relpath(file, directory)
 
 
 def counted(findings: Iterable[Finding], directory: str | None = None) -> Counter[Fingerprint]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
+from webhook.documents import STDIN
 from webhook.sources import RenderOptions, SourceError, read
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from webhook.documents import Document, Unreadable
-
-STDIN = "-"
 
 
 def paths_of(arguments: Namespace) -> list[str]:

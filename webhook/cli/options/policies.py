@@ -10,7 +10,7 @@ from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import located, position
 from webhook.cli.options.namespaces import POLICY_HINT
-from webhook.documents import Document, Unreadable, read
+from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import Sender
 from webhook.findings import NOTE, Finding, Origin, found, unread
 from webhook.policy.ask.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
@@ -39,7 +39,6 @@ DENIED = "policy"
 NOT_EVALUATED = "policy-error"
 """The rule of what a policy cannot say."""
 
-_STANDARD_INPUT = "-"
 _HINTS = {USERS_NOT_KNOWN: "--authorizer names a file that says what users may do"}
 """How to state an assumption, other than a namespace."""
 _BINDING_AT_FAULT = "failed to configure binding"
@@ -94,7 +93,7 @@ def load_policies(
         UsageError: There is no policy, the authorizer's file is malformed, or standard input is named twice.
     """
     inputs = [*arguments.policies, *getattr(arguments, "paths", ()), *getattr(arguments, "old", ())]
-    if _STANDARD_INPUT in arguments.policies and inputs.count(_STANDARD_INPUT) > 1:
+    if STDIN in arguments.policies and inputs.count(STDIN) > 1:
         message = "standard input (-) cannot be both the policies and something else: give one of them as files"
         raise UsageError(message)
     given = [Given(namespace) for namespace in namespaces]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from webhook.cli.arguments import UsageError
 from webhook.cli.arguments.parsing import did_you_mean
 from webhook.documents.globs import Globs, PatternError
+from webhook.report.summary import counted
 from webhook.suppression import baseline
 from webhook.suppression.applying import Suppressions
 from webhook.suppression.levels import Levels, levels
@@ -191,5 +192,4 @@ def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> 
     known = baseline.Known(baseline.BASELINE, file, counts, directory)
     reported, report.findings = report.findings, []
     report.suppressed += (finding._replace(suppression=known.suppresses(known.see(finding))) for finding in reported)
-    count = sum(counts.values())
-    report.remarks.append(f"{file} is written, with {count} {'finding' if count == 1 else 'findings'}")
+    report.remarks.append(f"{file} is written, with {counted(sum(counts.values()), 'finding')}")

@@ -15,7 +15,7 @@ from webhook.cli.options.policies import is_suite, placed, release
 from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.cli.policy.suitefiles import SuiteFiles
-from webhook.documents import Document, Unreadable, read
+from webhook.documents import STDIN_NAME, Document, Unreadable, read
 from webhook.documents.files import Trees
 from webhook.documents.selection import SUFFIXES
 from webhook.engine.suites import SuiteError, run_suite
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webhook.policy.tools.coverage import Covered
-
-_STANDARD_INPUT = "<stdin>"
 
 
 def run(arguments: Namespace) -> int:
@@ -141,11 +139,11 @@ def _directories(paths: Iterable[str], findings: dict[Finding, None]) -> Iterato
     named: dict[str, list[Document]] = {}
     paths = list(paths)
     for document in _readable(read(paths), findings):
-        if is_suite(document.data) or is_policy(document.data) or document.source == _STANDARD_INPUT:
-            where = _STANDARD_INPUT if document.source == _STANDARD_INPUT else _directory(document.source)
+        if is_suite(document.data) or is_policy(document.data) or document.source == STDIN_NAME:
+            where = STDIN_NAME if document.source == STDIN_NAME else _directory(document.source)
             named.setdefault(where, []).append(document)
     for where, documents in named.items():
-        beside = documents if where == _STANDARD_INPUT else list(_readable(read(_manifests(where, paths)), findings))
+        beside = documents if where == STDIN_NAME else list(_readable(read(_manifests(where, paths)), findings))
         suites = [each for each in documents if is_suite(each.data)]
         yield _Directory(
             suites or [each for each in beside if is_suite(each.data)],

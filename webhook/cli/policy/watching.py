@@ -7,7 +7,7 @@ import sys
 from time import sleep
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from webhook.documents import Unreadable, find
+from webhook.documents import STDIN, Unreadable, find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,7 +27,7 @@ def watch(do: Callable[[], object], paths: Iterable[str], *, quiet: bool) -> NoR
     Raises:
         KeyboardInterrupt: The user ends it.
     """
-    named = [each for each in paths if each != "-"]
+    named = [each for each in paths if each != STDIN]
     beside = [os.path.dirname(each) or "." for each in named if os.path.isfile(each)]  # noqa: PTH113, PTH120 - as found
     while True:
         before = _state([*named, *beside])

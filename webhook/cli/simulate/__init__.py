@@ -16,7 +16,7 @@ from webhook.cli.options.cluster import malformed, read_cluster
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.cli.simulate.references import References
 from webhook.cli.simulate.report import Text, waits
-from webhook.documents import Unreadable
+from webhook.documents import STDIN, Unreadable
 from webhook.findings import unread
 from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
 from webhook.references.rules import listed
@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
     except ValueError as error:
         message = f"--kubernetes-version: {error}"
         raise UsageError(message) from error
-    if "-" in arguments.paths and "-" in arguments.cluster:
+    if STDIN in arguments.paths and STDIN in arguments.cluster:
         message = "standard input (-) cannot be both the pods and the cluster: give one of them as files"
         raise UsageError(message)
     report = Report()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.deviceselectors.fleet import shortened
+from webhook.report.summary import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,12 +54,12 @@ class Text:
         pending = len(answers) - placed - waiting
         parts = {"scheduled": placed, "pending": pending, "waiting for devices": waiting}
         counts = [f"{count} {what}" for what, count in parts.items() if count]
-        return f"{_count(len(answers), 'pod')}: {', '.join(counts)}"
+        return f"{counted(len(answers), 'pod')}: {', '.join(counts)}"
 
     def fit(self, pod: str, found: Fit, last: JSONObject | None) -> Iterator[str]:
         """Tell how many more pods fit, and what runs out first."""
         more = "" if last else " at least"
-        state = self._in("good" if found.pods else "bad", f"{_count(found.pods, 'more pod')}{more}")
+        state = self._in("good" if found.pods else "bad", f"{counted(found.pods, 'more pod')}{more}")
         yield f"{state} like {pod} fit{'s' if found.pods == 1 else ''}"
         by_count: dict[int, list[str]] = {}
         for node, count in found.nodes.items():
@@ -71,7 +72,7 @@ class Text:
 
     def _placed(self, answer: JSONObject) -> Iterator[str]:
         others = len(answer["candidates"]) - 1
-        alike = f" (or one of {_count(others, 'other node')} that suit it as well)" if others > 0 else ""
+        alike = f" (or one of {counted(others, 'other node')} that suit it as well)" if others > 0 else ""
         yield f"{_name(answer)}: {self._in('good', answer['node'])}{alike}"
         yield from _devices(answer)
         for note in answer["why"]["notes"]:
@@ -97,14 +98,14 @@ class Text:
             yield from _group(group)
         if len(groups) > _GROUPS_MAX:
             rest = sum(len(group["nodes"]) for group in groups[_GROUPS_MAX:])
-            yield f"  and {_count(rest, 'node')} more, for other reasons (--output json has all)"
+            yield f"  and {counted(rest, 'node')} more, for other reasons (--output json has all)"
         if why["help"]:
             yield f"  {self._in('help', 'what would help:')}"
             helping = why["help"]
             for each in helping[:_HELP_MAX]:
-                yield f"    {each['change']}: {_count(each['nodes'], 'node')}"
+                yield f"    {each['change']}: {counted(each['nodes'], 'node')}"
             if len(helping) > _HELP_MAX:
-                yield f"    and {_count(len(helping) - _HELP_MAX, 'other change')} (--output json has all)"
+                yield f"    and {counted(len(helping) - _HELP_MAX, 'other change')} (--output json has all)"
         for note in why["notes"]:
             yield f"  note: {note}"
 
@@ -191,7 +192,7 @@ def _because(request: JSONObject, key: str) -> str:
     if key == "free" and request["heldBy"]:
         holders = request["heldBy"]
         named = [_holder(each) for each in holders[:_HOLDERS_MAX]]
-        more = f", and {_count(len(holders) - _HOLDERS_MAX, 'other claim')}" if len(holders) > _HOLDERS_MAX else ""
+        more = f", and {counted(len(holders) - _HOLDERS_MAX, 'other claim')}" if len(holders) > _HOLDERS_MAX else ""
         return f": held by {', '.join(named)}{more}"
     return f": {request['because']}" if request["because"] else ""
 
@@ -200,7 +201,3 @@ def _holder(holder: JSONObject) -> str:
     pods = holder["pods"]
     who = f" (pod {', '.join(pods[:2])}{', …' if len(pods) > 2 else ''})" if pods else ""  # noqa: PLR2004 - two are named
     return f"claim {holder['claim']}{who}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

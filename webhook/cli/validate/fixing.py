@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import exit_code, show
-from webhook.cli.console.reading import STDIN
 from webhook.cli.validate.manifests import Manifests
+from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.stream import encoding_of
 from webhook.report.summary import counted
@@ -42,7 +42,7 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     if STDIN in manifests.paths:
         manifests.stdin = BytesIO(stdin)
     report = judged(arguments, manifests)
-    files = _Files(arguments.stdin_filename or "<stdin>", stdin if manifests.stdin else None)
+    files = _Files(arguments.stdin_filename or STDIN_NAME, stdin if manifests.stdin else None)
     fixes = [(each.file, fix) for each in report.findings if (fix := each.problem.fix)]
     wanted = {file for file, fix in fixes if fix.safe or arguments.unsafe_fixes}
     texts = files.read((file for file, _ in fixes), wanted)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.progress import counting, with_progress
-from webhook.cli.console.reading import STDIN, paths_of
+from webhook.cli.console.reading import paths_of
 from webhook.cli.options.suppressing import exclusions, own_files
 from webhook.cli.validate.processes import BYTES, ENOUGH
-from webhook.documents import Selection, parse
+from webhook.documents import STDIN, Selection, parse
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
 if TYPE_CHECKING:

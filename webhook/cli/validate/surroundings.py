@@ -14,6 +14,7 @@ from webhook.cli.validate.processes import in_ranges
 from webhook.findings import Finding, found, identity
 from webhook.inventory import CLAIMS, newest
 from webhook.problem import Path, at
+from webhook.report.summary import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -301,7 +302,7 @@ def _plural(kind: str) -> str:
 
 def _not_looked_at(skipped: Counter[str], refused: set[str]) -> Iterator[str]:
     if unmatched := skipped.pop(_UNMATCHED, 0):
-        objects = "1 object" if unmatched == 1 else f"{unmatched} objects"
+        objects = counted(unmatched, "object")
         yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
     if skipped:
         kinds = ", ".join(f"{count} {_plural(kind) if count > 1 else kind}" for kind, count in sorted(skipped.items()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel.kubernetes.environments import MATCH_CONDITIONS_LIMIT
 from webhook.policy.ask.activation import Evaluation, OutOfBudgetError, resource_value
+from webhook.problem import aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +64,4 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
         return Outcome(holds=False, error=str(error))
     if refused:
         return Outcome(holds=False)
-    unique = list(dict.fromkeys(errors))
-    if unique:
-        return Outcome(holds=False, error=unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]")
-    return HOLD
+    return Outcome(holds=False, error=aggregate(errors)) if errors else HOLD
