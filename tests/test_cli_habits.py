@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import ROOT, Done, draguard, process
-from webhook.cli.arguments import make_parser
+from webhook.cli.arguments import ALIASES, make_parser
 from webhook.cli.completion import described
 
 if TYPE_CHECKING:
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 FINE = ROOT / "examples/mended/pod-with-cats.yaml"
 BAD = "examples/limits/nodes.yaml"
+
+
+def test_what_stands_in_the_package_are_the_commands() -> None:
+    parts = {"--init--", "--pycache--", "arguments", "console", "options"}
+    names = {each.stem.replace("_", "-") for each in (ROOT / "webhook" / "cli").iterdir()} - parts
+    assert names == make_parser().commands.keys() - ALIASES
 
 
 def every(command: Command) -> Iterator[Command]:
