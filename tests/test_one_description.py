@@ -20,7 +20,6 @@ from webhook.api.versions import VERSIONS
 from webhook.policy.manifest import versions as manifests
 from webhook.policy.manifest.kinds import built_in, guess_resource
 from webhook.schema import Anything, Array, Field, Map, Nested
-from webhook.schema.declarations import read_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -181,9 +180,3 @@ def test_no_kinds_resources_or_versions_are_listed_twice() -> None:
         places[listed].append(module)
     assert {listed: modules for listed, modules in places.items() if len(modules) > 1} == {}
     assert not any(listed <= VERSIONS.keys() for listed in places)
-
-
-def test_no_rule_declares_a_field_twice() -> None:
-    for type_ in {part for api_version in VERSIONS for part in types(api_version)}:
-        for each in [*type_.checks, *type_.unions, *type_.transitions]:
-            assert not read_by(each.rule) & (each.given | each.members), each.name
