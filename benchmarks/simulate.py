@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -13,13 +13,14 @@ from webhook.inventory import Inventory
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.replicas import fit
 
+if TYPE_CHECKING:
+    from webhook.objects import JSONObject
+
 NODES = 1_000
 DEVICES = 8
 PODS = 1_000
 DRIVER = "gpu.example.com"
 MODEL = f'device.attributes["{DRIVER}"].model == "A100"'
-
-JSONObject = dict[str, Any]
 
 
 def main() -> None:

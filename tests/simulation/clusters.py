@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-JSONObject = dict[str, Any]
+if TYPE_CHECKING:
+    from webhook.objects import JSONObject
+
 DRIVER = "gpu.example.com"
 
 

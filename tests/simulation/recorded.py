@@ -8,14 +8,14 @@ import re
 from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 RECORDED: Final = Path(__file__).parent / "scheduler-1.36.jsonl.gz"
 _KINDS: Final = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +15,9 @@ from webhook.inventory.claims import allocation_of
 from webhook.simulation import Cluster, Inventory, Scheduler, Settings
 from webhook.simulation.replicas import fit
 
-JSONObject = dict[str, Any]
+if TYPE_CHECKING:
+    from webhook.objects import JSONObject
+
 CLUSTERS = st.lists(st.integers(0, 3), min_size=1, max_size=4)
 COUNTS = st.lists(st.integers(1, 3), min_size=1, max_size=6)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector, template
 from webhook import simulate
 
-JSONObject = dict[str, Any]
+if TYPE_CHECKING:
+    from webhook.objects import JSONObject
+
 GPU = [device_class(), devices("a", 2), devices("b", 2)]
 NODES = [node("a"), node("b")]
 NOT_HELPFUL = "preemption: 0/{0} nodes are available: {0} Preemption is not helpful for scheduling."

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from webhook.inventory import MalformedError
 from webhook.simulation.workloads import is_workload, pods_of
 
+if TYPE_CHECKING:
+    from webhook.objects import JSONObject
+
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": []}}
-JSONObject = dict[str, Any]
 
 
 def workload(api_version: str, kind: str, **spec: Any) -> JSONObject:

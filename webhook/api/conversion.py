@@ -7,7 +7,7 @@ versions differ follows from the types that they replace (:mod:`webhook.api.vers
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from webhook.api.core.events import RENAMED
 from webhook.api.shapes import type_of
@@ -15,11 +15,10 @@ from webhook.api.versions import GROUP, NEWEST, VERSIONS, find, target
 from webhook.schema import CREATE
 
 if TYPE_CHECKING:
+    from webhook.objects import JSONObject
     from webhook.release import Release
     from webhook.schema.derive.conversion import Conversion
     from webhook.schema.derive.defaults import Defaults
-
-    JSONObject = dict[str, Any]
 
 
 class ConversionError(ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
@@ -17,8 +17,8 @@ from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, rows, shortened
 from webhook.documents import Unreadable
 from webhook.findings import unread
-from webhook.inventory import CLAIMS, Inventory, MalformedError, name_of, namespace_of
-from webhook.inventory.reading import items, text
+from webhook.inventory import CLAIMS, Inventory, MalformedError
+from webhook.objects import items, name_of, namespace_of, text
 from webhook.references.claims import requests_of
 from webhook.references.rules import listed
 from webhook.report.excerpt import printable
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.deviceselectors.fleet import Row
-
-JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 _REASON_MAX = 160
 _ROWS_MAX: Final = 20

@@ -17,7 +17,7 @@ from webhook.budget import current
 from webhook.deviceselectors.groups import Groups
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.witnesses import limits
-from webhook.inventory.reading import mapping, text
+from webhook.objects import mapping, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webhook.deviceselectors.groups import Group
     from webhook.deviceselectors.parts import Read
     from webhook.deviceselectors.witnesses import Path
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.release import Release
 
 _MODELS: Final = ("productName", "model", "modelName", "type", "deviceType", "profile")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api import gates
 from webhook.api.judgement import judge
@@ -13,7 +13,7 @@ from webhook.problem import ERROR as REFUSED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 _DEVICE: Final = ("spec", "devices", 0)
 _POOL: Final = {"name": "pool", "generation": 1, "resourceSliceCount": 1}

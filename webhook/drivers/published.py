@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 _KIND: Final = "type"
 """The attribute by which drivers tell kinds of devices apart, if they publish several."""

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webhook.engine.prescheduled import Rewrite
+    from webhook.objects import JSONObject
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
     from webhook.policy.ask.verdict import Verdict
-    from webhook.policy.manifest.objects import JSONObject
 
 
 class Mutation(NamedTuple):

@@ -8,23 +8,23 @@ from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.engine.mutation import mutate_request
 from webhook.engine.registry import before_mutation, before_validation
+from webhook.objects import text
 from webhook.policy.ask.authorizer import DENY_ALL
 from webhook.policy.ask.evaluate import validate
 from webhook.policy.ask.request import as_stated, in_namespace, request_of
 from webhook.policy.change.defaults import completed, defaulted, without_defaults
 from webhook.policy.load import load
-from webhook.policy.manifest.objects import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite
+    from webhook.objects import JSONObject
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.policyset import Given, PolicySet
     from webhook.policy.ask.request import Request
     from webhook.policy.ask.verdict import Verdict
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.problem import Problem
     from webhook.release import Release
 
@@ -117,7 +117,7 @@ class Sender:
             kubernetes: The release for which the object is meant; if None that of the policies, or the newest that
                 serves the object.
         """
-        if not isinstance(obj, dict) or not text_of(obj, "kind"):
+        if not isinstance(obj, dict) or not text(obj, "kind"):
             return None
         policies = self._at(release_of(kubernetes) if kubernetes else self._release(obj))
         request = request_of(

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.core.meta import generated_name
 from webhook.api.shapes import type_of
 from webhook.api.templates import template_of
+from webhook.objects import metadata_of, text
 from webhook.policy.ask.request import CREATE, UPDATE
-from webhook.policy.manifest.objects import metadata_of, text_of
 from webhook.schema import STATUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from webhook.objects import JSONObject
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kinds
-    from webhook.policy.manifest.objects import JSONObject
 
 _POD_GENERATION: Final = 33
 """From Kubernetes 1.33 pods count their generations."""
@@ -65,7 +65,7 @@ def before_validation(request: Request, kinds: Kinds) -> Request:
     if request.operation == CREATE and not request.subresource:
         obj = _stored(request.object, request, kinds)
         obj = _with_status(obj, _first_status(obj))
-        return request._replace(object=obj, name=text_of(metadata_of(obj), "name"))
+        return request._replace(object=obj, name=text(metadata_of(obj), "name"))
     if request.operation == UPDATE and request.old_object:
         return request._replace(object=_kept(request.object, request.old_object, request.subresource))
     return request
@@ -80,8 +80,8 @@ def _stored(obj: JSONObject, request: Request, kinds: Kinds) -> JSONObject:
     metadata = {name: value for name, value in metadata_of(obj).items() if value is not None}
     if not metadata:
         return obj
-    prefix = text_of(metadata, "generateName")
-    name = text_of(metadata, "name") or (generated_name(prefix) if prefix else "")
+    prefix = text(metadata, "generateName")
+    name = text(metadata, "name") or (generated_name(prefix) if prefix else "")
     now = _now()
     set_: JSONObject = {
         "name": name,
@@ -125,14 +125,14 @@ def _counts_generations(obj: Mapping[str, Any], request: Request, kinds: Kinds) 
         return kinds.release >= _POD_GENERATION
     if template_of(request.kind.group, request.kind.kind) is not None:
         return True
-    if type_ := type_of(text_of(obj, "apiVersion"), text_of(obj, "kind")):
+    if type_ := type_of(text(obj, "apiVersion"), text(obj, "kind")):
         return bool(getattr(getattr(type_.fields.get("metadata"), "type", None), "counted", False))
     return kinds.is_custom(request.kind)
 
 
 def _has_status(obj: Mapping[str, Any]) -> bool:
     """Tell whether a kind has a status of its own, which only the status subresource changes."""
-    type_ = type_of(text_of(obj, "apiVersion"), text_of(obj, "kind"))
+    type_ = type_of(text(obj, "apiVersion"), text(obj, "kind"))
     return type_ is not None and (STATUS in type_.fields or type_.opaque.get(STATUS) is not None)
 
 

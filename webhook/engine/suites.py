@@ -33,13 +33,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.api.versions import NEWEST, find, release_of, target
 from webhook.engine.allowing import why_allowed
 from webhook.engine.offline import evaluate
+from webhook.objects import text
 from webhook.policy.ask.authorizer import DENY_ALL, AuthorizerError, authorizer_of
 from webhook.policy.ask.policyset import Finding, Given
 from webhook.policy.ask.request import OPERATIONS
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.load import load
-from webhook.policy.manifest.objects import text_of
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import Path
@@ -50,10 +50,10 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from webhook.objects import JSONObject
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.verdict import Verdict
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.release import Release
 
 _CASES: Final = Path(("cases",))
@@ -281,7 +281,7 @@ def _expect_decodable(obj: JSONObject | None, where: Path, release: Release) -> 
     if obj is None:
         return
     for name in ("apiVersion", "kind"):
-        if not text_of(obj, name):
+        if not text(obj, name):
             raise SuiteError(where, f"an object has apiVersion and kind; there is no {name}")
     known = find(obj["apiVersion"], obj["kind"])
     if known is None or not known.since <= release <= known.until:

@@ -6,6 +6,6 @@ vouches for what a cluster stores, so objects are decoded here, and not judged.
 
 from __future__ import annotations
 
-from webhook.inventory.objects import CLAIMS, KINDS, Inventory, MalformedError, name_of, namespace_of, newest
+from webhook.inventory.objects import CLAIMS, KINDS, Inventory, MalformedError, newest
 
-__all__ = ["CLAIMS", "KINDS", "Inventory", "MalformedError", "name_of", "namespace_of", "newest"]
+__all__ = ["CLAIMS", "KINDS", "Inventory", "MalformedError", "newest"]

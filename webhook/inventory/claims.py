@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.inventory.objects import name_of, namespace_of
-from webhook.inventory.reading import at, items, mapping, text
+from webhook.objects import at, items, mapping, name_of, namespace_of, text
 
 if TYPE_CHECKING:
     from webhook.inventory import Inventory
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
 
 MADE: Final = "XXXXX"
 """What stands for the random end of the name of a claim that is made for a pod."""

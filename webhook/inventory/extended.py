@@ -8,14 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.inventory.claims import MADE, owner_reference, uid_of
-from webhook.inventory.objects import name_of, namespace_of
-from webhook.inventory.reading import at, items, mapping, text
 from webhook.inventory.resources import IMPLICIT_PREFIX, amounts, container_requests
+from webhook.objects import at, items, mapping, name_of, namespace_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 

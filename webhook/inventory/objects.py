@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
+from webhook.objects import DEFAULT_NAMESPACE, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-
-JSONObject = dict[str, Any]
 
 DRA: Final = "resource.k8s.io"
 
@@ -36,29 +36,11 @@ KINDS: Final = {
 CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 """The kinds that request devices; the only ones whose defaults mean something to the scheduler."""
 
-DEFAULT_NAMESPACE: Final = "default"
-
 _TERMINATED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class MalformedError(ValueError):
     """An object cannot be decoded; the text names the object and says what is wrong with it."""
-
-
-def name_of(obj: JSONObject) -> str:
-    """Return an object's name, empty if it has none."""
-    return _metadata(obj, "name")
-
-
-def namespace_of(obj: JSONObject) -> str:
-    """Return an object's namespace, ``default`` if it states none."""
-    return _metadata(obj, "namespace") or DEFAULT_NAMESPACE
-
-
-def _metadata(obj: JSONObject, field: str) -> str:
-    metadata = obj.get("metadata")
-    value = metadata.get(field) if isinstance(metadata, dict) else None
-    return value if isinstance(value, str) else ""
 
 
 class Inventory:
@@ -109,7 +91,7 @@ class Inventory:
         known = _as_v1(obj, version, kind)
         if "apiVersion" not in known:
             known = {**known, "apiVersion": _version_of(kind)}
-        if namespaced and not _metadata(known, "namespace"):
+        if namespaced and not text(known, "metadata", "namespace"):
             known = {**known, "metadata": {**known["metadata"], "namespace": DEFAULT_NAMESPACE}}
         key = (namespace_of(known) if namespaced else "", name_of(known))
         if not key[1]:

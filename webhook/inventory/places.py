@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.engine.prescheduled import REQUIRED
-from webhook.inventory.reading import items, mapping, text, texts
+from webhook.objects import items, mapping, text, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
 
 BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
 UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

@@ -9,12 +9,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.formats import decode_quantity
-from webhook.inventory.reading import items, mapping, text
+from webhook.objects import items, mapping, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
 
 CPU: Final = "cpu"
 PODS: Final = "pods"

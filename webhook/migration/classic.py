@@ -17,7 +17,7 @@ from webhook.problem import ERROR, Path, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 NO_COUNTERPART: Final = "no-counterpart"
 """The rule that is broken by what newer versions cannot say."""

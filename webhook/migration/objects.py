@@ -16,8 +16,7 @@ from webhook.schema.decoding import UNKNOWN_FIELD, apart
 
 if TYPE_CHECKING:
     from webhook.migration.wanted import Wanted
-
-    JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 OLDER: Final = "older-version"
 """The rule that is broken by what can be converted."""

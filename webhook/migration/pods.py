@@ -12,9 +12,9 @@ from webhook.workloads import pods_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.objects import JSONObject
     from webhook.workloads import Locations
 
-    JSONObject = dict[str, Any]
     Steps = tuple["str | int", ...]
 
 _CLAIMS = ("spec", "resourceClaims")

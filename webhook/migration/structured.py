@@ -12,12 +12,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
-from webhook.inventory.reading import items, text
+from webhook.objects import items, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 _READ: Final = re.compile(r"""\battributes\.(string|bool|int|version|quantity)\[(["'])([^"'\\]+)\2\]""")
 _ANY_READ: Final = re.compile(r"\battributes\.\w+\[")

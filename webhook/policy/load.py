@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST
+from webhook.objects import metadata_of, text
 from webhook.policy.ask.plan import Hook
 from webhook.policy.ask.policyset import Finding, Given, PolicySet
 from webhook.policy.ask.quick import quick_of
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
-from webhook.policy.manifest.objects import metadata_of, text_of
 from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.manifest.versions import is_policy, serving, validate_policy
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
@@ -19,7 +19,7 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from webhook.policy.manifest.objects import JSONObject
+    from webhook.objects import JSONObject
     from webhook.release import Release
 
 
@@ -49,7 +49,7 @@ def load(
     for each in map(_as_given, given):
         if not is_policy(each.object):
             if isinstance(each.object, dict):
-                kind = kind_of(text_of(each.object, "apiVersion"), text_of(each.object, "kind"))
+                kind = kind_of(text(each.object, "apiVersion"), text(each.object, "kind"))
                 objects.setdefault(kind, []).append(each.object)
             continue
         problems = validate_policy(each.object, release if by_cluster else serving(each.object, release))
@@ -103,9 +103,9 @@ def _stood_for(obj: JSONObject) -> tuple[str, str]:
     """Return the kind and name of the policy that a refused manifest would have been, or bound."""
     kind: str = obj["kind"]
     if not kind.endswith("Binding"):
-        return kind, text_of(metadata_of(obj), "name")
+        return kind, text(metadata_of(obj), "name")
     spec = obj.get("spec")
-    return kind.removesuffix("Binding"), text_of(spec, "policyName") if isinstance(spec, dict) else ""
+    return kind.removesuffix("Binding"), text(spec, "policyName") if isinstance(spec, dict) else ""
 
 
 def _as_given(each: Given | JSONObject) -> Given:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import marshal
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import find
-from webhook.inventory import CLAIMS, name_of
+from webhook.inventory import CLAIMS
+from webhook.objects import name_of
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Sequence
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-
-JSONObject = dict[str, Any]
 
 _BYTES: Final = 16 << 20
 """How much is remembered."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webhook.allocation import Result
 from webhook.budget import current
 from webhook.deviceselectors.fleet import EVERYWHERE
-from webhook.inventory import CLAIMS, Inventory, MalformedError, namespace_of
+from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import ExtendedResources
-from webhook.inventory.reading import at, items, mapping, text
 from webhook.inventory.resources import amounts, container_requests
+from webhook.objects import at, items, mapping, namespace_of, text
 from webhook.references.claims import devices_path, requests_of
 from webhook.references.devices import field_of
 from webhook.references.rules import finding, listed, rule
@@ -20,8 +20,9 @@ from webhook.references.rules import finding, listed, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
 
 _NODES_MOST: Final = 2_000
 """How many nodes are asked for one claim."""

@@ -9,7 +9,7 @@ from webhook.cel.syntax.ast import Call, Literal
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import read_of
 from webhook.fixes import Advice, Fix
-from webhook.inventory.reading import text
+from webhook.objects import text
 from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, in_expression, listed, rule
 from webhook.references.selectors import SELECTING, reads_of, selectors_of
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.parts import Read
     from webhook.drivers import Devices, Profile
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
     from webhook.references.selectors import Selector
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.inventory import CLAIMS, name_of
-from webhook.inventory.reading import at, items, mapping, number, text, texts
+from webhook.inventory import CLAIMS
+from webhook.objects import at, items, mapping, name_of, number, text, texts
 from webhook.problem import Path
 from webhook.references.classes import drivers_of, wrong_drivers
 from webhook.references.rules import NOTE, finding, in_place, rule
@@ -14,8 +14,9 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
 
 
 class Request(NamedTuple):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.fixes import Advice
-from webhook.inventory import name_of
-from webhook.inventory.reading import items, text
+from webhook.objects import items, name_of, text
 from webhook.references.rules import finding, in_place, listed, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
 
 
 @rule("extended-resource-ambiguous", "DeviceClass")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from webhook.api.gates import enabled, settable
 from webhook.api.templates import pod_template
 from webhook.api.versions import NEWEST, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest
-from webhook.inventory.reading import mapping
+from webhook.objects import mapping
 from webhook.problem import WARNING, at
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import Context
@@ -18,9 +18,8 @@ from webhook.references.views import pod_view
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-
-JSONObject = dict[str, Any]
 
 
 class Surroundings:

@@ -11,7 +11,7 @@ from webhook.deviceselectors.parts import start_of
 from webhook.deviceselectors.reads import reads
 from webhook.fixes import Advice, Fix
 from webhook.inventory import CLAIMS
-from webhook.inventory.reading import items, mapping, text
+from webhook.objects import items, mapping, text
 from webhook.references.claims import devices_path, requests_of
 from webhook.references.rules import finding, in_expression, instead, listed, rule
 from webhook.references.selectors import SELECTING, reads_of, selectors_of
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.fleet import Fleet
     from webhook.deviceselectors.parts import Parts, Read
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
 
 
 @rule("not-published", *SELECTING, beside_devices=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.fixes import Advice, Fix
 from webhook.formats.quantities import without_byte
-from webhook.inventory.reading import items, text
+from webhook.objects import items, text
 from webhook.problem import at
 from webhook.references.rules import in_place, listed
 from webhook.spelling import nearest

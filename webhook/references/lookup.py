@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory import CLAIMS
-from webhook.references.rules import RULES, Context, JSONObject, Rule
+from webhook.references.rules import RULES, Context, Rule
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
 
+    from webhook.objects import JSONObject
     from webhook.problem import Path, Problem
 
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.fixes import Advice
 from webhook.inventory import CLAIMS
-from webhook.inventory.reading import at, items, text
+from webhook.objects import at, items, text
 from webhook.references.claims import devices_path
 from webhook.references.rules import finding, rule
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.drivers import Fault
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
 
 _MOST: Final = 100
 """How many faults of one configuration are reported: a near name is sought for each unknown field."""

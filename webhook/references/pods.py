@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from webhook.fixes import Advice, Fix
 from webhook.fixing.references import NAMED_BY
-from webhook.inventory import name_of, namespace_of
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources
-from webhook.inventory.reading import at, items, mapping, text
 from webhook.inventory.resources import amounts, container_requests, is_extended
+from webhook.objects import at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
 from webhook.references.classes import drivers_of
 from webhook.references.rules import NOTE, finding, in_place, listed, rule
@@ -19,8 +18,9 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
 
 _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 """Who gives one of these gives all that pods refer to."""

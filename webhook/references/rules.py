@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from webhook.deviceselectors.fleet import Fleet
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
+    from webhook.objects import JSONObject
     from webhook.references.scene import Scene
     from webhook.release import Release
-
-JSONObject = dict[str, Any]
 
 NOTE: Final = "note"
 """The level of what is legal and sometimes meant."""

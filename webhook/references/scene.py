@@ -6,14 +6,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from webhook.allocation import Allocator, Features
-from webhook.inventory import name_of
 from webhook.inventory.objects import without_nulls
-from webhook.inventory.reading import at, text
+from webhook.objects import at, name_of, text
 from webhook.simulation.cluster import Settings
 
 if TYPE_CHECKING:
     from webhook.inventory import Inventory
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.release import Release
 
 

@@ -16,7 +16,7 @@ from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.drivers import driver_of_class
 from webhook.formats.quantities import without_byte
 from webhook.inventory import CLAIMS
-from webhook.inventory.reading import items, text
+from webhook.objects import items, text
 from webhook.references.claims import requests_of
 from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, in_expression, rule
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from webhook.deviceselectors.parts import Read
     from webhook.deviceselectors.witnesses import Conflict
     from webhook.fixes import Advice
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
 
 SELECTING = (*CLAIMS, "DeviceClass")
 

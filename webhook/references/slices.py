@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.inventory import name_of
-from webhook.inventory.reading import items, number, text
+from webhook.objects import items, name_of, number, text
 from webhook.references.rules import finding, listed, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
 
 
 def _pool(each: JSONObject) -> tuple[str, str]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.inventory.reading import at, items, mapping, text
+from webhook.objects import at, items, mapping, text
 from webhook.references.rules import finding, in_place, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
 
 
 @rule("taint-rule-selects-all", "DeviceTaintRule")

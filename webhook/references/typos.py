@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from webhook.fixes import Advice, Fix
 from webhook.inventory import CLAIMS
-from webhook.inventory.reading import items, text
+from webhook.objects import items, text
 from webhook.references.claims import devices_path, requests_of
 from webhook.references.classes import drivers_of
 from webhook.references.rules import MEANT, finding, rule
@@ -17,8 +17,9 @@ from webhook.spelling import mistyped
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.rules import Context, JSONObject
+    from webhook.references.rules import Context
 
 
 @rule("mistyped-driver", *CLAIMS, "DeviceClass")

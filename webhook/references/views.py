@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webhook.inventory.reading import mapping, number, text
+from webhook.objects import mapping, number, text
 
 if TYPE_CHECKING:
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
 
 
 def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "") -> JSONObject:

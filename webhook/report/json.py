@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.explain.links import page
 from webhook.report import Format
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.findings import Finding
+    from webhook.objects import JSONObject
     from webhook.report.model import Report, Tested
-
-JSONObject = dict[str, Any]
 
 VERSION: Final = 1
 """The version of the schema."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from webhook.explain.links import HOME, page
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.findings import Finding, Origin, Suppression
+    from webhook.objects import JSONObject
     from webhook.report.model import Report
-
-JSONObject = dict[str, Any]
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _IN_SOURCE: Final = frozenset({"inline", "annotation"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.report.excerpt import fix_of
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from webhook.documents.edits import Edit
     from webhook.findings import Finding
-
-JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 MOST: Final = 1_000
 """So many findings come with what changes; for all of them there is ``--fix``."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.inventory import name_of, namespace_of
 from webhook.inventory.claims import allocation_of
+from webhook.objects import name_of, namespace_of
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.suggestions import Suggestions
 from webhook.simulation.verdicts import Round
@@ -13,7 +13,7 @@ from webhook.simulation.verdicts import Round
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.simulation.scheduler import Placement, Scheduler
     from webhook.simulation.verdicts import Verdicts
 

@@ -9,14 +9,13 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.inventory import name_of
 from webhook.inventory.claims import allocation_of
-from webhook.inventory.reading import at, items, mapping, text, texts
+from webhook.objects import at, items, mapping, name_of, text, texts
 from webhook.problem import aggregate
 
 if TYPE_CHECKING:
     from webhook.inventory.claims import Consumer
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
 
 CONSUMERS_MAX: Final = 256
 """How many consumers a claim may have (ResourceClaimReservedForMaxSize)."""

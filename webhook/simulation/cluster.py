@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.allocation import Allocator, Features
 from webhook.api import gates
 from webhook.api.versions import release_of
-from webhook.inventory import Inventory, name_of, namespace_of
 from webhook.inventory.claims import allocation_of
 from webhook.inventory.extended import ExtendedResources
-from webhook.inventory.reading import items, text
+from webhook.objects import items, name_of, namespace_of, text
 from webhook.simulation.nodeallocatable import NodeAllocatable
 from webhook.simulation.nodes import Demand, NodeState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from webhook.inventory import Inventory
     from webhook.inventory.claims import Consumer
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.release import Release
 
 DEFAULT_RELEASE: Final = "1.36"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from webhook.inventory.reading import text
+from webhook.objects import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.simulation.nodes import Refusal
 
 Condition = dict[str, str]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from webhook.formats import decode_quantity
 from webhook.inventory.claims import allocation_of
-from webhook.inventory.reading import at, items, mapping, text
 from webhook.inventory.resources import amounts
+from webhook.objects import at, items, mapping, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
 
 
 class NodeAllocatable:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.inventory.places import BLOCKING, UNSCHEDULABLE, tolerates, wants
-from webhook.inventory.reading import at, items, mapping, number, text
 from webhook.inventory.resources import NATIVE, PODS, amounts, requests
+from webhook.objects import at, items, mapping, number, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.release import Release
 
 _TAINTS_COUNTED_SINCE: Final = 35

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.inventory.reading import number, text
+from webhook.objects import number, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webhook.inventory import Inventory
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
 
 _SYSTEM: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 

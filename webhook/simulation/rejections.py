@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.allocation.devices import Content
 from webhook.allocation.selecting import Values
 from webhook.deviceselectors.parts import parts_of
-from webhook.inventory.reading import at, items, text
+from webhook.objects import at, items, text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from webhook.allocation import Attempt
     from webhook.allocation.explain import DeviceReason, Funnel
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.verdicts import Round, Verdict, Verdicts
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.inventory import name_of
+from webhook.objects import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.simulation.scheduler import Placement, Scheduler
 
 MOST: Final = 20_000

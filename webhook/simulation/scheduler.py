@@ -9,7 +9,6 @@ import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.allocation import Result
-from webhook.inventory import name_of, namespace_of
 from webhook.inventory.claims import (
     Blocked,
     Consumer,
@@ -21,7 +20,7 @@ from webhook.inventory.claims import (
 )
 from webhook.inventory.extended import leftover
 from webhook.inventory.places import named
-from webhook.inventory.reading import items, mapping, text
+from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.simulation import binding, conditions
 from webhook.simulation.nodes import Demand
 from webhook.simulation.verdicts import Needs, Round, Verdicts
@@ -29,7 +28,7 @@ from webhook.simulation.verdicts import Needs, Round, Verdicts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.conditions import Condition
 

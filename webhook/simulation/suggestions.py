@@ -12,7 +12,7 @@ from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
 from webhook.inventory.claims import allocation_of
 from webhook.inventory.places import BLOCKING
-from webhook.inventory.reading import items, mapping, text
+from webhook.objects import items, mapping, text
 from webhook.simulation.cluster import Cluster, Settings
 from webhook.simulation.rejections import requests
 from webhook.simulation.verdicts import Round, Verdicts
@@ -20,7 +20,7 @@ from webhook.simulation.verdicts import Round, Verdicts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.simulation.rejections import Group
     from webhook.simulation.verdicts import Needs
 

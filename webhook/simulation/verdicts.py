@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from webhook.allocation import Failure
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.places import selects
-from webhook.inventory.reading import items, mapping, text
 from webhook.inventory.resources import is_extended
+from webhook.objects import items, mapping, text
 from webhook.simulation.binding import is_unavailable
 from webhook.simulation.cluster import EVERYWHERE
 from webhook.simulation.nodes import Refusal
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webhook.allocation import Attempt, Result
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.nodes import Demand
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.templates import pod_template
-from webhook.inventory import MalformedError, name_of, namespace_of
+from webhook.inventory import MalformedError
 from webhook.inventory.claims import MADE
 from webhook.inventory.places import UNSCHEDULABLE
-from webhook.inventory.reading import at, items, mapping, number, text
+from webhook.objects import at, items, mapping, name_of, namespace_of, number, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webhook.inventory.reading import JSONObject
+    from webhook.objects import JSONObject
 
 _NUMBERED: Final = frozenset({"StatefulSet"})
 

@@ -9,9 +9,9 @@ from webhook.problem import WARNING, Path
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
 
-JSONObject = dict[str, Any]
 Steps = tuple["str | int", ...]
 
 

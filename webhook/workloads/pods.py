@@ -11,7 +11,8 @@ from webhook.workloads.projects import PODS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webhook.workloads.embedded import JSONObject, Steps
+    from webhook.objects import JSONObject
+    from webhook.workloads.embedded import Steps
 
 Locations = dict[tuple[str, str], tuple[str, ...]]
 

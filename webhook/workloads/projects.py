@@ -10,7 +10,8 @@ from webhook.workloads.embedded import PodsIn, every_object, manifest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webhook.workloads.embedded import JSONObject, Steps
+    from webhook.objects import JSONObject
+    from webhook.workloads.embedded import Steps
 
 _CONTAINERS: Final = ("template", "spec", "containers")
 _CLAIMS: Final = ("template", "spec", "resourceClaims")

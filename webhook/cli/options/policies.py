@@ -13,13 +13,13 @@ from webhook.cli.options.namespaces import POLICY_HINT
 from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import Sender
 from webhook.findings import NOTE, Finding, Origin, found, unread
+from webhook.objects import metadata_of, text
 from webhook.policy.ask.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.ask.authorizer import NOTE as USERS_NOT_KNOWN
 from webhook.policy.ask.policyset import Given, PolicySet
 from webhook.policy.ask.request import DEFAULT_USER
 from webhook.policy.load import load
 from webhook.policy.manifest.model import DENY
-from webhook.policy.manifest.objects import metadata_of, text_of
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.report.summary import counted
 from webhook.report.text import as_text
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.engine.offline import Change
+    from webhook.objects import JSONObject
     from webhook.policy.ask import policyset
     from webhook.policy.ask.verdict import Decision, Verdict
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.release import Release
 
 DENIED = "policy"
@@ -193,14 +193,14 @@ def sender(policies: Policies, arguments: Namespace) -> Sender:
 def found_by_mutating(change: Change, document: Document) -> list[Finding]:
     """Say why mutating policies refuse a document, or which of them could not be asked."""
     policies, verdict = change.policies, change.mutation.verdict
-    texts = iter(verdict.causes)
+    causes = iter(verdict.causes)
     findings = [
-        _found(decision, document, policies, ERROR, next(texts)) if decision.denied else each
+        _found(decision, document, policies, ERROR, next(causes)) if decision.denied else each
         for decision in verdict.decisions
         for each in _findings(decision, document, policies)
     ]
-    for text in texts:  # what no policy decides: it has made what cannot be decoded
-        problem = Problem(ERROR, NOT_EVALUATED, verdict.reason, Path(), text)
+    for cause in causes:  # what no policy decides: it has made what cannot be decoded
+        problem = Problem(ERROR, NOT_EVALUATED, verdict.reason, Path(), cause)
         findings.append(found(problem, document, f"1.{policies.release}"))
     return findings
 
@@ -263,7 +263,7 @@ def _found(decision: Decision, document: Document, policies: PolicySet, level: s
 def _origin(decision: Decision, policies: PolicySet) -> Origin:
     """Say which expression of which policy has decided."""
     policy, binding, params = decision.policy, decision.binding, metadata_of(decision.params)
-    names = [text_of(params, name) for name in ("namespace", "name")]
+    names = [text(params, name) for name in ("namespace", "name")]
     origin = Origin(
         policy.kind,
         policy.name,

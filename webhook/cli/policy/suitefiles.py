@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.documents import Document
-
-JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 
 class SuiteFiles:

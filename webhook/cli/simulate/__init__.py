@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import find
 from webhook.cli.arguments import UsageError
@@ -18,7 +18,8 @@ from webhook.cli.simulate.references import References
 from webhook.cli.simulate.report import Text, waits
 from webhook.documents import STDIN, Unreadable
 from webhook.findings import unread
-from webhook.inventory import Inventory, MalformedError, name_of, namespace_of
+from webhook.inventory import Inventory, MalformedError
+from webhook.objects import name_of, namespace_of
 from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.text import as_text
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from webhook.documents import Document
-
-JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 _PODS_MAX: Final = 150_000
 """How many pods a cluster may have (kubernetes.io/docs/setup/best-practices/cluster-large)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.report.summary import counted
@@ -10,9 +10,8 @@ from webhook.report.summary import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from webhook.objects import JSONObject
     from webhook.simulation.replicas import Fit
-
-JSONObject = dict[str, Any]
 
 _COLORS: Final = {"good": "1;32", "bad": "1;31", "help": "1;36"}
 _DEVICES_MAX: Final = 8

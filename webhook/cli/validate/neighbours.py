@@ -13,7 +13,7 @@ from webhook.inventory import Inventory
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from webhook.inventory.objects import JSONObject
+    from webhook.objects import JSONObject
 
 SLICE = "ResourceSlice"
 CLASS = "DeviceClass"

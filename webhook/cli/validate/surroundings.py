@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from webhook.documents import Document
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
+    from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references import Found
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn
-
-JSONObject = dict[str, Any]
 
 _WORK: Final = 2 * DOCUMENT
 """What matching selectors against devices may take in each process: some twenty seconds."""

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from webhook.documents.edits import Edit
     from webhook.documents.nodes import Node
     from webhook.documents.rewriting.tree import Tree
+    from webhook.objects import JSONObject
 
 _MOST_ROUNDS: Final = 12
 """Each round makes the edits that do not touch each other; what has moved is edited in the next."""
 _QUOTES: Final = frozenset("\"'")
 _SPECIAL_IN_FLOW: Final = frozenset(",[]{}?:#")
-
-JSONObject = dict[str, Any]
 
 
 def rewritten(text: str, wanted: Any, *, is_json: bool) -> str:

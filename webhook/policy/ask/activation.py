@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cel.types.base import struct
+from webhook.objects import metadata_of
 from webhook.policy.manifest.expressions import Failure
-from webhook.policy.manifest.objects import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webhook.cel import Meter
     from webhook.cel.types.base import Type
+    from webhook.objects import JSONObject
     from webhook.policy.ask.matcher import Matched
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind, Resource
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.policy.manifest.programs import NamedExpression
 
 

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from webhook.objects import JSONObject
     from webhook.policy.ask.verdict import Decision
     from webhook.policy.manifest.model import Policy
-    from webhook.policy.manifest.objects import JSONObject
 
 MAX_ANNOTATION_BYTES: Final = 10 * 1024
 """The value of an audit annotation is cut after this."""

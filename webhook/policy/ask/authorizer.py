@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
-from webhook.policy.manifest.objects import text_of
+from webhook.objects import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -103,7 +103,7 @@ class Authorizer:
 
         groups = request.user.get("groups")
         names = tuple(each for each in groups if isinstance(each, str)) if isinstance(groups, list) else ()
-        user = User(text_of(request.user, "username"), names, text_of(request.user, "uid"))
+        user = User(text(request.user, "username"), names, text(request.user, "uid"))
         value = AuthorizerValue(user, answer)
         resource = ResourceCheck(
             value,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from webhook.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, text
 from webhook.policy.manifest.kinds import Kind, Kinds
-from webhook.policy.manifest.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from webhook.policy.manifest.objects import JSONObject
+    from webhook.objects import JSONObject
 
 _NAMESPACE_KIND: Final = Kind("", "v1", "Namespace")
 _ACTIVE: Final = {
@@ -61,8 +61,8 @@ class ClusterObjects:
         """
         for each in self.objects.get(kind, ()):
             metadata = metadata_of(each)
-            if not namespace or (text_of(metadata, "namespace") or DEFAULT_NAMESPACE) == namespace:
-                yield text_of(metadata, "name"), each
+            if not namespace or (text(metadata, "namespace") or DEFAULT_NAMESPACE) == namespace:
+                yield text(metadata, "name"), each
 
     def is_namespaced(self, kind: Kind) -> bool | None:
         """Tell whether objects of a kind are in namespaces; None if there is no such kind."""
@@ -70,4 +70,4 @@ class ClusterObjects:
         if known is not None:
             return known.namespaced
         objects = self.objects.get(kind)
-        return any(text_of(metadata_of(each), "namespace") for each in objects) if objects else None
+        return any(text(metadata_of(each), "namespace") for each in objects) if objects else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.api import conversion
+from webhook.objects import text
 from webhook.policy.ask.params import ConfigurationError
 from webhook.policy.manifest.kinds import Kind, kind_of
-from webhook.policy.manifest.objects import text_of
 
 if TYPE_CHECKING:
-    from webhook.policy.manifest.objects import JSONObject
+    from webhook.objects import JSONObject
 
 
 def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
@@ -27,7 +27,7 @@ def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
         return None
     if obj.get("kind") == kind.kind and obj.get("apiVersion") == kind.api_version:  # as nearly always
         return obj
-    own = kind_of(text_of(obj, "apiVersion"), text_of(obj, "kind"))
+    own = kind_of(text(obj, "apiVersion"), text(obj, "kind"))
     if own == kind or own.kind != kind.kind:  # a Scale, or the options of a DELETE, is of a kind of its own
         return obj
     try:

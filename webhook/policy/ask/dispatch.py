@@ -20,11 +20,11 @@ from webhook.problem import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from webhook.objects import JSONObject
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind
-    from webhook.policy.manifest.objects import JSONObject
 
 
 class Session:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.objects import labels_of
 from webhook.policy.ask.request import CREATE, UPDATE
-from webhook.policy.manifest.objects import labels_of
 from webhook.policy.manifest.versions import GROUP
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.policy.manifest.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, text_of
+from webhook.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, text
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
+    from webhook.objects import JSONObject
     from webhook.policy.ask.clusterobjects import ClusterObjects
     from webhook.policy.manifest.kinds import Kind
     from webhook.policy.manifest.model import Binding, ParamRef, Policy
-    from webhook.policy.manifest.objects import JSONObject
 
 
 class Fault(NamedTuple):
@@ -103,7 +103,7 @@ def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects)
         return wanted
     others = sorted(
         {
-            text_of(metadata_of(each), "namespace") or DEFAULT_NAMESPACE
+            text(metadata_of(each), "namespace") or DEFAULT_NAMESPACE
             for name, each in objects.find(kind, "")
             if (name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)))
         }

@@ -16,13 +16,13 @@ from webhook.policy.ask.verdict import Decision
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.objects import JSONObject
     from webhook.policy.ask.clusterobjects import ClusterObjects
     from webhook.policy.ask.matcher import Matched, NamespaceLabels
     from webhook.policy.ask.quick import Quick
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind, Resource
     from webhook.policy.manifest.model import Binding, Policy
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.policy.manifest.programs import Programs
 
     Place = tuple[Resource, Kind, str, str, bool]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webhook.objects import text
 from webhook.policy.ask.clusterobjects import ClusterObjects
 from webhook.policy.ask.plan import Hook, Plans
 from webhook.policy.ask.silence import Silence
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import MUTATING, VALIDATING
-from webhook.policy.manifest.objects import text_of
 from webhook.problem import ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from webhook.objects import JSONObject
     from webhook.policy.manifest.model import Policy
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.problem import Problem
     from webhook.release import Release
 
@@ -91,6 +91,6 @@ class PolicySet(ClusterObjects):
         """Return the same policies with further objects that they look at; those given before count more."""
         known = dict(self.objects)
         for each in objects:
-            kind = kind_of(text_of(each, "apiVersion"), text_of(each, "kind"))
+            kind = kind_of(text(each, "apiVersion"), text(each, "kind"))
             known[kind] = (*known.get(kind, ()), each)
         return replace(self, objects=known)

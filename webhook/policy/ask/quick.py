@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from webhook.cel import Joint, Meter
     from webhook.cel.runtime.program import Ask
+    from webhook.objects import JSONObject
     from webhook.policy.manifest.model import Policy
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.policy.manifest.programs import Programs
 
 LIMIT: Final = 300_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.objects import metadata_of, text
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_of
-from webhook.policy.manifest.objects import metadata_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.policy.manifest.objects import JSONObject
+    from webhook.objects import JSONObject
 
 CREATE: Final = "CREATE"
 UPDATE: Final = "UPDATE"
@@ -65,7 +65,7 @@ class Request(NamedTuple):
         if self.name:
             return self.name
         metadata = metadata_of(self.object)
-        return text_of(metadata, "name") or text_of(metadata, "generateName") or "Unknown"
+        return text(metadata, "name") or text(metadata, "generateName") or "Unknown"
 
     def with_object(self, obj: JSONObject | None) -> Request:
         """Return the same request with another object."""
@@ -136,9 +136,9 @@ def request_of(
         obj, old = None, old if old is not None else obj
     if operation == CREATE:
         old = None
-    kind = kind_of(text_of(shown, "apiVersion"), text_of(shown, "kind"))
+    kind = kind_of(text(shown, "apiVersion"), text(shown, "kind"))
     metadata = metadata_of(shown)
-    name, stated = text_of(metadata, "name"), text_of(metadata, "namespace")
+    name, stated = text(metadata, "name"), text(metadata, "namespace")
     namespaced = kinds.is_namespaced(kind)
     if kind == Kind("", "v1", "Namespace"):
         stated = name
@@ -179,12 +179,12 @@ def request_of_review(request: Mapping[str, Any]) -> Request:
     kind, resource = _part(request, "requestKind", "kind"), _part(request, "requestResource", "resource")
     obj, old, user, options = get("object"), get("oldObject"), get("userInfo"), get("options")
     return Request(  # by position: half of a microsecond less
-        text_of(request, "operation"),
-        Kind(text_of(kind, "group"), text_of(kind, "version"), text_of(kind, "kind")),
-        Resource(text_of(resource, "group"), text_of(resource, "version"), text_of(resource, "resource")),
-        text_of(request, "requestSubResource") or text_of(request, "subResource"),
-        text_of(request, "name"),
-        text_of(request, "namespace"),
+        text(request, "operation"),
+        Kind(text(kind, "group"), text(kind, "version"), text(kind, "kind")),
+        Resource(text(resource, "group"), text(resource, "version"), text(resource, "resource")),
+        text(request, "requestSubResource") or text(request, "subResource"),
+        text(request, "name"),
+        text(request, "namespace"),
         obj if isinstance(obj, dict) else None,
         old if isinstance(old, dict) else None,
         user if isinstance(user, dict) else {},

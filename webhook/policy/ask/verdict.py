@@ -12,9 +12,9 @@ from webhook.problem import quoted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from webhook.objects import JSONObject
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.model import Binding, Policy
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.problem import Path
 
 INVALID: Final = "Invalid"

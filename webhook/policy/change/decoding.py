@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS, find, target
+from webhook.objects import text
 from webhook.policy.manifest.kinds import kind_of
-from webhook.policy.manifest.objects import text_of
 from webhook.schema import CREATE, GATE_OFF, Target, compile_struct
 from webhook.schema.decoding import apart
 from webhook.schema.derive.whole import whole
@@ -21,8 +21,8 @@ from webhook.schema.derive.whole import whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from webhook.objects import JSONObject
     from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.release import Release
     from webhook.schema.decoding import Misfit
 
@@ -60,7 +60,7 @@ def _field(misfit: Misfit) -> tuple[str, ...]:
 
 
 def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Sequence[Misfit]]:
-    api_version, kind = text_of(obj, "apiVersion"), text_of(obj, "kind")
+    api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
     known, type_, release = find(api_version, kind), type_of(api_version, kind), policies.release
     if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()

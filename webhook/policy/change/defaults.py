@@ -13,8 +13,8 @@ from webhook.api.versions import NEWEST
 from webhook.policy.ask.request import CREATE
 
 if TYPE_CHECKING:
+    from webhook.objects import JSONObject
     from webhook.policy.ask.request import Request
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.release import Release
 
 _EVICTED_AFTER: Final = 300

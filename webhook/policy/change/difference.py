@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webhook.policy.manifest.objects import JSONObject
+    from webhook.objects import JSONObject
 
 
 def difference(before: Any, after: Any) -> list[JSONObject]:

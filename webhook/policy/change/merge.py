@@ -28,7 +28,7 @@ from webhook.schema.derive.shape import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webhook.policy.manifest.objects import JSONObject
+    from webhook.objects import JSONObject
     from webhook.schema.derive.shape import Shape
 
 _UNKNOWN: Final = ": field not declared in schema"

@@ -12,6 +12,7 @@ from webhook.api.shapes import schema_of
 from webhook.budget import BudgetExceededError, current
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
+from webhook.objects import metadata_of, text
 from webhook.policy.ask.activation import Evaluation, OutOfBudgetError
 from webhook.policy.ask.audit import MUTATION_FAILURE, Audit
 from webhook.policy.ask.authorizer import DENY_ALL
@@ -27,18 +28,17 @@ from webhook.policy.change.native import MismatchError, check_names, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
-from webhook.policy.manifest.objects import metadata_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
+    from webhook.objects import JSONObject
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.params import Fault
     from webhook.policy.ask.plan import Invocation
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.model import Mutation, Policy
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.schema.derive.shape import Structure
 
 _FORBIDDEN: Final = 403
@@ -215,7 +215,7 @@ class _Mutator:
         """Take a changed object over, in the version in which it was sent."""
         if before is None or obj is None:
             return
-        own = kind_of(text_of(before, "apiVersion"), text_of(before, "kind"))
+        own = kind_of(text(before, "apiVersion"), text(before, "kind"))
         try:
             after = convert(obj, own)
         except ConfigurationError as error:
@@ -270,7 +270,7 @@ def _bear(error: Exception, policy: Policy) -> None:
 def _key(invocation: Invocation) -> Key:
     metadata = metadata_of(invocation.params)
     binding = invocation.binding.name if invocation.binding else ""
-    return invocation.hook.policy.name, binding, text_of(metadata, "namespace"), text_of(metadata, "name")
+    return invocation.hook.policy.name, binding, text(metadata, "namespace"), text(metadata, "name")
 
 
 def _changed(obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySet) -> JSONObject:
@@ -280,7 +280,7 @@ def _changed(obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySe
         MutationError: It cannot be made.
         DecodingError: It makes an object that there cannot be.
     """
-    api_version, kind = text_of(obj, "apiVersion"), text_of(obj, "kind")
+    api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
     schema = schema_of(api_version, kind)
     try:
         if mutation.patch_type == "JSONPatch":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webhook.policy.manifest.objects import JSONObject
+    from webhook.objects import JSONObject
 
 OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 _MISSING: Final = "missing value"

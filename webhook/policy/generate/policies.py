@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import GROUP, VERSIONS
 from webhook.policy.generate.checks import CHECKS, LIMITS, VARIABLES, Check, Scope, Validation
@@ -13,7 +13,7 @@ from webhook.release import Release
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-JSONObject = dict[str, Any]
+    from webhook.objects import JSONObject
 
 OLDEST: Final = Release(32)
 """The oldest release whose claims have requests, and whose API servers evaluate ValidatingAdmissionPolicies of v1."""

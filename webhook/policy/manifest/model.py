@@ -12,7 +12,7 @@ from webhook.problem import Path
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.policy.manifest.objects import JSONObject
+    from webhook.objects import JSONObject
 
 IGNORE: Final = "Ignore"
 VALIDATING: Final = "ValidatingAdmissionPolicy"

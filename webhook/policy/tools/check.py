@@ -21,10 +21,10 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from webhook.objects import JSONObject
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.manifest.kinds import Kind, Kinds
     from webhook.policy.manifest.model import Policy, Rule
-    from webhook.policy.manifest.objects import JSONObject
     from webhook.policy.manifest.programs import NamedExpression, Programs
     from webhook.release import Release
 

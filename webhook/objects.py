@@ -1,10 +1,16 @@
-"""Reads unvalidated objects: fields that are missing or of a wrong type count as empty."""
+"""Objects as plain dicts, not validated: fields that are missing or of a wrong type count as empty."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 JSONObject = dict[str, Any]
+
+DEFAULT_NAMESPACE: Final = "default"
+"""The namespace of an object that states none."""
 
 _NONE: Final[JSONObject] = {}
 
@@ -46,3 +52,27 @@ def number(obj: Any, *path: str) -> int | None:
     """Return the whole number at a path, None if there is none."""
     found = at(obj, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def metadata_of(obj: object) -> Mapping[str, Any]:
+    """Return an object's metadata, whatever it is."""
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    return metadata if isinstance(metadata, dict) else _NONE
+
+
+def name_of(obj: object) -> str:
+    """Return an object's name, empty if it has none."""
+    name = metadata_of(obj).get("name")
+    return name if isinstance(name, str) else ""
+
+
+def namespace_of(obj: object) -> str:
+    """Return an object's namespace, ``default`` if it states none."""
+    namespace = metadata_of(obj).get("namespace")
+    return namespace if namespace and isinstance(namespace, str) else DEFAULT_NAMESPACE
+
+
+def labels_of(obj: object) -> dict[str, str]:
+    """Return an object's labels, those that are texts."""
+    labels = mapping(obj, "metadata", "labels")
+    return {key: value for key, value in labels.items() if isinstance(key, str) and isinstance(value, str)}
