@@ -59,7 +59,7 @@ def selects(selector: Json, node: str, labels: Mapping[str, str]) -> bool:
     if problems:
         message = f"failed to parse node selector {_shown(selector)}: {aggregate(problems)}"
         raise SelectorError(message)
-    return any(_term(term, node, labels) for term in terms)
+    return any(term_selects(term, node, labels) for term in terms)
 
 
 def terms(selector: Mapping[str, Any] | None) -> int:
@@ -67,31 +67,27 @@ def terms(selector: Mapping[str, Any] | None) -> int:
     return -1 if selector is None else len(selector.get("nodeSelectorTerms") or ())
 
 
-def _term(term: Json, node: str, labels: Mapping[str, str]) -> bool:
+def term_selects(term: Json, node: str, labels: Mapping[str, str]) -> bool:
+    """Tell whether a term of a node selector selects a node; a requirement that cannot be parsed holds for none."""
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
     if not expressions and not fields:
         return False
     return all(_holds(each, labels) for each in expressions) and all(
-        ((node if each.get("key") == "metadata.name" else "") in each["values"]) == (each["operator"] == "In")
-        for each in fields
+        _holds(each, {each.get("key", ""): "", "metadata.name": node}) for each in fields
     )
 
 
 def _holds(requirement: Json, labels: Mapping[str, str]) -> bool:
-    operator, values = requirement.get("operator"), requirement.get("values") or []
-    key = requirement.get("key", "")
+    key, operator, values = requirement.get("key", ""), requirement.get("operator"), requirement.get("values") or []
     value = labels.get(key)
-    if operator == "In":
-        return value is not None and value in values
-    if operator == "NotIn":
-        return value is None or value not in values
-    if operator == "Exists":
-        return key in labels
-    if operator == "DoesNotExist":
-        return key not in labels
-    if value is None or not _is_int64(value):
+    if operator in _SETS:
+        return bool((value in values) == (operator == "In"))
+    if operator in _PRESENCE:
+        return bool((key in labels) == (operator == "Exists"))
+    numbers = [int(each) for each in (value, *values) if isinstance(each, str) and _is_int64(each)]
+    if operator not in _NUMBERS or len(values) != 1 or len(numbers) != 2:  # noqa: PLR2004 - both are numbers
         return False
-    return int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0])
+    return numbers[0] > numbers[1] if operator == "Gt" else numbers[0] < numbers[1]
 
 
 def _problems(term: Json, path: str) -> list[str]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.inventory.places import BLOCKING, UNSCHEDULABLE, tolerates, wants
 from webhook.inventory.resources import NATIVE, PODS, amounts, requests
 from webhook.objects import at, items, mapping, number, text
+from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -19,9 +19,9 @@ from webhook.inventory.claims import (
     uid_of,
 )
 from webhook.inventory.extended import leftover
-from webhook.inventory.places import named
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.simulation import binding, conditions
+from webhook.simulation.affinity import named
 from webhook.simulation.nodes import Demand
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 

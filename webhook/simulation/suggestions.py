@@ -11,8 +11,8 @@ from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
 from webhook.inventory.claims import allocation_of
-from webhook.inventory.places import BLOCKING
 from webhook.objects import items, mapping, text
+from webhook.simulation.affinity import BLOCKING
 from webhook.simulation.cluster import Cluster, Settings
 from webhook.simulation.rejections import requests
 from webhook.simulation.verdicts import Round, Verdicts

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.allocation import Failure
 from webhook.inventory.claims import allocation_of, uid_of
-from webhook.inventory.places import selects
 from webhook.inventory.resources import is_extended
 from webhook.objects import items, mapping, text
+from webhook.simulation.affinity import selects
 from webhook.simulation.binding import is_unavailable
 from webhook.simulation.cluster import EVERYWHERE
 from webhook.simulation.nodes import Refusal

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.templates import pod_template
 from webhook.inventory import MalformedError
 from webhook.inventory.claims import MADE
-from webhook.inventory.places import UNSCHEDULABLE
 from webhook.objects import at, items, mapping, name_of, namespace_of, number, text
+from webhook.simulation.affinity import UNSCHEDULABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

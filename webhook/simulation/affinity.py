@@ -1,4 +1,4 @@
-"""Node selectors, affinity and taints: where pods and claims may go.
+"""Affinity and taints of nodes: where pods and claims may go.
 
 Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and ``k8s.io/api/core/v1/toleration.go``.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.allocation.nodes import term_selects
 from webhook.engine.prescheduled import REQUIRED
-from webhook.objects import items, mapping, text, texts
+from webhook.objects import items, mapping, name_of, text, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,8 @@ UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "No
 
 def selects(selector: JSONObject, node: JSONObject) -> bool:
     """Tell whether a NodeSelector takes a node: one of its terms must."""
-    return any(_term(each, node) for each in items(selector, "nodeSelectorTerms"))
+    name, labels = name_of(node), mapping(node, "metadata", "labels")
+    return any(term_selects(each, name, labels) for each in items(selector, "nodeSelectorTerms"))
 
 
 def wants(spec: JSONObject, node: JSONObject) -> bool:
@@ -51,33 +53,6 @@ def named(spec: JSONObject) -> frozenset[str] | None:
             return None
         names |= of_term
     return names if terms else None
-
-
-def _term(term: JSONObject, node: JSONObject) -> bool:
-    expressions, fields = items(term, "matchExpressions"), items(term, "matchFields")
-    if not expressions and not fields:
-        return False
-    labels = mapping(node, "metadata", "labels")
-    own = {"metadata.name": text(node, "metadata", "name")}
-    return all(_holds(each, labels) for each in expressions) and all(_holds(each, own) for each in fields)
-
-
-def _holds(requirement: JSONObject, labels: JSONObject) -> bool:
-    key, operator, values = text(requirement, "key"), text(requirement, "operator"), texts(requirement, "values")
-    value = labels.get(key)
-    if operator == "In":
-        return value in values
-    if operator == "NotIn":
-        return value not in values
-    if operator in {"Exists", "DoesNotExist"}:
-        return (key in labels) == (operator == "Exists")
-    if operator not in {"Gt", "Lt"} or not values:
-        return False
-    try:
-        found, bound = int(str(value)), int(values[0])
-    except ValueError:
-        return False
-    return found > bound if operator == "Gt" else found < bound
 
 
 def tolerates(tolerations: Iterable[JSONObject], taint: JSONObject) -> bool:
