@@ -111,7 +111,7 @@ def _type(part: dict[str, Any]) -> str:
     if "const" in part:
         return f"`{part['const']}`"
     if "enum" in part:
-        return ", ".join(f"`{each}`" for each in part["enum"])
+        return ", ".join(f"`{'null' if each is None else each}`" for each in part["enum"])
     if reference := part.get("$ref"):
         return f"`{reference.rpartition('/')[2]}`"
     if choices := part.get("oneOf") or part.get("anyOf"):

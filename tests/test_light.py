@@ -62,7 +62,7 @@ def test_what_looks_at_manifests_needs_no_extra(arguments: str) -> None:
 def test_what_serves_names_the_extra(arguments: str) -> None:
     done = light(*arguments.split())
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith(" is missing: pip install 'draguard[serve]'")
+    assert done.stderr.splitlines()[-1].endswith(" is missing: in a clone of draguard, run pip install '.[serve]'")
     assert "Traceback" not in done.stderr
 
 

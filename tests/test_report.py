@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.findings import Finding, Identity, Origin, found, identity, unread
+from webhook.fixes import Fix
 from webhook.problem import WARNING, Path, Problem, invalid, required
 from webhook.report import Style, make
 from webhook.report.excerpt import MAX_LINE, MAX_MESSAGE
@@ -164,6 +165,24 @@ class TestSummary:
     def test_it_counts_what_was_found(self, report: tuple[str, ...], expected: str) -> None:
         assert summary(self.report(*report)) == expected
 
+    @pytest.mark.parametrize(
+        ("fixes", "expected"),
+        [
+            ([True, True, None], "fixable: 2 with --fix"),
+            ([False], "fixable: 1 with --unsafe-fixes"),
+            ([True, False, False], "fixable: 1 with --fix, 2 more with --unsafe-fixes"),
+        ],
+    )
+    def test_it_counts_what_could_be_fixed(self, fixes: list[bool | None], expected: str) -> None:
+        report = self.report(*("error" for _ in fixes))
+        report.findings = [
+            each if safe is None else each._replace(problem=each.problem._replace(fix=Fix("quote", safe=safe)))
+            for each, safe in zip(report.findings, fixes, strict=True)
+        ]
+        assert summary(report).splitlines()[1:] == [expected]
+        report.is_fixed = True
+        assert len(summary(report).splitlines()) == 1
+
     def test_it_names_the_kinds_that_were_skipped_the_most_frequent_first(self) -> None:
         report = self.report(documents=1, files=2)
         report.skipped.update({("v1", "Service"): 1, ("v1", "ConfigMap"): 3, ("a.io/v2", "B"): 1, ("", ""): 1})
@@ -207,11 +226,14 @@ class TestJson:
                     "field": "spec.name",
                     "message": 'Invalid value: "A": must be lower case',
                     "hint": "",
+                    "fix": None,
                     "apiVersion": "v1",
                     "kind": "Pod",
                     "namespace": "ns",
                     "name": "pod",
                     "rendered": False,
+                    "placed": False,
+                    "written": "",
                     "template": "",
                     "kubernetes": "1.30",
                     "releases": ["1.30"],

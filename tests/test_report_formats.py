@@ -120,7 +120,11 @@ class TestOutputs:
         assert done.out.startswith(f"{manifest}:7:7: error dns-label: spec.devices.requests[0].name: Invalid value")
         assert len(done.out.splitlines()) == 2
         assert {path.name for path in manifest.parent.iterdir()} == {manifest.name, *FORMATS} - {"concise"}
-        assert (manifest.parent / "text").read_text().endswith("1 document in 1 file: 2 errors\n")
+        assert (
+            (manifest.parent / "text")
+            .read_text()
+            .endswith("1 document in 1 file: 2 errors\nfixable: 1 with --unsafe-fixes\n")
+        )
         assert json.loads((manifest.parent / "json").read_text())["summary"]["errors"] == 2
 
     @pytest.mark.parametrize("command", ["policy check", "policy test"])

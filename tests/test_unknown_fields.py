@@ -89,7 +89,11 @@ def test_a_field_of_the_status_is_not_meant() -> None:
             "1.33",
             "a field since 1.34, not yet in 1.33",
         ),
-        (changed(claim(), spec__controller="a.example.com"), None, "a field until 1.31"),
+        (
+            changed(claim(), spec__controller="a.example.com"),
+            None,
+            "a field until 1.31; remove the field: the scheduler allocates claims, and no controller does",
+        ),
         (
             pod({"name": "gpu", "source": {}}),
             "1.31",

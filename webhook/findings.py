@@ -114,8 +114,10 @@ class Finding(NamedTuple):
         origin: Which policy says so; None if it is a rule of the API server.
         brief: What text shows in the place of the message, where that is long.
         suppression: Why it is not reported; None if it is.
-        rendered: Whether a program wrote the text; the line is that of the template, where that can be told.
-        template: The template that the object was rendered from, as Helm names it; empty if it does not say so.
+        rendered: Whether a program wrote the text.
+        placed: Whether the line is still one of the file: of a template, or of a resource of a kustomization.
+        written: The line that the program wrote, if that of the file is another.
+        template: What the object was rendered from: a template, as Helm names it, or a kustomization; empty if unknown.
         releases: The releases that say so, where several were asked.
         key_line: The line of the field's key, of what is further down in a text of several lines; else 0.
         within: Where the object is in its document, such as ``("items", 0)``; empty if it is the document.
@@ -133,6 +135,8 @@ class Finding(NamedTuple):
     brief: str = ""
     suppression: Suppression | None = None
     rendered: bool = False
+    placed: bool = False
+    written: str = ""
     template: str = ""
     releases: tuple[str, ...] = ()
     key_line: int = 0

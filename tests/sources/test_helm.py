@@ -215,7 +215,7 @@ class TestUsage:
         monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _name: None)
         done = draguard("validate", chart(tmp_path / "c"))
         assert (done.code, done.out) == (2, "")
-        assert done.err.endswith("or its library: pip install 'draguard[helm]'\n")
+        assert done.err.endswith("or its library: in a clone of draguard, pip install '.[helm]'\n")
 
     @pytest.mark.parametrize("file", ["https://example.com/values.yaml", "missing.yaml", "-"])
     def test_values_are_in_files(self, file: str, tmp_path: Path) -> None:

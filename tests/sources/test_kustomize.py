@@ -48,7 +48,61 @@ def test_it_is_built_by_what_is_there(name: str, verb: str, path: Path, overlay:
 def test_the_file_of_an_object_is_named_if_kustomize_tells_it(path: Path, overlay: Path) -> None:
     note = "metadata:\n  annotations:\n    config.kubernetes.io/origin: |\n      path: ../base/claim.yaml\n"
     program(path, "kustomize", PRINTS.replace("metadata:\n", note))
-    assert "object: ResourceClaim team-a/x, rendered from ../base/claim.yaml\n" in draguard("validate", overlay).out
+    out = draguard("validate", overlay).out
+    assert "object: ResourceClaim team-a/x, rendered from ../base/claim.yaml, line 15 of what is built\n" in out
+
+
+BASE = """\
+# A comment, which kustomize leaves out.
+""" + BAD.replace("NAME", "x")
+
+
+def test_a_finding_is_in_the_file_of_the_resource(path: Path, overlay: Path) -> None:
+    program(path, "kustomize", PRINTS)
+    (overlay.parent / "base").mkdir()
+    (overlay.parent / "base/kustomization.yaml").write_text("resources: [claim.yaml]\n", encoding="utf-8")
+    claim = overlay.parent / "base/claim.yaml"
+    claim.write_text(BASE, encoding="utf-8")
+    (found,) = json.loads(draguard("validate", "-o", "json", overlay).out)["findings"]
+    assert (found["file"], found["line"], found["template"]) == (str(claim), 13, f"{overlay}/kustomization.yml")
+    assert f"::error file={claim},line=13," in draguard("validate", "-o", "github", overlay).out
+    assert f'<testsuite name="{claim}" tests="1" failures="1"' in draguard("validate", "-o", "junit", overlay).out
+
+
+@pytest.mark.parametrize(
+    ("names", "base"),
+    [
+        ("namePrefix: x\n", BASE.replace("name: x", "name: ''")),
+        ("nameSuffix: x\n", BASE.replace("name: x", "name: ''")),
+        ("", f"{BASE}---\n{BASE.replace('team-a', 'team-b')}"),
+    ],
+)
+def test_the_object_of_a_resource_is_known_by_its_name(names: str, base: str, path: Path, overlay: Path) -> None:
+    program(path, "kustomize", PRINTS)
+    (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml, gone.yaml, ../overlay]\n{names}", "utf-8")
+    (overlay / "claim.yaml").write_text(base, encoding="utf-8")
+    assert draguard("validate", overlay).out.startswith(f"{overlay}/claim.yaml:13:")
+
+
+@pytest.mark.parametrize("base", ["[]", BASE.replace("name: x", "name: y"), f"{BASE}---\n{BASE}"])
+def test_a_finding_stays_in_the_kustomization_if_its_resource_is_not_known(
+    base: str, path: Path, overlay: Path
+) -> None:
+    program(path, "kustomize", PRINTS)
+    (overlay / "kustomization.yml").write_text("resources: [claim.yaml]\n", encoding="utf-8")
+    (overlay / "claim.yaml").write_text(base, encoding="utf-8")
+    out = draguard("validate", overlay).out
+    assert out.startswith(f"{overlay}/kustomization.yml:12:")
+    assert "object: ResourceClaim team-a/x, line 12 of what is built\n" in out
+
+
+def test_what_a_patch_has_written_is_shown(path: Path, overlay: Path) -> None:
+    program(path, "kustomize", PRINTS)
+    (overlay / "kustomization.yml").write_text("resources: [claim.yaml]\n", encoding="utf-8")
+    (overlay / "claim.yaml").write_text(BASE.replace("        allocationMod: All\n", ""), encoding="utf-8")
+    out = draguard("validate", overlay).out
+    assert out.startswith(f"{overlay}/claim.yaml:11:")
+    assert f"rendered from {overlay}/kustomization.yml, as allocationMod: All\n" in out
 
 
 def test_what_cannot_be_built_is_a_finding(path: Path, overlay: Path) -> None:
@@ -88,6 +142,12 @@ def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Pat
         ('E1122 12:17:40.245023    4599 run.go:72] "command failed" err="a \\"b\\""', 'rendered: a "b"', ""),
         ('E1122 12:17:40.245023 4599 run.go:72] "command failed" err=<\n\tx: `\n\ty\n >', "rendered: x: ` y", ""),
         ("must specify --enable-helm", "must specify --enable-helm", "give the chart's directory"),
+        (
+            "accumulating resources: expected kind != 'Component' for path '/a'",
+            "kind != ",
+            "list it in components, not",
+        ),
+        ("\"expected kind 'Component' for path '/a' but got 'Kustomization'\"", "kind 'C", "list it in resources, not"),
         (
             "Error: accumulating resources from 'x.yaml': lstat /a/x.yaml: no such file or directory",
             "accumulating",

@@ -92,7 +92,7 @@ def missing(error: ModuleNotFoundError) -> str:
     """Say how to install a module that is not there; empty if no extra brings it."""
     module = (error.name or "").partition(".")[0]
     extra = next((name for name, modules in _EXTRAS.items() if module in modules), "")
-    return extra and f"the module {module} is missing: pip install 'draguard[{extra}]'"
+    return extra and f"the module {module} is missing: in a clone of draguard, run pip install '.[{extra}]'"
 
 
 def _complain(command: str, what: object) -> None:

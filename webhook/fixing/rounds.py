@@ -10,7 +10,7 @@ from webhook.fixing.planning import Plan, Planner, applied
 from webhook.problem import ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webhook.documents import Document, Unreadable
     from webhook.findings import Finding
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _ROUNDS: Final = 10
 _JUDGEMENTS: Final = 100
 """So often all files are judged, at most."""
+_NOT_EDITED: Final = "the text cannot be changed in place, as behind an anchor or an alias"
+_UNTRIED: Final = "too many fixes were tried: run the command again"
 
 
 class State(NamedTuple):
@@ -44,7 +46,8 @@ class Fixing:
 
     def __init__(self, judge: Callable[[dict[str, str]], State], *, unsafe: bool) -> None:
         self._judge, self._unsafe = judge, unsafe
-        self._refused: set[object] = set()
+        self._refused: dict[object, str] = {}
+        """Plans that are not carried out, and why."""
         self._judgements = 0
 
     def __call__(self, state: State) -> State:
@@ -61,9 +64,22 @@ class Fixing:
         unsafe = [each for each in state.findings if each.problem.fix and not each.problem.fix.safe]
         return 0 if self._unsafe else sum(len(each.findings) for each in _planned(state, unsafe))
 
+    def left(self, state: State) -> Iterator[tuple[Finding, str]]:
+        """Go through the findings whose fixes were not applied, each with the reason.
+
+        Args:
+            state: The files once they are mended.
+        """
+        wanted = self._wanted(state.findings)
+        planned = {id(each): _key(plan) for plan in _planned(state, wanted) for each in plan.findings}
+        for each in wanted:
+            yield each, self._refused.get(planned[id(each)], _UNTRIED) if id(each) in planned else _NOT_EDITED
+
+    def _wanted(self, findings: Iterable[Finding]) -> list[Finding]:
+        return [each for each in findings if (fix := each.problem.fix) and (fix.safe or self._unsafe)]
+
     def _plans(self, state: State, findings: Iterable[Finding]) -> list[Plan]:
-        wanted = [each for each in findings if (fix := each.problem.fix) and (fix.safe or self._unsafe)]
-        return [each for each in _planned(state, wanted) if _key(each) not in self._refused]
+        return [each for each in _planned(state, self._wanted(findings)) if _key(each) not in self._refused]
 
     def _mended(self, base: State, plans: Iterable[Plan]) -> State:
         """Apply the plans that do what they should: all at once, then without the files in which something went wrong.
@@ -75,29 +91,32 @@ class Fixing:
         while waiting and self._judgements < _JUDGEMENTS:
             tried = [parts.pop() for parts in waiting]
             state, wrong = self._settled(base, [*good, *chain.from_iterable(tried)])
-            elsewhere = wrong - {file for part in tried for plan in part for file in plan.edits}
+            elsewhere = wrong.keys() - {file for part in tried for plan in part for file in plan.edits}
             for parts, part in zip(waiting, tried, strict=True):
-                if not elsewhere and wrong.isdisjoint(file for plan in part for file in plan.edits):
+                spoilt = [wrong[file] for plan in part for file in plan.edits if file in wrong]
+                spoilt += [wrong[file] for file in elsewhere]
+                if not spoilt:
                     good += part
                 elif part[1:]:
                     parts += [part[len(part) // 2 :], part[: len(part) // 2]]
                 else:
-                    self._refused.add(_key(part[0]))
+                    self._refused[_key(part[0])] = _why(part[0], spoilt[0])
             waiting = [parts for parts in waiting if parts]
             if not wrong and not waiting:
                 return state
-        self._refused |= {_key(plan) for parts in waiting for part in parts for plan in part}
-        state, wrong = self._settled(base, good) if good else (base, set())
+        self._refused |= {_key(plan): _UNTRIED for parts in waiting for part in parts for plan in part}
+        state, wrong = self._settled(base, good) if good else (base, {})
         if not wrong:
             return state
-        self._refused |= set(map(_key, good))
+        first = next(iter(wrong.values()))
+        self._refused |= {_key(plan): _why(plan, first) for plan in good}
         return base
 
-    def _settled(self, before: State, plans: Sequence[Plan]) -> tuple[State, set[str]]:
+    def _settled(self, before: State, plans: Sequence[Plan]) -> tuple[State, dict[str, Finding]]:
         """Apply plans, and judge; what comes to light may have fixes of its own.
 
         Returns:
-            The files as they are then, and those of them with something new, or with something that should be gone.
+            The files as they are then, and a finding of each of them that has a new one, or one that should be gone.
         """
         changed, done = applied(before.texts, plans)
         mended = [finding for plan in done for finding in plan.findings]
@@ -114,6 +133,7 @@ class Fixing:
             return is_possible and finding.problem.level != ERROR
 
         state, surplus = before, Counter[tuple[str, str, str]]()
+        looked_at: list[Finding] = []
         for _ in range(_ROUNDS):
             self._judgements += 1
             state = self._judge(state.texts | changed)
@@ -123,7 +143,7 @@ class Fixing:
             changed, done = applied(state.texts, more)
             if not done or self._judgements >= _JUDGEMENTS:
                 break
-        return state, {file for file, _, _ in surplus}
+        return state, {each.file: each for each in reversed(looked_at) if _kind(each) in surplus}
 
 
 def gone(before: State, after: State) -> int:
@@ -151,6 +171,12 @@ def _planned(state: State, findings: Iterable[Finding]) -> list[Plan]:
     mutable = [each for each in findings if each.file in state.texts]
     plans = Planner(state.texts, state.documents).plans(mutable)
     return [each for each in plans if each.edits.keys() <= state.texts.keys()]
+
+
+def _why(plan: Plan, found: Finding) -> str:
+    """Say why a fix is not applied, by what is found with it."""
+    what = f"{found.problem.level} {found.problem.rule}: {found.problem.message}"
+    return f"with the fix there is still {what}" if _kind(found) in map(_kind, plan.findings) else f"it causes {what}"
 
 
 def _kind(finding: Finding) -> tuple[str, str, str]:

@@ -13,6 +13,7 @@ from webhook.migration.pods import with_flat_claims
 from webhook.problem import ERROR, Path, Problem
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, apart
+from webhook.schema.suggest import instead
 
 if TYPE_CHECKING:
     from webhook.migration.wanted import Wanted
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
 
 OLDER: Final = "older-version"
 """The rule that is broken by what can be converted."""
-
-_INSTEAD: Final = {
-    "controller": "remove the field: no controller allocates claims any more, the scheduler does",
-    "suitableNodes": "remove the field: the slices of the driver say which nodes have its devices",
-    "deallocationRequested": "remove the field: no controller allocates claims any more",
-}
 
 
 class Converted(NamedTuple):
@@ -98,20 +93,24 @@ def _unknown(before: JSONObject, after: JSONObject, wanted: Wanted) -> list[Prob
     """Find the fields that the one version knows and the other does not."""
     known = {path[-1:] for path in _unknown_of(before, None)}
     return [
-        lost(path, f"{after['apiVersion']} has no {path[-1]}", _INSTEAD.get(str(path[-1]), "remove the field"))
-        for path in _unknown_of(after, wanted)
+        lost(path, f"{after['apiVersion']} has no {path[-1]}", hint or "remove the field")
+        for path, hint in _unknown_of(after, wanted).items()
         if path[-1:] not in known
     ]
 
 
-def _unknown_of(obj: JSONObject, wanted: Wanted | None) -> list[Path]:
-    """List the fields that no release knows that serves an object's version, or the newest one that is wanted."""
+def _unknown_of(obj: JSONObject, wanted: Wanted | None) -> dict[Path, str]:
+    """List the fields that no release knows that serves an object's version, or the newest one that is wanted.
+
+    Each comes with what to write instead, if that is known.
+    """
     version = obj["apiVersion"]
     kind = VERSIONS[version].kinds[obj["kind"]]
     releases = (kind.since, kind.until) if wanted is None else (max(min(wanted.newest, kind.until), kind.since),)
-    found: list[list[Path]] = []
+    found: list[dict[Path, str]] = []
     for release in releases:
         compiled = compile_struct(kind.type, target(version, release, CREATE, every(release)))
         misfits = apart(compiled.decoding.walk(obj))[0]
-        found.append([misfit.path for misfit in misfits if misfit.rule == UNKNOWN_FIELD])
-    return [path for path in found[0] if all(path in each for each in found)]
+        paths = [misfit.path for misfit in misfits if misfit.rule == UNKNOWN_FIELD]
+        found.append({path: instead(compiled, path) for path in paths})
+    return {path: hint for path, hint in found[0].items() if all(path in each for each in found)}

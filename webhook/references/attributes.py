@@ -98,7 +98,6 @@ def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Probl
             if known and not _is_published(known.devices, known.profile.name_in(read.domain, read.name), read):
                 message, hint = _unpublished(known, read, selector.expression)
                 yield finding(selector.path, message, hint, character=read.offset)
-                break  # of an expression only the first finding is shown
 
 
 @rule("attribute-type", *SELECTING)
@@ -130,21 +129,22 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     for selector in _selectors(obj, context):
         around = _Around(selector, context)
-        unguarded = [read for read in reads_of(selector.parts) if not _is_guarded(read, selector.expression)]
-        for read in unguarded:
-            known = around.known(read)
+        optional: dict[tuple[str, str, str], tuple[Read, str]] = {}
+        for read in reads_of(selector.parts):
+            known = None if _is_guarded(read, selector.expression) else around.known(read)
             if not known or not known.is_certain:
                 continue
             name = known.profile.name_in(read.domain, read.name)
             if _is_published(known.devices, name, read) and not _is_always_there(known.devices, name, read):
-                message = (
-                    f'not every device of driver "{known.profile.driver}" has "{read.name}": on one that lacks it '
-                )
-                message += "this is an error, and ends scheduling for all nodes"
-                asking = guarded(selector.expression, {read[:3]}, context.release, context.gates)
-                advice = Advice(f"ask first: {asking}", Fix("replace", asking, safe=False))
-                yield finding(selector.path, message, advice, "Fails", read.offset)
-                break
+                optional.setdefault(read[:3], (read, known.profile.driver))
+        if not optional:
+            continue
+        asking = guarded(selector.expression, optional, context.release, context.gates)
+        advice = Advice(f"ask first: {asking}", Fix("replace", asking, safe=False))
+        for read, driver in optional.values():
+            message = f'not every device of driver "{driver}" has "{read.name}": on one that lacks it '
+            message += "this is an error, and ends scheduling for all nodes"
+            yield finding(selector.path, message, advice, "Fails", read.offset)
 
 
 def _is_guarded(read: Read, expression: str) -> bool:

@@ -40,15 +40,19 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
     if fleet is None:
         return
     for each in selectors_of(obj, context):
+        domains: set[tuple[str, str]] = set()
         for read in {read[:3]: read for read in reads_of(each.parts)}.values():
             known = fleet.published(each.around, read.holder)
-            if (known or fleet.of_class(each.around)) and (read.domain, read.name) not in known:
-                where = "class" if each.around else "cluster"
-                message, advice = _unpublished(read, known, where, each.expression)
-                is_domain = all(read.domain != domain for domain, _ in known)
-                offset = read.domain_offset if is_domain else read.offset
-                yield finding(each.path, message, advice, character=offset)
-                break  # of an expression only the first finding is shown
+            if (read.holder, read.domain) in domains or (read.domain, read.name) in known:
+                continue
+            if not known and not fleet.of_class(each.around):
+                continue
+            where = "class" if each.around else "cluster"
+            message, advice = _unpublished(read, known, where, each.expression)
+            is_domain = all(read.domain != domain for domain, _ in known)
+            if is_domain:  # which is enough to say of all that is read from it
+                domains.add((read.holder, read.domain))
+            yield finding(each.path, message, advice, character=read.domain_offset if is_domain else read.offset)
 
 
 def _unpublished(

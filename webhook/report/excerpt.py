@@ -6,6 +6,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from webhook.documents.selection import KUSTOMIZATIONS
+
 if TYPE_CHECKING:
     from webhook.findings import Finding, Origin
     from webhook.fixes import Fix
@@ -70,14 +72,20 @@ def object_of(finding: Finding) -> str:
 
 
 def rendered_as(finding: Finding) -> str:
-    """Name a rendered object, and its template: the line is of no use to find it; empty for all others."""
+    """Name a rendered object, what it was rendered from, and what was written where that is not in the file."""
+    if not finding.rendered:
+        return ""
     template = f", rendered from {finding.template}" if finding.template else ""
-    return f"{object_of(finding)}{template}" if finding.rendered else ""
+    written = f", as {shortened(finding.written)}" if finding.written else ""
+    if not finding.placed and finding.file.rpartition("/")[2] in KUSTOMIZATIONS:
+        written = f", line {finding.line} of what is built"
+    return f"{object_of(finding)}{template}{written}"
 
 
 def line_of(where: Finding | Origin) -> int:
     """Return the line in the file; 0 if it is not known, or is one of what a program has made of the file."""
-    return 0 if getattr(where, "rendered", False) else where.line
+    is_elsewhere = getattr(where, "rendered", False) and not getattr(where, "placed", False)
+    return 0 if is_elsewhere else where.line
 
 
 def relative(file: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.explain.links import page
 from webhook.report import Format
+from webhook.report.excerpt import fix_of
 from webhook.report.identifiers import identified
 from webhook.report.summary import by_number
 
@@ -72,7 +73,7 @@ def _of_tests(report: Report, tested: Tested) -> JSONObject:
 
 
 def _finding(identifier: str, finding: Finding) -> JSONObject:
-    problem, about, origin = finding.problem, finding.identity, finding.origin
+    problem, about, origin, fix = finding.problem, finding.identity, finding.origin, fix_of(finding)
     return {
         "file": finding.file,
         "document": finding.document,
@@ -85,11 +86,14 @@ def _finding(identifier: str, finding: Finding) -> JSONObject:
         "field": problem.field,
         "message": problem.message,
         "hint": problem.hint,
+        "fix": fix and ("safe" if fix.safe else "unsafe"),
         "apiVersion": about.api_version,
         "kind": about.kind,
         "namespace": about.namespace,
         "name": about.name,
         "rendered": finding.rendered,
+        "placed": finding.placed,
+        "written": finding.written,
         "template": finding.template,
         "kubernetes": finding.kubernetes,
         "releases": list(finding.releases or filter(None, [finding.kubernetes])),

@@ -35,6 +35,8 @@ class Report:
         """What is reported."""
         self.suppressed: list[Finding] = []
         """What is not reported; each says why."""
+        self.is_fixed = False
+        """Whether fixes were applied, so that remarks say which ones are left."""
         self.fixed: list[dict[str, Any]] = []
         """What of a baseline is no longer found, as the baseline has it."""
         self.remarks: list[str] = []

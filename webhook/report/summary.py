@@ -16,7 +16,7 @@ from webhook.documents.selection import (
     TEMPLATE,
     VENDORED,
 )
-from webhook.report.excerpt import printable
+from webhook.report.excerpt import fix_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,9 +51,20 @@ def summary(report: Report) -> str:
         text += f"; {sum(report.skipped.values())} skipped (kinds not judged: {', '.join(names)})"
     if report.without_claims:
         text += f"; {report.without_claims} not judged (pods and workloads without claims; --all-pods judges them)"
+    if not report.is_fixed and (fixable := _fixable(report)):
+        text += f"\n{fixable}"
     if report.left_out:
         text += f"\n{not_read(report.left_out)}"
     return text
+
+
+def _fixable(report: Report) -> str:
+    """Say how many findings have a fix that --fix applies, and how many more one of --unsafe-fixes; empty if none."""
+    fixes = [fix for each in report.findings if (fix := fix_of(each))]
+    safe = sum(fix.safe for fix in fixes)
+    counts = ((safe, "with --fix"), (len(fixes) - safe, "more with --unsafe-fixes" if safe else "with --unsafe-fixes"))
+    found = ", ".join(f"{count} {option}" for count, option in counts if count)
+    return f"fixable: {found}" if found else ""
 
 
 def not_read(left_out: Mapping[str, int], *, renders: bool = True) -> str:

@@ -51,11 +51,11 @@ class Struct:
 
     ``package`` is the type's Go package where it is not that of the API version; ``go_name`` its Go name where two
     types share one; ``opaque`` has fields that exist and are not judged here; ``atomic`` says whether server-side apply
-    replaces it as a whole (``+structType=atomic``); ``box`` the field that holds what
-    sits on the struct itself in the newest version: rules find it in either place; ``moved`` says what sits in
-    another place than in the newest version; ``unboxed`` names the field of its kin that holds what sits on this
-    struct itself; ``plain`` names the field whose value older versions hold in the
-    struct's place; ``tagged`` the rules of several fields that declarative validation has, too.
+    replaces it as a whole (``+structType=atomic``); ``box`` the field that holds what sits on the struct itself in the
+    newest version: rules find it in either place; ``moved`` says what sits in another place than in the newest version;
+    ``unboxed`` names the field of its kin that holds what sits on this struct itself; ``instead`` says what to write in
+    the place of fields that other versions have, or that people write; ``plain`` names the field whose value older
+    versions hold in the struct's place; ``tagged`` the rules of several fields that declarative validation has, too.
     """
 
     package: ClassVar[str] = ""
@@ -65,6 +65,7 @@ class Struct:
     box: ClassVar[str] = ""
     moved: ClassVar[str] = ""
     unboxed: ClassVar[str] = ""
+    instead: ClassVar[Mapping[str, str]] = {}
     plain: ClassVar[str] = ""
     tagged: ClassVar[frozenset[str]] = frozenset()
     fields: ClassVar[dict[str, Field]] = {}

@@ -45,6 +45,8 @@ def suggestion(root: StructFields, path: Path) -> Advice:
     """
     name, around = str(path[-1]), list(_around(root, path[:-1]))
     struct = around[-1].struct
+    if hint := _instead(struct, name):
+        return Advice("; ".join(filter(None, (_history(struct, name), hint))))
     known = (*struct.wire, *struct.type.opaque)
     if alike := near(name, known):
         return Advice(_did_you_mean(alike[0]), Fix("rename", alike[0], safe=len(alike) == 1))
@@ -52,8 +54,6 @@ def suggestion(root: StructFields, path: Path) -> Advice:
         within = _nearest(around[-1:], name)
         fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
         return Advice(f"{history}; {_did_you_mean(within)}" if within else history, fix)
-    if name == "spec" and "devices" in known:
-        return Advice("a claim has one spec: leave one out, or write kind: ResourceClaimTemplate, which has two")
     moved, box = struct.type.moved and f"in this version, {struct.type.moved}", struct.type.unboxed
     place = "" if name == box else _joined(struct, name) or _nearest(around, name) or _entry(struct, name)
     if not place:
@@ -62,6 +62,20 @@ def suggestion(root: StructFields, path: Path) -> Advice:
         beside = next(step for step in reversed(path[:-1]) if isinstance(step, str))
         return Advice(f"only `{box}` has {name}, and cannot stand beside `{beside}`")
     return Advice(_did_you_mean(place), _nested(around[-1], place, name))
+
+
+def instead(root: StructFields, path: Path) -> str:
+    """Say what to write instead of a field that a type does not have; empty if that is not declared.
+
+    Args:
+        root: The type of the whole object.
+        path: Where the field is.
+    """
+    return _instead(list(_around(root, path[:-1]))[-1].struct, str(path[-1]))
+
+
+def _instead(struct: StructFields, name: str) -> str:
+    return "" if name in struct.wire else str(struct.type.instead.get(name, ""))
 
 
 def _joined(struct: StructFields, name: str) -> str:

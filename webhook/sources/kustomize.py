@@ -24,7 +24,13 @@ _MISSING: Final = re.compile(
 )
 """What is missing, and the base that names it if the kustomization itself does not."""
 _MALFORMED: Final = re.compile(r"MalformedYAMLError: .* in File: (\S+)\Z")
-_HELM: Final = "must specify --enable-helm"
+_HINTS: Final = {
+    "must specify --enable-helm": "charts are not rendered in a kustomization: give the chart's directory",
+    "expected kind != 'Component'": "it is a Component: list it in components, not in resources",
+    "expected kind 'Component'": "it is a kustomization: list it in resources, not in components; "
+    "or write kind: Component (kustomize.config.k8s.io/v1alpha1) in it",
+}
+"""What helps, by what kustomize says."""
 _FIELDS: Final = (
     *("resources", "components", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels"),
     *("commonAnnotations", "images", "replicas", "replacements", "patches", "patchesStrategicMerge"),
@@ -71,7 +77,7 @@ def _hint(message: str) -> str:
     if match := _MISSING.search(message):
         where = f"in {match[1]}" if match[1] else "beside the kustomization"
         return f"there is no {match[2]} {where}: correct its resources"
-    return "no chart is rendered in a kustomization: give the chart's directory" if _HELM in message else ""
+    return next((hint for text, hint in _HINTS.items() if text in message), "")
 
 
 def _unreadable(path: str) -> Iterator[Unreadable]:

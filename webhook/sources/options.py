@@ -39,7 +39,7 @@ class RenderOptions(NamedTuple):
         namespace: The release's namespace.
         release: The cluster's release.
         progress: Makes a function that takes the seconds for which a program has run, again and again.
-        texts: Takes what each template has rendered, by its file.
+        texts: Takes what was rendered, by the template's file or the kustomization's.
     """
 
     values: Sequence[str] = ()

@@ -20,8 +20,6 @@ from webhook.sources.running import ProgramError, run
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from webhook.sources.options import Progress
-
 RELEASE: Final = "release-name"
 """The release's name, as ``helm template`` gives it."""
 _LIBRARY: Final = "webhook.sources.helmlibrary"
@@ -30,7 +28,9 @@ _TEMPLATE: Final = re.compile(rf"^---\n{SOURCE}\n", re.MULTILINE)
 _PLACE: Final = re.compile(r"(?<![\w./-])([\w.-]+/[\w./-]*templates/[\w./-]+):(\d+)(?::(\d+))?")
 """Where in a template an error is, as Helm says it."""
 _SAYS: Final = re.compile(r"\A(?:Error|error): ")
-_INSTALL_HELM: Final = "install Helm (https://helm.sh/docs/intro/install), or its library: pip install 'draguard[helm]'"
+_INSTALL_HELM: Final = (
+    "install Helm (https://helm.sh/docs/intro/install), or its library: in a clone of draguard, pip install '.[helm]'"
+)
 _OF_VALUES: Final = re.compile(
     r"execution error at|nil pointer|values don't meet|error calling (?:required|fail)\b|kubeVersion"
 )
@@ -60,7 +60,7 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
         raise SourceError(message)
     verb = "build" if "kustomize" in program.rpartition("/")[2] else "kustomize"
     file = kustomization_of(path)
-    return _unless_empty(_kustomization(file, [program, verb, "--", path], options.progress), file, selection)
+    return _unless_empty(_kustomization(file, [program, verb, "--", path], options), file, selection)
 
 
 def _unless_empty(
@@ -162,12 +162,14 @@ def _by_template(printed: str) -> Mapping[str, str]:
     return found
 
 
-def _kustomization(file: str, command: Sequence[str], progress: Progress) -> Iterator[Document | Unreadable]:
+def _kustomization(file: str, command: Sequence[str], options: RenderOptions) -> Iterator[Document | Unreadable]:
     try:
-        printed = run(command, progress)
+        printed = run(command, options.progress)
     except ProgramError as error:
         yield from failed(file, str(error))
         return
+    if options.texts is not None:
+        options.texts.setdefault(file, []).append(printed)
     yield from parse(printed, file, rendered=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.conditions import conditions
@@ -33,6 +33,7 @@ HARDWARE_ADDRESS_MAX_BYTES = 128
 IPS_MAX_ITEMS = 16
 TOLERATIONS_MAX_ITEMS = 16
 
+ALLOCATED_BY_SCHEDULER = "remove the field: the scheduler allocates claims, and no controller does"
 CHECKED_ONCE_SINCE = 32
 """From Kubernetes 1.32 an allocation is validated when it is set, not with every update of the status."""
 
@@ -115,6 +116,8 @@ class DeviceAllocationResult(Struct):
 class AllocationResult(Struct):
     """Which devices were allocated, and from where they can be used."""
 
+    instead: ClassVar = {"controller": ALLOCATED_BY_SCHEDULER}
+
     devices = Nested(DeviceAllocationResult, "The devices.")
     nodeSelector = Nested(NodeSelector, "The nodes from which they can be used; all if empty.", pointer=True)
     controller = driver_name("The driver that allocated it.", until=31, gate="DRAControlPlaneController")
@@ -191,6 +194,8 @@ def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
 
 class ResourceClaimStatus(AllocationStatus):
     """Whether and for whom a claim is allocated."""
+
+    instead: ClassVar = {"deallocationRequested": ALLOCATED_BY_SCHEDULER}
 
     allocation = Nested(
         AllocationResult,

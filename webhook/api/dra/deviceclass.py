@@ -13,6 +13,7 @@ from webhook.api.dra.selectors import selectors
 from webhook.schema import CHANGED, OLDEST, STORED, Array, Nested, Struct, Text
 
 CONFIG_MAX_ITEMS = 32
+_NODES = "remove the field: the driver's ResourceSlices say which nodes have its devices"
 
 
 class DeviceClassConfiguration(DeviceConfiguration):
@@ -21,6 +22,8 @@ class DeviceClassConfiguration(DeviceConfiguration):
 
 class DeviceClassSpec(Struct):
     """Which devices belong to the class, and how they are configured."""
+
+    instead: ClassVar = {"suitableNodes": _NODES}
 
     selectors = selectors("What devices of the class must meet.", rechecked={35: STORED, 37: CHANGED})
     config = Array(
@@ -59,6 +62,12 @@ class DeviceClass(CountedObject):
 
     namespaced = False
     tagged_since = 35
+    instead: ClassVar = {
+        "driverName": 'a field of v1alpha2; select by spec.selectors[].cel.expression: device.driver == "DRIVER"',
+        "parametersRef": "a field of v1alpha2; write the parameters themselves into spec.config[].opaque",
+        "suitableNodes": f"a field of v1alpha2; {_NODES}",
+        "structuredParameters": "a field of v1alpha2; remove it: the scheduler allocates all devices",
+    }
 
     metadata = Nested(DeviceClassMetadata, "The class's name, labels and annotations.")
 

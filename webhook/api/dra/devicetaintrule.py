@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from webhook import formats
 from webhook.api.core.conditions import conditions
 from webhook.api.core.meta import CountedObject
@@ -15,6 +17,8 @@ CONDITIONS_MAX_ITEMS = 8
 
 class DeviceTaintSelector(Struct):
     """Which devices get the taint; all of them if empty."""
+
+    instead: ClassVar = dict.fromkeys(("deviceClassName", "selectors"), "name the devices by driver, pool and device")
 
     deviceClassName = Text("The devices' class.", format=formats.dns_subdomain, pointer=True, until=34)
     driver = driver_name("The devices' driver.", pointer=True, required_if_given=True)

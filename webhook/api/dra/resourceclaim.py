@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.meta import Object, TemplateMetadata
-from webhook.api.dra.claimstatus import CHECKED_ONCE_SINCE, ResourceClaimStatus
+from webhook.api.dra.claimstatus import ALLOCATED_BY_SCHEDULER, CHECKED_ONCE_SINCE, ResourceClaimStatus
 from webhook.api.dra.derivedattributes import has_derived, too_expensive, unreferenced
 from webhook.api.dra.devicerequest import DeviceRequest
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, fully_qualified_name
@@ -90,6 +90,13 @@ class DeviceClaim(Struct):
 
 class ResourceClaimSpec(Struct):
     """What is claimed."""
+
+    instead: ClassVar = {
+        "resourceClassName": "a field of v1alpha2; name a DeviceClass in devices.requests[].exactly.deviceClassName",
+        "parametersRef": "a field of v1alpha2; write the parameters themselves into devices.config[].opaque",
+        "spec": "a claim has one spec: leave one out, or write kind: ResourceClaimTemplate, which has two",
+        "controller": ALLOCATED_BY_SCHEDULER,
+    }
 
     devices = Nested(DeviceClaim, "The devices that are wanted.")
     controller = driver_name(

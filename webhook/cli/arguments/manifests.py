@@ -51,9 +51,9 @@ kustomization names, vendor and node_modules, what git ignores, and files that a
 no apiVersion. A path that is named is always read.
 
 The directory of a Helm chart or a kustomization is rendered if it is named itself: by helm, or by
-Helm's library (pip install 'draguard[helm]'); by kustomize, or by kubectl. Findings name the
-object, and the line of the template that has written what is wrong; of a kustomization, the line of
-what was built. No cluster is asked, and neither plugins nor post-renderers run.
+Helm's library (pip install '.[helm]' in a clone); by kustomize, or by kubectl. Findings name the
+object, and the line of the template, or of the kustomization's resource, that has written what is
+wrong. No cluster is contacted, and neither plugins nor post-renderers run.
 
 Without a PATH, standard input is read if it is a pipe or a file. If it holds no manifest, the
 command that should have written it has probably failed: an error, unless --allow-empty is given.

@@ -88,8 +88,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
         )
     report.left_out = manifests.left_out
     suppress(report, suppressed, arguments)
-    report.findings = manifests.in_templates(report.findings)
-    report.suppressed = manifests.in_templates(report.suppressed)
+    manifests.place(report)
     if arguments.policies:
         from webhook.cli.options.policies import each_once  # noqa: PLC0415 - only who has policies pays for them
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import find, release_of, target
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 IMMUTABLE: Final = "field is immutable"
 _MOST: Final = 5
 _LONGEST: Final = 80
+_BEFORE: Final = 20
+"""So much of a long text is shown before the place where it differs."""
 
 
 class _Absent:
@@ -44,11 +47,11 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str) -> str:
     struct = compile_struct(known.type, target(new["apiVersion"], release_of(kubernetes), UPDATE))
     # Defaults that the server has set do not count as changes.
     before, after = (at(struct.canonical(each), problem.path, _ABSENT) for each in (old, new))
-    texts = [
-        f"{Path((*problem.path, *path))}: {_shown(at(old, (*problem.path, *path), _ABSENT), was)}"
-        f" → {_shown(at(new, (*problem.path, *path), _ABSENT), now)}"
-        for path, was, now in _differences(before, after, ())
-    ]
+    texts = []
+    for path, was, now in _differences(before, after, ()):
+        place = Path((*problem.path, *path))
+        one, other = _cut(_shown(at(old, place, _ABSENT), was), _shown(at(new, place, _ABSENT), now))
+        texts.append(f"{place}: {one} → {other}")
     if not texts:
         return ""
     more = [f"and {len(texts) - _MOST} more"] if len(texts) > _MOST else []
@@ -75,5 +78,14 @@ def _shown(written: Any, value_in_force: Any) -> str:
     value = value_in_force if written is _ABSENT else written
     if value is _ABSENT or value is None:
         return "absent"
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _cut(*texts: str) -> list[str]:
+    """Cut long texts so that the place is seen where they begin to differ."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
+    start = max(same - _BEFORE, 0) if max(map(len, texts)) > _LONGEST else 0
+    return [
+        ("…" if start else "") + text[start : start + _LONGEST] + ("…" if len(text) > start + _LONGEST else "")
+        for text in texts
+    ]

@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import nullcontext, redirect_stdout
 from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import exit_code, show
@@ -14,13 +14,21 @@ from webhook.cli.validate.manifests import Manifests
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.stream import encoding_of
+from webhook.problem import cut
+from webhook.report.excerpt import place_of
 from webhook.report.summary import counted
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Container, Iterable, Sequence
 
+    from webhook.findings import Finding
     from webhook.report.model import Report
+
+_SHOWN: Final = 10
+"""Of so many fixes it is said why they were not applied."""
+_LONGEST: Final = 200
+"""So many characters of a reason are shown."""
 
 
 def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) -> int:
@@ -56,9 +64,10 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
         from webhook.cli.console.diff import unified  # noqa: PLC0415 - only --diff pays for it
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
-        print(line, *files.refused, sep="\n", file=sys.stderr)
+        print(line, *mended.unapplied, *files.refused, sep="\n", file=sys.stderr)
         return 2 if files.refused else 1 if changed else exit_code(report, arguments)
-    report.remarks += [line, *files.write(changed)]
+    report.remarks += [line, *mended.unapplied, *files.write(changed)]
+    report.is_fixed = True
     is_piped = manifests.stdin is not None
     if is_piped:
         sys.stdout.flush()
@@ -76,11 +85,13 @@ class _Mended(NamedTuple):
         texts: Their texts, by name.
         fixed: How many findings are gone.
         more: How many more unsafe fixes would mend.
+        unapplied: Why fixes were not applied, a line for each.
     """
 
     texts: dict[str, str]
     fixed: int = 0
     more: int = 0
+    unapplied: Sequence[str] = ()
 
 
 def _mended(
@@ -104,7 +115,14 @@ def _mended(
     last = fixing(first)
     if last.findings is not report.findings:
         judge(last.texts)
-    return _Mended(last.texts, gone(first, last), fixing.more(last)), report
+    unapplied = [_unapplied(finding, why) for finding, why in fixing.left(last)]
+    if len(unapplied) > _SHOWN:
+        unapplied[_SHOWN:] = [f"and {len(unapplied) - _SHOWN} more fixes were not applied"]
+    return _Mended(last.texts, gone(first, last), fixing.more(last), unapplied), report
+
+
+def _unapplied(finding: Finding, why: str) -> str:
+    return f"fix not applied: {place_of(finding)} {finding.problem.rule}: {cut(why, _LONGEST)}"
 
 
 def _check_together(arguments: Namespace, manifests: Manifests) -> None:

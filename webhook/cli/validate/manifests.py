@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webhook.cli.validate.ahead import Shared
     from webhook.cli.validate.judge import Judge
     from webhook.documents import Document, Unreadable
-    from webhook.findings import Finding
+    from webhook.report.model import Report
 
 
 class Manifests:
@@ -78,9 +78,12 @@ class Manifests:
     def _progress(self) -> AbstractContextManager[Callable[[int], None]]:
         return counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet)
 
-    def in_templates(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return findings with their places in templates, in the place of those in what the templates rendered."""
-        return [_in_template(each, self._texts[each.file]) if each.file in self._texts else each for each in findings]
+    def place(self, report: Report) -> None:
+        """Say of rendered objects where findings are in templates and resource files, not in what was rendered."""
+        if self._texts:
+            from webhook.cli.places import Places  # noqa: PLC0415 - most manifests are files
+
+            Places(self._texts).place(report)
 
     def documents(
         self, kubernetes: str | None, *, again: bool = False, judge: Judge | None = None
@@ -156,19 +159,3 @@ class Manifests:
                 seen.add(each.source)
                 documents += parse(files[each.source], each.source)
         self._read = documents
-
-
-def _in_template(finding: Finding, rendered: Iterable[str]) -> Finding:
-    from webhook.sources.templates import locate  # noqa: PLC0415 - few manifests are templates
-
-    try:
-        with open(finding.file, encoding="utf-8") as file:  # noqa: PTH123 - pathlib takes longer to import
-            template = file.read()
-    except (OSError, ValueError):  # of a chart that is packed inside another
-        return finding
-    for text in rendered:
-        # Of another release, the template may have rendered something else.
-        if finding.text and [finding.text] == text.splitlines()[finding.line - 1 : finding.line]:
-            place = locate(template, text, finding.line, finding.column)
-            return finding._replace(line=place.line, column=place.column, text=place.text) if place else finding
-    return finding

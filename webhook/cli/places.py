@@ -1,0 +1,108 @@
+"""Places of findings in what people change: templates and resource files, not what was rendered from them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from webhook.cli.expressions import located
+from webhook.documents import Document, parse
+from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.report.model import Judged
+from webhook.sources.origins import Origins, has_same
+from webhook.sources.templates import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from webhook.findings import Finding
+    from webhook.report.model import Report
+
+
+class Places:
+    """Knows where what was rendered comes from.
+
+    Args:
+        texts: What was rendered, by the template's file or the kustomization's.
+    """
+
+    def __init__(self, texts: Mapping[str, Sequence[str]]) -> None:
+        self._texts = texts
+        self._origins = cache(Origins)
+        self._built = cache(self._read)
+
+    def place(self, report: Report) -> None:
+        """Give a report's findings, and the objects that it lists, their places.
+
+        Args:
+            report: The report.
+        """
+        report.findings = _by_file(map(self._placed, report.findings))
+        report.suppressed = _by_file(map(self._placed, report.suppressed))
+        report.judged = list(map(self._listed, report.judged))
+
+    def _placed(self, finding: Finding) -> Finding:
+        if finding.file not in self._texts or not finding.rendered:
+            return finding
+        return self._in_resource(finding) if _is_built(finding.file) else self._in_template(finding)
+
+    def _listed(self, judged: Judged) -> Judged:
+        if judged.file not in self._texts or not _is_built(judged.file):
+            return judged
+        built = self._built(judged.file).get((judged.document - 1, ()))
+        resource = built and self._origins(judged.file).of(built)
+        return Judged(resource.source, resource.index + 1, judged.identity) if resource else judged
+
+    def _in_resource(self, finding: Finding) -> Finding:
+        """Return where a finding is in the file of a kustomization's resource; if that is not known, where it was."""
+        built = self._built(finding.file).get((finding.document - 1, finding.within))
+        resource = built and self._origins(finding.file).of(built)
+        if built is None or resource is None:
+            return finding
+        place = located(finding.problem, resource, finding.kubernetes)
+        is_same = has_same(resource, built, finding.problem.path)
+        return finding._replace(
+            file=resource.source,
+            document=resource.index + 1,
+            within=resource.within,
+            line=place.line,
+            column=place.column,
+            text=place.text,
+            key_line=place.key_line,
+            placed=True,
+            written="" if is_same else finding.text.strip(),
+            template=finding.file,
+        )
+
+    def _in_template(self, finding: Finding) -> Finding:
+        """Return where a finding is in a template; if that is not known, where it was."""
+        try:
+            with open(finding.file, encoding="utf-8") as file:  # noqa: PTH123 - pathlib takes longer to import
+                template = file.read()
+        except (OSError, ValueError):  # of a chart that is packed inside another
+            return finding
+        for text in self._texts[finding.file]:
+            # Of another release, the template may have rendered something else.
+            if finding.text and [finding.text] == text.splitlines()[finding.line - 1 : finding.line]:
+                place = locate(template, text, finding.line, finding.column)
+                if place is None:
+                    return finding
+                written = "" if place.text.strip() == finding.text.strip() else finding.text.strip()
+                return finding._replace(**place._asdict(), placed=True, written=written)
+        return finding
+
+    def _read(self, file: str) -> Mapping[tuple[int, tuple[str | int, ...]], Document]:
+        """Read what a kustomization was built to, by where each object is in it."""
+        documents = parse(self._texts[file][0], file, rendered=True)
+        return {(each.index, each.within): each for each in documents if isinstance(each, Document)}
+
+
+def _by_file(findings: Iterable[Finding]) -> list[Finding]:
+    """Put the findings of each file together, in the order in which the files come first."""
+    found = list(findings)
+    order = {file: number for number, file in enumerate(dict.fromkeys(each.file for each in found))}
+    return sorted(found, key=lambda each: (order[each.file], each.line, each.column))
+
+
+def _is_built(file: str) -> bool:
+    return file.rpartition("/")[2] in KUSTOMIZATIONS
