@@ -112,7 +112,8 @@ def test_a_field_of_other_releases_says_of_which(obj: dict[str, Any], kubernetes
 
 def test_a_field_of_another_version_says_of_which() -> None:
     assert hint(changed(claim(), spec__resourceClassName="gpu")) == (
-        "a field of resource.k8s.io/v1alpha2 (Kubernetes 1.27 to 1.30)"
+        "a field of resource.k8s.io/v1alpha2 (Kubernetes 1.27 to 1.30); "
+        "name a DeviceClass in devices.requests[].exactly.deviceClassName"
     )
     taint = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoSchedule"}, "zzz": 1})
     assert [problem.hint for problem in validate(taint) if problem.rule == "unknown-field"] == [""]

@@ -227,7 +227,7 @@ def _judged(
 
 def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """List what the decoder refuses, with suggestions for the first unknown fields."""
-    from webhook.schema.suggest import suggestion  # noqa: PLC0415 - most objects can be decoded
+    from webhook.schema.suggest import instead, suggestion  # noqa: PLC0415 - most objects can be decoded
 
     # What is suggested for an unknown field is sought below, and for the first ones alone.
     problems = [(each._replace(suggest=Advice) if each.rule == UNKNOWN_FIELD else each).problem() for each in misfits]
@@ -235,8 +235,9 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
     for index in islice(unknown, SOUGHT):
         path = problems[index].path
         hint, fix = suggestion(struct, path)
-        if not hint and (others := list(others_with(path, obj["apiVersion"], obj["kind"]))):
-            hint = f"a field of {' and '.join(others)}"
+        declared = instead(struct, path)
+        if hint == declared and (others := list(others_with(path, obj["apiVersion"], obj["kind"]))):
+            hint = f"a field of {' and '.join(others)}" + (f"; {declared}" if declared else "")
         problems[index] = problems[index]._replace(hint=hint, fix=fix)
     return problems
 

@@ -63,10 +63,10 @@ class DeviceClass(CountedObject):
     namespaced = False
     tagged_since = 35
     instead: ClassVar = {
-        "driverName": 'a field of v1alpha2; select by spec.selectors[].cel.expression: device.driver == "DRIVER"',
-        "parametersRef": "a field of v1alpha2; write the parameters themselves into spec.config[].opaque",
-        "suitableNodes": f"a field of v1alpha2; {_NODES}",
-        "structuredParameters": "a field of v1alpha2; remove it: the scheduler allocates all devices",
+        "driverName": 'select by spec.selectors[].cel.expression: device.driver == "DRIVER"',
+        "parametersRef": "write the parameters themselves into spec.config[].opaque",
+        "suitableNodes": _NODES,
+        "structuredParameters": "remove the field: the scheduler allocates all devices",
     }
 
     metadata = Nested(DeviceClassMetadata, "The class's name, labels and annotations.")

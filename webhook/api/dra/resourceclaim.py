@@ -92,8 +92,8 @@ class ResourceClaimSpec(Struct):
     """What is claimed."""
 
     instead: ClassVar = {
-        "resourceClassName": "a field of v1alpha2; name a DeviceClass in devices.requests[].exactly.deviceClassName",
-        "parametersRef": "a field of v1alpha2; write the parameters themselves into devices.config[].opaque",
+        "resourceClassName": "name a DeviceClass in devices.requests[].exactly.deviceClassName",
+        "parametersRef": "write the parameters themselves into devices.config[].opaque",
         "spec": "a claim has one spec: leave one out, or write kind: ResourceClaimTemplate, which has two",
         "controller": ALLOCATED_BY_SCHEDULER,
     }

@@ -81,7 +81,7 @@ class Manifests:
     def place(self, report: Report) -> None:
         """Say of rendered objects where findings are in templates and resource files, not in what was rendered."""
         if self._texts:
-            from webhook.cli.places import Places  # noqa: PLC0415 - most manifests are files
+            from webhook.cli.validate.places import Places  # noqa: PLC0415 - most manifests are files
 
             Places(self._texts).place(report)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from webhook.cli.expressions import located
+from webhook.cli.console.expressions import located
 from webhook.documents import Document, parse
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.report.model import Judged
