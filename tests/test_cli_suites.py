@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, SCRIPT, draguard
+from webhook.api.versions import NEWEST
 from webhook.engine import suites
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class TestSelection:
 
     def test_each_case_can_be_told(self, new: Path) -> None:
         out = draguard("policy", "test", "-v", new).out
-        assert out.startswith(f"passed: {new}/tests.yaml:16: two devices are fine (Kubernetes 1.37)\npassed: ")
+        assert out.startswith(f"passed: {new}/tests.yaml:16: two devices are fine (Kubernetes 1.{NEWEST})\npassed: ")
 
 
 @pytest.mark.process

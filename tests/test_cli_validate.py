@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.command import ROOT, SCRIPT, Done, draguard
+from webhook.api.versions import NEWEST
 from webhook.cli import main
 from webhook.cli.console import progress
 
@@ -208,27 +209,27 @@ class TestKindsThatNobodyHas:
                 "apiVersion: resource.k8s.io/v1\nkind: X",
                 2,
                 "no matches for kind",
-                "Kubernetes 1.27 to 1.37 have no such kind",
+                f"Kubernetes 1.27 to 1.{NEWEST} have no such kind",
             ),
             (
                 "apiVersion: resource.k8s.io/v1alpha1\nkind: ResourceClass",
                 1,
                 "no matches",
-                "Kubernetes 1.37 serves ResourceClass in no version",
+                f"Kubernetes 1.{NEWEST} serves ResourceClass in no version",
             ),
             (
                 "apiVersion: v1\nkind: DeviceClass",
                 1,
                 'no matches for kind "DeviceClass" in version "v1"',
-                "Kubernetes 1.37 serves",
+                f"Kubernetes 1.{NEWEST} serves",
             ),
             (
                 "apiVersion: resources.k8s.io/v1\nkind: DeviceClass",
                 1,
                 'no matches for kind "DeviceClass" in version "resources.k8s.io/v1"',
-                "Kubernetes 1.37 serves DeviceClass in resource.k8s.io/v1,",
+                f"Kubernetes 1.{NEWEST} serves DeviceClass in resource.k8s.io/v1,",
             ),
-            ("apiVersion: apps/v1\nkind: DeviceClass", 1, "no matches for kind", "Kubernetes 1.37 serves"),
+            ("apiVersion: apps/v1\nkind: DeviceClass", 1, "no matches for kind", f"Kubernetes 1.{NEWEST} serves"),
             ("apiVersion: resource.k8s.io/v1", 1, "kind not set", ""),
             ("kind: ResourceClaim", 1, "apiVersion not set", ""),
         ],
@@ -337,7 +338,7 @@ class TestReleases:
     def test_otherwise_a_pod_is_judged_by_the_newest_release(self, beside: str, write: Callable[..., Path]) -> None:
         folder = write(a=f"{beside}---\n{OLD_POD}")
         (found,) = report(folder)["findings"]
-        assert (found["rule"], found["kubernetes"]) == ("unknown-field", "1.37")
+        assert (found["rule"], found["kubernetes"]) == ("unknown-field", f"1.{NEWEST}")
 
     def test_a_stated_release_judges_pods_too(self, write: Callable[..., Path]) -> None:
         folder = write(a=f"{CLAIM}---\n{NEW_POD}")

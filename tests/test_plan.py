@@ -102,7 +102,8 @@ def test_common_objects_take_no_walk(name: str, monkeypatch: pytest.MonkeyPatch)
     for _ in range(OFTEN):
         assert not judge(obj)
         assert not judge_admitted(obj)
-    monkeypatch.setattr("webhook.api.judgement._walked", None)
+    why = "a rule about what they have states neither given= nor fine= (CONTRIBUTING.md, Add a rule)"
+    monkeypatch.setattr("webhook.api.judgement._walked", lambda *_: pytest.fail(why))
     assert not judge(obj)
     assert not judge_admitted(obj)
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.structured import RESULT, allocated, changed, claim, of_kind, resource_slice
 from webhook import validate
+from webhook.api.versions import NEWEST
 from webhook.cli.options.release import kubernetes
 from webhook.explain.query import explain
 
@@ -232,12 +233,12 @@ def test_a_later_release_is_judged_as_the_newest_with_a_note(
     source: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "version"
-    file.write_text("v1.40.2\n", encoding="utf-8")
-    stated = {"option": ("1.40", None), "file": (None, str(file))}[source]
+    file.write_text("v1.99.2\n", encoding="utf-8")
+    stated = {"option": ("1.99", None), "file": (None, str(file))}[source]
     arguments = Namespace(**dict(zip(("kubernetes_version", "kubernetes_version_file"), stated, strict=True)))
-    assert kubernetes(arguments) == "1.37"
-    assert "Kubernetes 1.40 is not known here yet: judged as 1.37" in caplog.text
-    assert validate(claim(), kubernetes="1.40") == validate(claim(), kubernetes="1.37")
+    assert kubernetes(arguments) == f"1.{NEWEST}"
+    assert f"Kubernetes 1.99 is not known here yet: judged as 1.{NEWEST}" in caplog.text
+    assert validate(claim(), kubernetes="1.99") == validate(claim(), kubernetes=f"1.{NEWEST}")
 
 
 def test_a_dropped_field_names_its_gate() -> None:

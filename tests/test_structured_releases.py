@@ -8,6 +8,8 @@ import pytest
 
 from tests.structured import LABELLED, REQUEST, changed, claim, errors, of_kind, resource_slice, warnings
 from webhook import validate
+from webhook.api.versions import NEWEST
+from webhook.release import span
 
 ALL = {"AllAlpha": True, "AllBeta": True, "DeclarativeValidationTakeover": False}
 FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
@@ -607,10 +609,10 @@ def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
     (problem,) = validate(claim(REQUEST, version="v1beta1"), kubernetes="1.34")
     assert problem.hint.endswith("sit on the request itself")
     (problem,) = validate(claim(REQUEST), kubernetes="1.30")
-    assert problem.hint.endswith("resource.k8s.io/v1alpha2; resource.k8s.io/v1 is served by 1.34 to 1.37")
+    assert problem.hint.endswith(f"resource.k8s.io/v1alpha2; resource.k8s.io/v1 is served by {span(34, NEWEST)}")
     rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoExecute"}}, version="v1")
     (found,) = [each.hint for each in validate(rule, kubernetes="1.36") if each.rule == "not-served"]
-    assert found.endswith("; resource.k8s.io/v1 is served by 1.37")
+    assert found.endswith(f"; resource.k8s.io/v1 is served by {span(37, NEWEST)}")
     (problem,) = validate(resource_slice({"name": "a", "basic": {}}))
     assert problem.hint == "in this version, attributes, capacity and all else sit on the device itself"
 

@@ -7,15 +7,19 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, binding, policy
+from webhook.api.versions import NEWEST
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.tools.check import check_policies
+from webhook.release import Release
 
 CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
 
 
-def found(*validations: str, rules: list[dict[str, Any]] | None = None, **fields: Any) -> list[tuple[str, str, str]]:
+def found(
+    *validations: str, rules: list[dict[str, Any]] | None = None, release: Release = NEWEST, **fields: Any
+) -> list[tuple[str, str, str]]:
     listed = [{"expression": each} for each in validations or ("object.metadata.name == 'p'",)]
-    result = check_policies([policy(rules=rules, validations=listed, **fields), binding()])
+    result = check_policies([policy(rules=rules, validations=listed, **fields), binding()], release)
     assert result.passed, [str(each.problem) for each in result.findings]
     return [(each.problem.rule, each.problem.field, each.problem.message) for each in result.findings]
 
@@ -59,7 +63,7 @@ RULE = "spec.matchConstraints.resourceRules[0]"
             (
                 "unserved-version",
                 f"{RULE}.apiVersions",
-                "Kubernetes 1.37 does not serve pods in v2, v3: the rule matches nothing",
+                f"Kubernetes 1.{NEWEST} does not serve pods in v2, v3: the rule matches nothing",
             ),
         ),
     ],
@@ -173,5 +177,5 @@ def test_a_variable_that_does_not_fit_is_any_type() -> None:
 
 def test_claims_are_checked_in_each_version() -> None:
     rules = [CLAIMS | {"apiVersions": ["v1", "v1beta1"]}]
-    ((_, _, message),) = found("object.spec.devices.requests.all(r, has(r.exactly))", rules=rules)
+    ((_, _, message),) = found("object.spec.devices.requests.all(r, has(r.exactly))", rules=rules, release=Release(36))
     assert message.startswith("resource.k8s.io/v1beta1, Kind=ResourceClaim: ERROR")
