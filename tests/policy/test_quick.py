@@ -276,12 +276,13 @@ def test_more_work_than_is_allowed_is_refused_or_an_error_offline() -> None:
 @given(review=st.sampled_from([each["request"] for each in reviews().values()]).flatmap(mutilated))
 def test_silence_costs_what_policies_cost_that_say_nothing(everything: PolicySet, review: dict[str, Any]) -> None:
     request = request_of_review(review)
-    for cost, verdict in (
+    for silent, verdict in (
         (everything.say_nothing(review, None), validate(request, everything)),
         (everything.change_nothing(review, None), mutate(request, everything)),
     ):
-        if cost is not None:
-            assert (verdict.allowed, verdict.cost, verdict.warnings, verdict.notes) == (True, cost, (), ())
+        if silent is not None:
+            assert (verdict.allowed, verdict.cost, verdict.warnings) == (True, silent.cost, ())
+            assert verdict.notes == tuple(silent.notes)
             assert verdict.object == request.object
             assert not verdict.audit_annotations
 
@@ -289,23 +290,54 @@ def test_silence_costs_what_policies_cost_that_say_nothing(everything: PolicySet
 def test_silence_of_what_is_common() -> None:
     library = load(LIBRARY)
     library.prepare()
-    costs = {
+    told = {
         name: (library.say_nothing(each["request"], None), library.change_nothing(each["request"], None))
         for name, each in reviews().items()
     }
-    assert costs == {
+    assert {name: tuple(silent and silent.cost for silent in each) for name, each in told.items()} == {
         "pods": (62, 9),
         "deployments": (57, 0),
-        "resourceclaims": (None, None),  # policies look at the namespace, and one adds labels
-        "resourceslices": (None, 0),  # policies look at the user
+        "resourceclaims": (310, None),  # a policy adds labels
+        "resourceslices": (60, 0),
     }
+    notes = {note for name, (silent, _) in told.items() for note in silent.notes if name != "resourceclaims"}
+    assert not notes
+    assert "default" in " ".join(told["resourceclaims"][0].notes)
+
+
+def claim_review(**fields: Any) -> dict[str, Any]:
+    review: dict[str, Any] = reviews()["resourceclaims"]["request"] | fields
+    return review
+
+
+def test_silence_where_the_namespace_tells_who_is_asked() -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {}}}
+    label, annotation = "dra.example.com/device-classes", "gpu.example.com, other"
+    open_set = load([*LIBRARY, namespace])
+    open_set.prepare()
+    silent = open_set.say_nothing(claim_review(), None)
+    assert silent is not None
+    assert not silent.notes, "the namespace is known"
+    restricted = namespace | {"metadata": {"name": "default", "labels": {label: "restricted"}}}
+    closed = load([*LIBRARY, restricted])
+    closed.prepare()
+    assert closed.say_nothing(claim_review(), None) is None, "the class is refused"
+    elsewhere = closed.say_nothing(claim_review(namespace="other"), None)
+    assert elsewhere is not None
+    assert "other" in " ".join(elsewhere.notes)
+    allowing = load([*LIBRARY, restricted | {"metadata": restricted["metadata"] | {"annotations": {label: annotation}}}])
+    allowing.prepare()
+    allowed = allowing.say_nothing(claim_review(), None)
+    assert allowed is not None
+    assert allowed.cost > silent.cost, "one policy more was asked"
 
 
 def test_silence_takes_few_steps() -> None:
     library = load(LIBRARY)
     library.prepare()
     request = reviews()["pods"]["request"]
-    assert (library.say_nothing(request, None), library.change_nothing(request, None)) == (62, 9)
+    assert library.say_nothing(request, None) == (62, ())
+    assert library.change_nothing(request, None) == (9, ())
     with counting() as steps:
         library.say_nothing(request, None)
         library.change_nothing(request, None)
@@ -317,10 +349,10 @@ def test_requests_that_are_made_up_do_not_fill_the_memory() -> None:
     known = library.silence[VALIDATING]._known
     request = reviews()["pods"]["request"]
     long = request | {"resource": {"group": "g" * 2000, "version": "v1", "resource": "pods"}}
-    assert library.say_nothing(long, None) == 0
+    assert library.say_nothing(long, None) == (0, ())
     assert not known
     for number in range(2000):
-        assert library.say_nothing(request | {"subResource": str(number)}, None) == 0
+        assert library.say_nothing(request | {"subResource": str(number)}, None) == (0, ())
     assert 0 < len(known) <= 1000
 
 

@@ -11,6 +11,7 @@ from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
 from webhook.admission.responses import (
     PatchTooLargeError,
     annotations_of,
+    assumed,
     denied,
     noted,
     patch,
@@ -150,11 +151,13 @@ def _validated(case: _Case) -> Response:
     refusals, warned, audited = _enforced([*found, *_around(request, options, found)], case)
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
-    cost = 0 if options.policies is None else options.policies.say_nothing(request, case.deadline)
-    if options.policies is None or cost is not None:
-        case.record.cost += cost or 0
+    policies = options.policies
+    if policies is None:
         return with_remarks({"allowed": True}, warned, noted(audited))
-    return _answered(_asking(case, options.policies).validate(request), case, warned, noted(audited))
+    if silent := policies.say_nothing(request, case.deadline):
+        case.record.cost += silent.cost
+        return with_remarks({"allowed": True}, warned, {**assumed(silent.notes), **noted(audited)})
+    return _answered(_asking(case, policies).validate(request), case, warned, noted(audited))
 
 
 def _asking(case: _Case, policies: PolicySet) -> Asking:
@@ -200,11 +203,11 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], 
 def _mutated(case: _Case) -> Response:
     policies, request = case.options.policies, case.request
     if policies is not None:
-        cost = policies.change_nothing(request, case.deadline)
-        if cost is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
+        silent = policies.change_nothing(request, case.deadline)
+        if silent is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
             return _mutated_by_policies(case, _asking(case, policies))
-        case.record.cost += cost
-        return {"allowed": True}
+        case.record.cost += silent.cost
+        return with_remarks({"allowed": True}, (), assumed(silent.notes))
     obj = case.request.get("object")
     change = _rewrite(obj, case)
     if change is None:

@@ -11,7 +11,7 @@ from webhook.admission.requests import API_VERSION, kind_of, name_of, part
 from webhook.problem import BAD_REQUEST, aggregate, cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from webhook.policy.ask.verdict import Verdict
     from webhook.problem import Problem
@@ -170,7 +170,12 @@ def noted(problems: Iterable[Problem]) -> dict[str, str]:
 def annotations_of(verdict: Verdict) -> dict[str, str]:
     """Name audit annotations as webhooks must: the API server puts the webhook's name and ``/`` in front."""
     named = {_annotation_key(key): value for key, value in verdict.audit_annotations.items()}
-    return named | ({"assumed": "; ".join(verdict.notes)} if verdict.notes else {})
+    return named | assumed(verdict.notes)
+
+
+def assumed(notes: Collection[str]) -> dict[str, str]:
+    """Tell in an audit annotation what policies had to assume."""
+    return {"assumed": "; ".join(notes)} if notes else {}
 
 
 def _annotation_key(key: str) -> str:

@@ -35,18 +35,27 @@ class ClusterObjects:
 
     kinds: Kinds
     objects: Mapping[Kind, tuple[JSONObject, ...]] = field(default_factory=dict)
+    _namespaces: Mapping[str, JSONObject] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index the namespaces: each request looks for one, and a cluster may have thousands."""
+        found: dict[str, JSONObject] = {}
+        for each in self.objects.get(_NAMESPACE_KIND, ()):
+            if name := text_of(metadata_of(each), "name"):
+                found.setdefault(name, each)
+        object.__setattr__(self, "_namespaces", found)
 
     def namespace(self, name: str) -> JSONObject:
         """Return a namespace; one that was not given has no labels but its name."""
-        for each in self.objects.get(_NAMESPACE_KIND, ()):
-            if metadata_of(each).get("name") == name:
-                labels = {_NAME_LABEL: name} | labels_of(each)
-                return _ACTIVE | each | {"metadata": {**metadata_of(each), "labels": labels}}
-        return _ACTIVE | {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
+        given = self._namespaces.get(name)
+        if given is None:
+            return _ACTIVE | {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
+        labels = {_NAME_LABEL: name} | labels_of(given)
+        return _ACTIVE | given | {"metadata": {**metadata_of(given), "labels": labels}}
 
     def knows_namespace(self, name: str) -> bool:
         """Tell whether a namespace was given."""
-        return any(metadata_of(each).get("name") == name for each in self.objects.get(_NAMESPACE_KIND, ()))
+        return name in self._namespaces
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Return a namespace's labels."""

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from webhook.objects import JSONObject
     from webhook.policy.ask.authorizer import Authorizer
+    from webhook.policy.ask.plan import Candidate
     from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.ask.quick import Quick
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind
 
@@ -86,7 +88,11 @@ class Session:
             if isinstance(step, Invocation):
                 yield step
             else:
-                yield from step.invocations(self.request, self.policies, self.namespace_labels)
+                yield from self.invocations_of(step)
+
+    def invocations_of(self, candidate: Candidate) -> Iterator[Invocation]:
+        """List the evaluations of a policy that may be about the request."""
+        return candidate.invocations(self.request, self.policies, self.namespace_labels)
 
     def object(self, kind: Kind) -> JSONObject | None:
         """Return the object as it was sent, in another version.
@@ -140,12 +146,16 @@ class Session:
         if (quick := invocation.quick) is None or not self._is_as_sent(obj):
             return None
         bindings = self._quick_bindings
+        self.bind(bindings, quick)
+        bindings["object"] = obj
+        return ask_quickly(((quick, invocation.params),), bindings, self.meter, changes=changes)
+
+    def bind(self, bindings: dict[str, Any], quick: Quick) -> None:
+        """Bind what the quick way to ask a policy needs beside the objects and parameters."""
         for name in quick.needs:
             if name not in bindings:
                 matched = Matched(self.request.resource, self.request.kind)
                 bindings[name] = self._request(matched) if name == "request" else self._namespace_value
-        bindings["object"] = obj
-        return ask_quickly(((quick, invocation.params),), bindings, self.meter, changes=changes)
 
     def _is_as_sent(self, obj: JSONObject | None) -> bool:
         """Tell whether an object and what is stored of it are of the version in which the request is."""

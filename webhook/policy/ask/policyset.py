@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from webhook.objects import JSONObject
+    from webhook.policy.ask.silence import Silent
     from webhook.policy.manifest.model import Policy
     from webhook.problem import Problem
     from webhook.release import Release
@@ -62,18 +63,19 @@ class PolicySet(ClusterObjects):
 
     def __post_init__(self) -> None:
         """Make room for the plans."""
+        ClusterObjects.__post_init__(self)  # slots make a new class, which `super` does not know
         plans = {VALIDATING: Plans(self.validating, self), MUTATING: Plans(self.mutating, self)}
         object.__setattr__(self, "plans", plans)
-        silence = {kind: Silence(each, changes=kind == MUTATING) for kind, each in plans.items()}
+        silence = {kind: Silence(self, each, changes=kind == MUTATING) for kind, each in plans.items()}
         object.__setattr__(self, "silence", silence)
 
-    def say_nothing(self, request: Mapping[str, Any], deadline: float | None) -> int | None:
-        """Return what it costs to find that no validating policy has anything to say; None if they are to be asked."""
-        return self.silence[VALIDATING].cost(request, deadline)
+    def say_nothing(self, request: Mapping[str, Any], deadline: float | None) -> Silent | None:
+        """Find that no validating policy has anything to say; None if they are to be asked."""
+        return self.silence[VALIDATING].find(request, deadline)
 
-    def change_nothing(self, request: Mapping[str, Any], deadline: float | None) -> int | None:
-        """Return what it costs to find that no mutating policy changes anything; None if they are to be asked."""
-        return self.silence[MUTATING].cost(request, deadline)
+    def change_nothing(self, request: Mapping[str, Any], deadline: float | None) -> Silent | None:
+        """Find that no mutating policy changes anything; None if they are to be asked."""
+        return self.silence[MUTATING].find(request, deadline)
 
     def prepare(self) -> None:
         """Compile all expressions now; else each is when it is first evaluated."""

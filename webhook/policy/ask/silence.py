@@ -7,49 +7,68 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
-from webhook.policy.ask.plan import Invocation, keep
+from webhook.policy.ask.authorizer import DENY_ALL
+from webhook.policy.ask.dispatch import Session
+from webhook.policy.ask.plan import Candidate, Invocation, keep
 from webhook.policy.ask.quick import ask_quickly, is_of
 from webhook.policy.ask.request import request_of_review
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from webhook.policy.ask.plan import Plans
+    from webhook.policy.ask.plan import Plan, Plans
+    from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.quick import Step
 
 _kind_in: Final = itemgetter("group", "version", "kind")
 _resource_in: Final = itemgetter("group", "version", "resource")
 
 
+class Silent(NamedTuple):
+    """No policy has anything to say.
+
+    Args:
+        cost: What it costs to find that.
+        notes: What was assumed.
+    """
+
+    cost: int
+    notes: Collection[str] = ()
+
+
 class _Place(NamedTuple):
     """Requests of which the same policies are asked.
 
     Args:
-        steps: How to ask the policies; None if not all can be asked the quick way.
+        plan: The policies; None if not all can be asked the quick way.
+        steps: How to ask them where they need the objects only, and it takes no look at the request to find them.
         api_version: The version of the objects.
         kind: The kind of the objects.
     """
 
+    plan: Plan | None
     steps: tuple[Step, ...] | None
     api_version: str
     kind: str
 
 
 class Silence:
-    """Asks all policies of one sort the quick way, where each can be asked so and needs the objects only.
+    """Asks all policies of one sort the quick way, where each can be asked so.
 
     Args:
+        policies: The policies, with the objects that they look at.
         plans: Which policies are asked.
         changes: Whether they make changes where they apply.
     """
 
-    def __init__(self, plans: Plans, *, changes: bool) -> None:
+    def __init__(self, policies: PolicySet, plans: Plans, *, changes: bool) -> None:
+        self._policies = policies
         self._plans = plans
         self._changes = changes
         self._known: dict[Any, _Place] = {}
 
-    def cost(self, request: Mapping[str, Any], deadline: float | None) -> int | None:
-        """Return what it costs to find that no policy has anything to say; None if they are to be asked.
+    def find(self, request: Mapping[str, Any], deadline: float | None) -> Silent | None:
+        """Find that no policy has anything to say; None if they are to be asked.
 
         Args:
             request: The request of an AdmissionReview.
@@ -79,23 +98,45 @@ class Silence:
         if place is None:
             place = self._place(key, request)
         obj, old = get("object"), get("oldObject")
-        steps, api_version, name = place
-        if steps is None or not is_of(obj, api_version, name) or not (old is None or is_of(old, api_version, name)):
+        plan, steps, api_version, name = place
+        if plan is None or not is_of(obj, api_version, name) or not (old is None or is_of(old, api_version, name)):
             return None
         meter = Meter(CALL_LIMIT, deadline)
         bindings = {"object": obj, "oldObject": old}
-        if steps and ask_quickly(steps, bindings, meter, changes=self._changes) is None:
+        notes: Collection[str] = ()
+        if steps is None:
+            session = Session(request_of_review(request), self._policies, DENY_ALL)
+            steps = self._steps(plan, session, bindings)
+            notes = session.notes
+        if steps is None or (steps and ask_quickly(steps, bindings, meter, changes=self._changes) is None):
             return None
-        return meter.cost
+        return Silent(meter.cost, notes)
+
+    def _steps(self, plan: Plan, session: Session, bindings: dict[str, Any]) -> tuple[Step, ...] | None:
+        """Say how to ask the policies about a request, and bind what they need; None if one cannot be asked so."""
+        steps: list[Step] = []
+        for part in plan:
+            for invocation in (part,) if isinstance(part, Invocation) else session.invocations_of(part):
+                if invocation.quick is None:
+                    return None
+                session.bind(bindings, invocation.quick)
+                steps.append((invocation.quick, invocation.params))
+        return tuple(steps)
 
     def _place(self, key: Any, review: Mapping[str, Any]) -> _Place:
         request = request_of_review(review)
-        steps = self._plans.find(request)
-        quick = tuple(
-            (step.quick, step.params)
-            for step in steps
-            if isinstance(step, Invocation) and step.quick and not step.quick.needs
+        plan = self._plans.find(request)
+        is_quick = all((part.hook if isinstance(part, Candidate) else part).quick for part in plan)
+        ready = tuple(
+            (part.quick, part.params)
+            for part in plan
+            if isinstance(part, Invocation) and part.quick and not part.quick.needs
         )
-        found = _Place(quick if len(quick) == len(steps) else None, request.kind.api_version, request.kind.kind)
+        found = _Place(
+            plan if is_quick else None,
+            ready if len(ready) == len(plan) else None,
+            request.kind.api_version,
+            request.kind.kind,
+        )
         keep(self._known, key, found, len(repr(key)))
         return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import ssl
-import tempfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -196,6 +195,8 @@ def _as_file(content: bytes) -> Iterator[str]:
             file = os.fdopen(os.memfd_create("draguard"), "wb")
             path = f"/proc/self/fd/{file.fileno()}"
         else:
+            import tempfile  # noqa: PLC0415 - with all that it imports it takes 0.4 MB
+
             file = tempfile.NamedTemporaryFile(prefix="draguard-")  # noqa: SIM115 - closed below
             path = file.name
         with file:
