@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from webhook.cel.checker.declarations import EnvironmentOptions, Library, Signature, StructType
 from webhook.cel.checker.inference import type_parameters
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
     from webhook.cel.types.base import Type
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 _COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 _NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})
@@ -83,12 +86,13 @@ class Scope:
             self._add_functions(functions)
         validators = dict(self.validators)
         for library in libraries:
-            self.macros = {**self.macros, **{(each.name, each.arity, each.member): each for each in library.macros}}
-            self.variables = {**self.variables, **library.variables}
-            self.types = {**self.types, **{each.name: types.type_of(each) for each in library.types}}
-            self.structs = {**self.structs, **{each.name or each.type.name: each for each in library.structs}}
-            self.call_costs = {**self.call_costs, **library.call_costs}
-            self.call_estimates = {**self.call_estimates, **library.call_estimates}
+            macros = {(each.name, each.arity, each.member): each for each in library.macros}
+            self.macros = _joined(self.macros, macros)
+            self.variables = _joined(self.variables, library.variables)
+            self.types = _joined(self.types, {each.name: types.type_of(each) for each in library.types})
+            self.structs = _joined(self.structs, {each.name or each.type.name: each for each in library.structs})
+            self.call_costs = _joined(self.call_costs, library.call_costs)
+            self.call_estimates = _joined(self.call_estimates, library.call_estimates)
             self.optional_syntax = self.optional_syntax or library.optional_syntax
             for validator in library.validators:
                 known = validators.get(validator.function, ())
@@ -175,3 +179,8 @@ class Scope:
             if above is not None and above.family:
                 return dataclasses.replace(above, type=types.struct(name))
         return declared
+
+
+def _joined(known: Mapping[_Key, _Value], added: Mapping[_Key, _Value]) -> Mapping[_Key, _Value]:
+    """Both mappings; nothing is copied where nothing is added, as it would be for each variable of a policy."""
+    return {**known, **added} if added else known

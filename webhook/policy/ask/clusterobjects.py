@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from webhook.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, text
+from webhook.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, name_of, text
 from webhook.policy.manifest.kinds import Kind, Kinds
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ClusterObjects:
         """Index the namespaces: each request looks for one, and a cluster may have thousands."""
         found: dict[str, JSONObject] = {}
         for each in self.objects.get(_NAMESPACE_KIND, ()):
-            if name := text_of(metadata_of(each), "name"):
+            if name := name_of(each):
                 found.setdefault(name, each)
         object.__setattr__(self, "_namespaces", found)
 
