@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
-from webhook.policy.ask.authorizer import DENY_ALL
-from webhook.policy.ask.dispatch import Session
 from webhook.policy.ask.plan import Candidate, Invocation, keep
 from webhook.policy.ask.quick import ask_quickly, is_of
 from webhook.policy.ask.request import request_of_review
+from webhook.policy.ask.setting import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from webhook.policy.ask.clusterobjects import ClusterObjects
     from webhook.policy.ask.plan import Plan, Plans
-    from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.quick import Step
 
 _kind_in: Final = itemgetter("group", "version", "kind")
@@ -56,13 +55,13 @@ class Silence:
     """Asks all policies of one sort the quick way, where each can be asked so.
 
     Args:
-        policies: The policies, with the objects that they look at.
+        cluster: The objects that policies look at.
         plans: Which policies are asked.
         changes: Whether they make changes where they apply.
     """
 
-    def __init__(self, policies: PolicySet, plans: Plans, *, changes: bool) -> None:
-        self._policies = policies
+    def __init__(self, cluster: ClusterObjects, plans: Plans, *, changes: bool) -> None:
+        self._cluster = cluster
         self._plans = plans
         self._changes = changes
         self._known: dict[Any, _Place] = {}
@@ -105,22 +104,21 @@ class Silence:
         bindings = {"object": obj, "oldObject": old}
         notes: Collection[str] = ()
         if steps is None:
-            session = Session(request_of_review(request), self._policies, DENY_ALL)
-            steps = self._steps(plan, session, bindings)
-            notes = session.notes
+            setting = Setting(request_of_review(request), self._cluster)
+            steps = self._steps(plan, setting, bindings)
+            notes = setting.notes
         if steps is None or (steps and ask_quickly(steps, bindings, meter, changes=self._changes) is None):
             return None
         return Silent(meter.cost, notes)
 
-    def _steps(self, plan: Plan, session: Session, bindings: dict[str, Any]) -> tuple[Step, ...] | None:
+    def _steps(self, plan: Plan, setting: Setting, bindings: dict[str, Any]) -> tuple[Step, ...] | None:
         """Say how to ask the policies about a request, and bind what they need; None if one cannot be asked so."""
         steps: list[Step] = []
-        for part in plan:
-            for invocation in (part,) if isinstance(part, Invocation) else session.invocations_of(part):
-                if invocation.quick is None:
-                    return None
-                session.bind(bindings, invocation.quick)
-                steps.append((invocation.quick, invocation.params))
+        for invocation in setting.invocations_in(plan):
+            if invocation.quick is None:
+                return None
+            setting.bind(bindings, invocation.quick)
+            steps.append((invocation.quick, invocation.params))
         return tuple(steps)
 
     def _place(self, key: Any, review: Mapping[str, Any]) -> _Place:

@@ -1,0 +1,86 @@
+"""The setting of a request: what policies see beside the objects and parameters."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from webhook.policy.ask.activation import namespace_value, request_value
+from webhook.policy.ask.matcher import Matched
+from webhook.policy.ask.plan import Invocation
+from webhook.problem import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.objects import JSONObject
+    from webhook.policy.ask.clusterobjects import ClusterObjects
+    from webhook.policy.ask.plan import Plan
+    from webhook.policy.ask.quick import Quick
+    from webhook.policy.ask.request import Request
+
+
+class Setting:
+    """One request, and the namespace around its object: each part is made on first use.
+
+    Args:
+        request: The request.
+        cluster: The objects that policies look at.
+
+    Attributes:
+        notes: What was assumed.
+    """
+
+    def __init__(self, request: Request, cluster: ClusterObjects) -> None:
+        self.request = request
+        self.notes: set[str] = set()
+        self._cluster = cluster
+        self._namespaces: set[str] = set()
+        self._requests: dict[Matched, JSONObject] = {}
+
+    @property
+    def namespace(self) -> JSONObject | None:
+        """The object's namespace; None for objects of the cluster, Namespaces among them."""
+        request = self.request
+        return self._cluster.namespace(request.namespace) if request.namespace and not request.is_namespace else None
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """Return a namespace's labels, and note it if they are not known."""
+        self._note_namespace(name)
+        return self._cluster.namespace_labels(name)
+
+    def _note_namespace(self, name: str) -> None:
+        if name in self._namespaces:
+            return
+        self._namespaces.add(name)
+        if not self._cluster.knows_namespace(name):
+            self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
+
+    def invocations_in(self, plan: Plan) -> Iterator[Invocation]:
+        """List the policies of a plan that are evaluated, in their order."""
+        for step in plan:
+            if isinstance(step, Invocation):
+                yield step
+            else:
+                yield from step.invocations(self.request, self._cluster, self.namespace_labels)
+
+    def bind(self, bindings: dict[str, Any], quick: Quick) -> None:
+        """Bind what the quick way to ask a policy needs beside the objects and parameters."""
+        for name in quick.needs:
+            if name not in bindings:
+                matched = Matched(self.request.resource, self.request.kind)
+                bindings[name] = self.request_value(matched) if name == "request" else self.namespace_value
+
+    def request_value(self, matched: Matched) -> JSONObject:
+        """Return the request as the expressions of a policy see it."""
+        if matched not in self._requests:
+            self._requests[matched] = request_value(self.request, matched)
+        return self._requests[matched]
+
+    @cached_property
+    def namespace_value(self) -> JSONObject | None:
+        """The object's namespace as expressions see it."""
+        namespace = self.namespace
+        if namespace is not None:
+            self._note_namespace(self.request.namespace)
+        return namespace_value(namespace)
