@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -70,3 +70,11 @@ def test_a_long_uid_is_refused_since_the_answer_repeats_it() -> None:
     body["request"]["uid"] = "x" * 2000
     with pytest.raises(MalformedReviewError, match="uid is longer than 1000 characters"):
         review(parse(json.dumps(body).encode()), "validate", ReviewOptions())
+
+
+@pytest.mark.parametrize("version", ["\x01" * LARGEST, json.loads("[" * 900 + "]" * 900), {"a": "x" * LARGEST}])
+def test_another_version_is_not_repeated_at_any_length(version: Any) -> None:
+    body = json.dumps({"kind": "AdmissionReview", "apiVersion": version}).encode()
+    told = answer(body, Call("validate"), ReviewOptions())
+    assert told.status == 400
+    assert len(told.body) < 1000

@@ -28,7 +28,7 @@ from webhook.server.monitoring.observing import Metered
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tests.processes import Process
@@ -38,12 +38,14 @@ pytestmark = pytest.mark.process
 DENIED = REVIEW | {"uid": "denied", "object": {**REVIEW["object"], "metadata": {"name": "No Name"}}}  # type: ignore[dict-item]
 
 
-def get(running: Process, path: str, method: str = "GET", host: str = "127.0.0.1") -> tuple[int, str]:
+def get(
+    running: Process, path: str, method: str = "GET", host: str = "127.0.0.1", headers: Mapping[str, str] | None = None
+) -> tuple[int, str]:
     """Ask the second port."""
     port = int(re.findall(r"metrics and probes on http://\S+?:(\d+)\b", running.log)[0])
     connection = http.client.HTTPConnection(host, port, timeout=SOON)
     try:
-        connection.request(method, path)
+        connection.request(method, path, headers=headers or {})
         response = connection.getresponse()
         return response.status, response.read().decode()
     finally:
@@ -105,6 +107,13 @@ class TestPort:
     def test_answers_probes(self, monitored: Process) -> None:
         assert get(monitored, "/healthz") == (200, "ok\n")
         assert get(monitored, "/readyz") == (200, "ok\n")
+
+    @pytest.mark.parametrize("version", ["1.0.0", "x", "1.0.0 x", "9999999999.0.0"])
+    def test_tells_metrics_whatever_version_of_their_format_is_accepted(self, monitored: Process, version: str) -> None:
+        accept = {"Accept": f"application/openmetrics-text; version={version}"}
+        status, text = get(monitored, "/metrics", headers=accept)
+        assert (status, text[-6:]) == (200, "# EOF\n")
+        assert "Traceback" not in monitored.log
 
     @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
     @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz"])

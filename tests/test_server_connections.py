@@ -197,6 +197,10 @@ class TestRequests:
         "request_",
         [
             b"GET / HTTP/x\r\n\r\n",
+            b"GET /healthz HTTP/1.1\r\n\r\n",
+            b"GET /healthz HTTP/1.1\r\nHost: a b\r\n\r\n",
+            b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+            b"GET /healthz HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
             b"CONNECT x:443 HTTP/1.1\r\n\r\n",
             b"hi all\r\n\r\n",
@@ -206,6 +210,23 @@ class TestRequests:
         received = exchange(served, request_)
         assert statuses(received) == [400]
         assert b"<" not in received
+
+    @pytest.mark.parametrize("version", ["0.9", "2.0"])
+    def test_another_version_is_refused(self, served: Served, version: str) -> None:
+        received = exchange(served, f"GET /healthz HTTP/{version}\r\nHost: x\r\n\r\n".encode())
+        assert statuses(received) == [505]
+
+    def test_what_the_older_version_leaves_out_is_not_missed(self, served: Served) -> None:
+        assert statuses(exchange(served, b"GET /healthz HTTP/1.0\r\n\r\n")) == [200]
+
+    @pytest.mark.parametrize("expected", ["200-maybe", "100-continue, 200-maybe"])
+    def test_an_expectation_that_nobody_meets_is_refused(self, served: Served, expected: str) -> None:
+        received = exchange(served, post(f"Expect: {expected}\r\nContent-Length: 2\r\n"), b"{}" + GET)
+        assert statuses(received) == [417]
+
+    def test_fields_of_one_name_are_one(self, served: Served) -> None:
+        received = exchange(served, post("Content-Type: text/plain\r\nContent-Length: 2\r\n", b"{}"))
+        assert statuses(received) == [415]
 
     @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
@@ -227,7 +248,7 @@ class TestTooMuch:
         received = exchange(served, b"GET /healthz HTTP/1.1\r\n", b"A: b\r\n" * 600)
         assert statuses(received) == [431]
         assert received.endswith(b"Request Header Fields Too Large: a request may have 500 header fields\n")
-        received = exchange(served, b"GET /healthz HTTP/1.1\r\nConnection: close\r\n", b"A: b\r\n" * 490, b"\r\n")
+        received = exchange(served, GET.removesuffix(b"\r\n"), b"Connection: close\r\n", b"A: b\r\n" * 490, b"\r\n")
         assert statuses(received) == [200]
 
     @pytest.mark.parametrize(("chunks", "status"), [(b"1\r\nx\r\n", 413), (b"200\r\n" + b"x" * 512 + b"\r\n", 200)])
@@ -348,6 +369,20 @@ class TestTooSlow:
                 received += block
         assert statuses(received) == [200] * 20
         assert received.count(b"x") == 20 * 2**20
+
+    def test_an_answer_that_nobody_reads_counts_as_unread_as_a_whole(self) -> None:
+        def talk(_body: bytes, _call: Call) -> Answer:
+            return Answer(200, b"x" * 2**20, "application/json")
+
+        with serving(create_app(talk)) as served, served.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.sendall(post("Content-Length: 0\r\nConnection: close\r\n"))
+            assert eventually(lambda: served.server.port.crowd.unread_bytes > 2**19)
+            received = bytearray()
+            while block := connection.recv(2**20):
+                received += block
+            assert received.count(b"x") == 2**20
+            assert served.server.port.crowd.unread_bytes == 0
 
     def test_a_client_that_never_closes_its_side_is_let_go(self, hurried: Served) -> None:
         with hurried.socket() as connection:

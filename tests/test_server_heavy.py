@@ -10,7 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -300,12 +300,17 @@ def test_an_answer_is_read_as_it_was_written() -> None:
     assert read_task(written[LENGTHS.size :]) == Task("mutate", None, 1.5, 1.0)
 
 
-def test_a_record_may_hold_integers_of_any_size() -> None:
-    record = Record("validate", request={"uid": "1", "resource": {"group": 2**70}})
-    written = write_answer(Answer(200, b"", "text/plain", record), is_last=False)
-    read, _ = read_answer(written[LENGTHS.size :], b"")
-    assert read.record is not None
-    assert read.record.request["resource"] == {"group": 2**70}
+@pytest.mark.parametrize("value", [2**70, "x" * 100_000, json.loads("[" * 900 + "]" * 900), None])
+@pytest.mark.parametrize("name", ["namespace", "name", "subResource", "dryRun", "resource", "kind", "userInfo"])
+def test_a_record_is_short_whatever_a_request_states(name: str, value: Any) -> None:
+    own = {"resource": value, "kind": value, "username": value} if name in {"resource", "kind", "userInfo"} else value
+    for stated in (value, own):
+        record = Record("validate", request={"uid": "1", name: stated})
+        written = write_answer(Answer(200, b"", "text/plain", record), is_last=False)
+        assert len(written) < 3000
+        read, _ = read_answer(written[LENGTHS.size :], b"")
+        assert read.record is not None
+        assert read.record.uid == "1"
 
 
 def test_how_heavy_others_were_is_forgotten() -> None:

@@ -99,10 +99,10 @@ def pods() -> bytes:
     return review("Pod", "pods", made)
 
 
-def terms() -> bytes:
+def terms(count: int = SIZE // 30) -> bytes:
     """Make a pod that names its node, and has many terms of node affinity, each of which would get the node's name."""
     node = ".".join(["n" * 60] * 4)
-    required = {"nodeSelectorTerms": [{"matchExpressions": [0]}] * (SIZE // 30)}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [0]}] * count}
     spec = {
         "nodeName": node,
         "resourceClaims": [{"name": "a", "resourceClaimName": "b"}],

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from webhook.admission.requests import kind_of, name_of, part, user_of
+from webhook.admission.requests import kind_of, name_of, part, text_in, user_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,7 +110,7 @@ class Record:
     @property
     def namespace(self) -> str:
         """The object's namespace, empty if it has none."""
-        return str(self.request.get("namespace") or "")
+        return text_in(self.request, "namespace")
 
     @property
     def name(self) -> str:

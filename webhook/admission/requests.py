@@ -8,9 +8,13 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from webhook.problem import cut
+
 API_VERSION = "admission.k8s.io/v1"
 MAX_UID = 1000
 """Characters of a request's uid, which the answer repeats; API servers send 36."""
+MAX_VERSION = 100
+"""Characters of another version that the answer repeats."""
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
@@ -113,7 +117,8 @@ def request_in(review: Any) -> dict[str, Any]:
         msg = "the request is not an AdmissionReview"
         raise MalformedReviewError(msg)
     if review.get("apiVersion") != API_VERSION:
-        msg = f"the AdmissionReview is of version {review.get('apiVersion')!r}, not {API_VERSION}"
+        version = cut(text_in(review, "apiVersion"), MAX_VERSION)
+        msg = f"the AdmissionReview is of version {version!r}, not {API_VERSION}"
         raise MalformedReviewError(msg)
     request = review.get("request")
     if not isinstance(request, dict):
@@ -137,25 +142,27 @@ def request_in(review: Any) -> dict[str, Any]:
 
 def part(request: Any, field: str, name: str) -> str:
     """Read a text such as ``resource.group``, empty if it is not there."""
-    value = request.get(field)
-    text = value.get(name) if isinstance(value, dict) else None
-    return text if isinstance(text, str) else ""
+    return text_in(request.get(field), name)
 
 
 def kind_of(request: Any, obj: Any) -> tuple[str, str, str]:
     """Return kind, group and version of the object that a request is about."""
     kind = request.get("kind")
     if isinstance(kind, dict):
-        return str(kind.get("kind", "")), str(kind.get("group", "")), str(kind.get("version", ""))
-    group, _, version = str(obj.get("apiVersion", "") if isinstance(obj, dict) else "").rpartition("/")
-    return str(obj.get("kind", "") if isinstance(obj, dict) else ""), group, version
+        return text_in(kind, "kind"), text_in(kind, "group"), text_in(kind, "version")
+    group, _, version = text_in(obj, "apiVersion").rpartition("/")
+    return text_in(obj, "kind"), group, version
 
 
 def name_of(request: Any, obj: Any) -> str:
     """Return the name of the object that a request is about, empty if it has none yet."""
-    metadata = obj.get("metadata") if isinstance(obj, dict) else None
-    own = metadata.get("name") if isinstance(metadata, dict) else None
-    return str(request.get("name") or own or "")
+    return text_in(request, "name") or (text_in(obj.get("metadata"), "name") if isinstance(obj, dict) else "")
+
+
+def text_in(value: Any, name: str) -> str:
+    """Read a field of a map: whatever is no text counts as absent, as its text could be of any length."""
+    text = value.get(name) if isinstance(value, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def user_of(request: Any) -> tuple[str, list[str]]:

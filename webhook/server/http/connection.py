@@ -14,11 +14,14 @@ from httptools import HttpParserError, HttpRequestParser
 
 from webhook.server.bounded import BoundedLog
 from webhook.server.http.gate import address_of
+from webhook.server.http.headers import fault_of, unmet
 from webhook.server.http.messages import Page, Request, refusal, target_of
+from webhook.server.http.outlet import Outlet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from webhook.server.http.headers import Fault
     from webhook.server.http.port import Port
 
 _malformed = BoundedLog(logging.getLogger(__name__))
@@ -72,20 +75,17 @@ class Connection(asyncio.Protocol):
         self._headers: dict[bytes, bytes] = {}
         self._fields = 0
         self._small = 0
-        self._excess: tuple[HTTPStatus, str] | None = None
+        self._fault: Fault | None = None
         self._incoming: Request | None = None
         # What is answered
         self._waiting = deque[Request]()
         self._asked: Request | None = None
         self._is_asking = False
-        self._written = 0
-        self._is_unread = False
         self._is_paused = False
         # When it must go on
         self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = float("inf")
-        self._stalled: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for a request."""
@@ -93,8 +93,12 @@ class Connection(asyncio.Protocol):
         self.address = address_of(transport)
         self._peer = transport.get_extra_info("peername")
         port = self.port
+        self._transports: tuple[Any, ...] = (transport,)
         if (gate := transport.get_extra_info("uvloop.sslproto")) is not None:
             port.crowd.leave(gate)  # whose place this takes
+            gate.above = self
+            self._transports = transport, gate.raw
+        self._outlet = Outlet(self, port.crowd, self._transports, port.limits.stalled_seconds)
         port.connections.add(self)
         port.crowd.enter(self)
         if transport.is_closing():
@@ -110,15 +114,15 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
         """Forget the connection."""
         self._is_closing = True
-        for timer in (self._timer, self._stalled):
-            if timer is not None:
-                timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         self._waiting.clear()
         if self._incoming is not None:
             self._app.bodies.drop(self._incoming)
         self.port.connections.discard(self)
         self.port.crowd.leave(self)
-        self._parser = None  # which knows this connection
+        self._outlet.end()
+        del self._parser, self._outlet  # which know this connection
 
     def data_received(self, data: bytes) -> None:
         """Take some of a request in; answer it if it is whole."""
@@ -178,10 +182,11 @@ class Connection(asyncio.Protocol):
         self._fields += 1
         if self._fields > self.port.limits.header_fields:  # each takes as long as many bytes
             reason = f"a request may have {self.port.limits.header_fields} header fields"
-            self._excess = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, reason
-            raise ValueError(self._excess)
+            self._fault = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, reason
+            raise ValueError(self._fault)
         if self._stage is _HEADER:
-            self._headers[name.lower()] = value
+            headers, name = self._headers, name.lower()
+            headers[name] = value if name not in headers else headers[name] + b", " + value  # RFC 9110, section 5.3
 
     def on_headers_complete(self) -> None:
         """Begin to wait for the body."""
@@ -193,12 +198,15 @@ class Connection(asyncio.Protocol):
         if len(self._waiting) >= self.port.limits.requests:
             message = "too many requests are sent ahead"
             raise ValueError(message)
-        headers = self._headers
-        keeps = parser.should_keep_alive() and (b"connection" not in headers or parser.get_http_version() != "1.0")
+        headers, version = self._headers, parser.get_http_version()
+        if (fault := fault_of(version, headers)) is not None:
+            self._fault = fault
+            raise ValueError(fault)
+        keeps = parser.should_keep_alive() and (b"connection" not in headers or version != "1.0")
         request = Request(
             parser.get_method(), target_of(self._url), headers, client=self._client, peer=self._peer, keeps=keeps
         )
-        request.refusal = self._app.admit(request)
+        request.refusal = unmet(headers) or self._app.admit(request)
         self._incoming = request
         self._stage = _BODY
 
@@ -209,8 +217,8 @@ class Connection(asyncio.Protocol):
             limit = self.port.limits.small_chunks
             if self._small > limit:  # each takes as long as many bytes
                 reason = f"a body may come in {limit} chunks below {_SMALL} bytes"
-                self._excess = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason
-                raise ValueError(self._excess)
+                self._fault = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason
+                raise ValueError(self._fault)
         request = cast("Request", self._incoming)
         if request.refusal is None:
             self._app.bodies.take(request, body)
@@ -237,23 +245,26 @@ class Connection(asyncio.Protocol):
         return self._asked is not None
 
     def _go_on(self) -> None:
-        """Answer what waits, as far as there is nothing before it."""
+        """Answer what waits next, if there is nothing before it; what comes after it has to wait for others' turns."""
         if self._is_asking:  # further up
             return
         self._is_asking = True
-        while self._waiting and self._asked is None and not (self._is_unread or self._is_closing):
+        if self._waiting and self._asked is None and not (self._outlet.is_full or self._is_closing):
             request = self._asked = self._waiting.popleft()
             if request.refusal is None:
                 self._app.answer(request, self._reply)
             else:
                 self._app.refused(request.refusal.status)
                 self._reply(request.refusal)
+            if self._waiting and self._asked is None:
+                self._loop.call_soon(self._go_on)
         self._is_asking = False
         if self._is_closing:
             return
         if bool(self._waiting) is not self._is_paused:  # a client that sends ahead is not read meanwhile
             self._is_paused = not self._is_paused
-            (self._transport.pause_reading if self._is_paused else self._transport.resume_reading)()
+            for transport in self._transports:  # the one below would go on to collect what is not read
+                (transport.pause_reading if self._is_paused else transport.resume_reading)()
         if self._incoming is not None and self._asked is None and not self._waiting:
             self._answer_early(self._incoming)
 
@@ -269,7 +280,7 @@ class Connection(asyncio.Protocol):
             self._write(request, request.refusal, _CLOSE)
         elif request.expects:
             request.expects = False
-            self._transport.write(_CONTINUE)
+            self._outlet.write(_CONTINUE)
 
     def _reply(self, page: Page) -> None:
         """Answer the request that is being answered."""
@@ -285,7 +296,7 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def _write(self, request: Request, page: Page, last: bytes) -> None:
-        """Write an answer at once: it takes one TLS record and one system call."""
+        """Write an answer."""
         body = page.body
         data = b"%b%bcontent-type: %b\r\n%bcontent-length: %d\r\n%b\r\n%b" % (
             _STATUS_LINES[page.status],
@@ -296,13 +307,12 @@ class Connection(asyncio.Protocol):
             last,
             b"" if request.method == b"HEAD" else body,
         )
-        self._written = len(data)
-        self._transport.write(data)
+        self._outlet.write(data)
 
     def _refuse_malformed(self) -> None:
-        """Refuse a malformed HTTP request, or one of too many parts."""
-        if self._excess is not None:
-            self._refuse(*self._excess)
+        """Refuse a malformed HTTP request, or one of too many parts, and say why if that is known."""
+        if self._fault is not None:
+            self._refuse(*self._fault)
             return
         _malformed.warning("refused a request of %s, which is not HTTP/1.1 as it should be", self._peer)
         self._refuse(HTTPStatus.BAD_REQUEST, "it is not HTTP/1.1 as it should be")
@@ -324,7 +334,7 @@ class Connection(asyncio.Protocol):
     def _close(self) -> None:
         """Close the connection once everything is written."""
         self._is_closing = True
-        self._transport.close()
+        self._outlet.close()
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -333,17 +343,12 @@ class Connection(asyncio.Protocol):
     # Deadlines, and the end
 
     def pause_writing(self) -> None:
-        """Wait for the client to read, but not for ever."""
-        self._is_unread = True
-        self.port.crowd.leaves_unread(self, self._written)
-        self._stalled = self._loop.call_later(self.port.limits.stalled_seconds, self._transport.abort)
+        """Wait for the client to read."""
+        self._outlet.weigh()
 
     def resume_writing(self) -> None:
         """Go on, since the client has read."""
-        self._is_unread = False
-        self.port.crowd.has_read(self)
-        if self._stalled is not None:
-            self._stalled.cancel()
+        self._outlet.go_on()
         self._go_on()
 
     def shutdown(self) -> None:
@@ -356,7 +361,7 @@ class Connection(asyncio.Protocol):
             self._loop.call_later(self.port.limits.closing_seconds, self._close_if_silent)
 
     def _close_if_silent(self) -> None:
-        if not (self._received or self._requests):
+        if not (self._received or self._requests or self._is_closing):
             self._close()
 
     def _await(self, seconds: float) -> None:

@@ -49,7 +49,8 @@ class Crowd:
         self._members: OrderedDict[Member, None] = OrderedDict()
         self._by_address: dict[str, OrderedDict[Member, None]] = {}
         self._unread: OrderedDict[Member, int] = OrderedDict()
-        self._unread_bytes = 0
+        self.unread_bytes = 0
+        """How many bytes of answers wait for clients to read them."""
         self.closed = Counter[str]()
         """How many were closed to make room, by why."""
 
@@ -83,18 +84,18 @@ class Crowd:
             self._by_address[member.address].move_to_end(member)
 
     def leaves_unread(self, member: Member, size: int) -> None:
-        """Note that a client does not read what is written."""
-        self._unread[member] = self._unread.get(member, 0) + size
-        self._unread_bytes += size
-        while self._unread_bytes > self._unread_limit:
+        """Note how many bytes a client has not read of what was written."""
+        self.unread_bytes += size - self._unread.get(member, 0)
+        self._unread[member] = size
+        while self.unread_bytes > self._unread_limit:
             slowest = next(iter(self._unread))
-            self._tell("unread", slowest, f"{self._unread_bytes} bytes of answers are unread")
+            self._tell("unread", slowest, f"{self.unread_bytes} bytes of answers are unread")
             self.has_read(slowest)
             slowest.abort()
 
     def has_read(self, member: Member) -> None:
         """Note that a client has read what was written."""
-        self._unread_bytes -= self._unread.pop(member, 0)
+        self.unread_bytes -= self._unread.pop(member, 0)
 
     def _close_idlest(self, members: Mapping[Member, None], newcomer: Member, which: str) -> None:
         goes = next((member for member in members if not member.is_busy and member is not newcomer), newcomer)

@@ -10,12 +10,19 @@ import msgspec
 
 from webhook.admission import Answer, Record
 from webhook.admission.record import Found
+from webhook.admission.requests import part, text_in
+from webhook.problem import cut
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from webhook.admission import Endpoint
 
 LENGTHS: Final = struct.Struct("!II")
 """What comes first: the length of a head, and that of the body after it."""
+
+_LONGEST: Final = 1000
+"""Characters of a text of a request that the log tells at most."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
@@ -66,7 +73,6 @@ def write_answer(answer: Answer, *, is_last: bool) -> bytes:
         record.cost,
         record.message,
     )
-    # JSON, since what a request states as its resource or namespace may hold integers of any size.
     head = json.dumps((is_last, answer.status, answer.content_type, recorded)).encode()
     return LENGTHS.pack(len(head), len(answer.body)) + head + answer.body
 
@@ -78,19 +84,26 @@ def read_answer(head: bytes, body: bytes) -> tuple[Answer, bool]:
 
 
 def _head_of(record: Record) -> dict[str, Any]:
-    """Return the recorded part of a request."""
+    """Return the recorded part of a request; a client may state texts of any length."""
     request = record.request
-    kept = {
-        name: request[name] for name in ("uid", "operation", "subResource", "namespace", "dryRun") if name in request
-    }
     kind, group, version = record.kind
-    parts = {
+    texts: dict[str, Any] = {
+        "uid": record.uid,
+        "operation": record.operation,
+        "subResource": text_in(request, "subResource"),
+        "namespace": record.namespace,
         "name": record.name,
+    }
+    parts = {
         "kind": {"kind": kind, "group": group, "version": version},
-        "resource": request.get("resource"),
+        "resource": {name: part(request, "resource", name) for name in ("group", "resource")},
         "userInfo": {"username": record.user},
     }
-    return kept | parts if request else {}
+    return _cut(texts | parts) | {"dryRun": record.dry_run} if request else {}
+
+
+def _cut(texts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: cut(each, _LONGEST) if isinstance(each, str) else _cut(each) for name, each in texts.items()}
 
 
 def _record(endpoint: Any, decision: Any, request: Any, found: Any, *more: Any) -> Record:

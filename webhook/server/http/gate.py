@@ -40,11 +40,13 @@ class Gate(SSLProtocol):  # type: ignore[misc]
             ssl_shutdown_timeout=limits.closing_seconds,
         )
         self._crowd = crowd
+        self.above: asyncio.Protocol | None = None
+        """The connection, from its beginning to its end."""
         self.address = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin the handshake."""
-        self._raw = transport
+        self.raw = transport
         self.address = address_of(transport)
         self._crowd.enter(self)
         super().connection_made(transport)
@@ -52,11 +54,24 @@ class Gate(SSLProtocol):  # type: ignore[misc]
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._crowd.leave(self)
+        self.above = None  # which knows this gate
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Let the connection wait, too: by itself, it would take half a megabyte more before that."""
+        super().pause_writing()
+        if self.above:
+            self.above.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Send what is left, then let the connection go on."""
+        super().resume_writing()
+        if self.above:
+            self.above.resume_writing()
 
     def abort(self) -> None:
         """Close the connection at once."""
-        self._raw.abort()
+        self.raw.abort()
 
 
 def address_of(transport: asyncio.BaseTransport) -> str:

@@ -57,7 +57,7 @@ class Request:
     Args:
         method: Its method.
         target: What is asked for.
-        headers: Its headers, their names in lower case; of those with the same name, the last.
+        headers: Its headers, their names in lower case; values of those with the same name are joined.
         client: What tells clients apart.
         peer: The address and port that it comes from.
         keeps: Whether the client expects to send another one over the connection.

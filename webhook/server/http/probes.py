@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from webhook.server.http.messages import Page
 from webhook.server.http.wsgi import of_wsgi
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 
     from webhook.server.http.messages import Request
     from webhook.server.http.pages import Make
+
+_OPEN_METRICS: Final = "application/openmetrics-text"
+_FRESH: Final = 0.01
+"""Seconds for which metrics are not written again: it takes milliseconds, and any number of clients may ask at once."""
 
 
 def make_probes(unready: Callable[[], Iterable[str]]) -> dict[str, Make]:
@@ -42,10 +47,17 @@ def make_monitoring_pages(
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
         exposition: Returns the metrics and their content type, given what a client accepts.
     """
+    written: dict[str, tuple[Page, float]] = {}
 
     def metrics(request: Request) -> Page:
-        text, content_type = exposition(request.headers.get(b"accept", b"").decode("latin-1"))
-        return Page(200, text, content_type.encode("latin-1"))
+        # Its versions may be anything.
+        accepted = _OPEN_METRICS if _OPEN_METRICS in request.headers.get(b"accept", b"").decode("latin-1") else ""
+        page, until = written.get(accepted, (None, 0.0))
+        if page is None or time.monotonic() > until:
+            text, content_type = exposition(accepted)
+            page = Page(200, text, content_type.encode("latin-1"))
+            written[accepted] = page, time.monotonic() + _FRESH
+        return page
 
     return {"/": of_wsgi(_overview), "/metrics": metrics, **make_probes(unready)}
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webhook.server.process.reloading import Reloaded
     from webhook.server.tls.certificate import Certificate
 
-REFUSALS: Final = (400, 403, 405, 408, 413, 415, 431, 503)
+REFUSALS: Final = (400, 403, 405, 408, 413, 415, 417, 431, 503, 505)
 """The statuses of requests that are refused before anything of them is reviewed."""
 OTHER: Final = "other"
 """The kind of whatever draguard knows no rules of."""

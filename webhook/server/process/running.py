@@ -26,6 +26,7 @@ from webhook.server.http.limits import Limits
 from webhook.server.http.pages import Pages
 from webhook.server.http.port import Port
 from webhook.server.keeping import keep, kept_survivors
+from webhook.server.process.allocating import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +46,11 @@ UNREAD: Final = 1 << 15
 """Bytes of a connection that the kernel keeps until they are read; it doubles the number.
 
 That much of each connection is taken in at once, which takes long if it comes in TLS records of a byte each."""
+
+_KEPT: Final = 1 << 16
+"""Bytes of answers that the kernel keeps for a client that does not read; it doubles this number, too.
+
+By itself, it takes megabytes for a client that has read quickly so far, and they count as memory of the container."""
 
 _TICK = 0.1
 """Seconds between two looks whether to stop."""
@@ -81,6 +87,7 @@ def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
         message = f"cannot listen on {host} port {port}: {reason}: give another {prefix}host or {prefix}port"
         raise ServerError(message) from error
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KEPT)
     return listener
 
 
@@ -145,6 +152,7 @@ def serve(
             _log.info("listening on %s", url)
             ready(url)
 
+        give_back()
         keep()
         stack.enter_context(kept_survivors())
         Server(

@@ -1,0 +1,73 @@
+"""Clients that ask for much and read nothing, on as many connections as there may be."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tests.attacks import MIB, Attack
+from tests.attacks.answers import terms
+from tests.attacks.target import TIMEOUT, claim, padded, trusting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.attacks.target import Target
+
+CONNECTIONS = 960
+SOURCES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
+
+
+def _sending(request: bytes, *, plain: bool = False, again: bool = True) -> Callable[[Target], list[str]]:
+    """Send something over very many connections, and read nothing."""
+
+    def run(target: Target) -> list[str]:
+        context = trusting(target.ca)
+        kept: list[socket.socket] = []
+        while not target.is_over and len(kept) < CONNECTIONS:
+            source = SOURCES[len(kept) % len(SOURCES)]
+            with suppress(OSError):
+                connection = target.plain(target.monitoring if plain else target.port, source)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                if not plain:
+                    connection = context.wrap_socket(connection, server_hostname="127.0.0.1")
+                kept.append(connection)
+                connection.settimeout(0)
+                with suppress(OSError):
+                    connection.send(request)
+        while not target.is_over:
+            time.sleep(0.1)
+            for each in kept if again else ():
+                with suppress(OSError):
+                    each.send(request[: 1 << 16])
+        return [] if len(kept) > 150 else ["the attack did not take place"]
+
+    return run
+
+
+def post(body: bytes, path: str, timeout: str = TIMEOUT) -> bytes:
+    """Write a request."""
+    head = f"POST {path}?{timeout} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+ATTACK = {
+    "once": Attack(
+        "a long answer on each of 960 connections that read none",
+        _sending(post(terms(400), "/mutate"), again=False),
+        growth=256 * MIB,
+        seconds=12,
+    ),
+    "ahead": Attack(
+        "bodies of 60 KB sent ahead on as many",
+        _sending(post(padded(claim(["true"]), 60_000), "/validate", "timeout=30s") * 10),
+        growth=300 * MIB,
+        seconds=12,
+    ),
+    "metrics": Attack(
+        "metrics requested ahead on connections to the port of probes",
+        _sending(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 90, plain=True),
+    ),
+}

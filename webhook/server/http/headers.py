@@ -1,0 +1,48 @@
+"""The rules of HTTP for headers that the parser leaves to the server, as Go's net/http holds clients to them."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from webhook.server.http.messages import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webhook.server.http.messages import Page
+
+    Fault = tuple[HTTPStatus, str]
+
+_OLD: Final = "1.0"
+_SPOKEN: Final = frozenset({_OLD, "1.1"})
+_OF_HOSTS: Final = (
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$%&'()*+,-./:;=@[]_~"  # httpguts.ValidHostHeader
+)
+_UNMET: Final = refusal(HTTPStatus.EXPECTATION_FAILED, "expect 100-continue or nothing", is_last=True)
+
+
+def fault_of(version: str, headers: Mapping[bytes, bytes]) -> Fault | None:
+    """Return why a request is no HTTP as it should be: its status and a reason; None if it is.
+
+    Args:
+        version: That of HTTP, such as ``"1.1"``.
+        headers: Its headers, their names in lower case.
+    """
+    if version not in _SPOKEN:
+        return HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here"
+    host = headers.get(b"host")
+    if host is None:
+        if version != _OLD:
+            return HTTPStatus.BAD_REQUEST, "the header Host is missing"
+    elif host.translate(None, _OF_HOSTS):
+        return HTTPStatus.BAD_REQUEST, "the header Host is malformed"
+    if version == _OLD and b"transfer-encoding" in headers:  # its end is uncertain (RFC 9112, section 6.1)
+        return HTTPStatus.BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding"
+    return None
+
+
+def unmet(headers: Mapping[bytes, bytes]) -> Page | None:
+    """Return the refusal of a request that expects what the server does not do; None if it does not."""
+    expected = headers.get(b"expect")
+    return _UNMET if expected and expected.lower() != b"100-continue" else None

@@ -1,0 +1,82 @@
+"""Writes to a client no more than it reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from webhook.server.http.crowd import Crowd, Member
+
+UNSENT: Final = 1 << 14
+"""Bytes that may wait in a transport before nothing more is written to it; few answers have as many."""
+_PIECE: Final = 1 << 15
+"""Bytes that are written at once: what encrypts them keeps as much room as it once needed."""
+
+
+class Outlet:
+    """Writes to a client, and what is long in pieces, as it reads them; a client that reads nothing is let go.
+
+    Args:
+        member: The connection.
+        crowd: All connections of its port.
+        transports: What is written to, and what that writes to in turn.
+        seconds: For how long a client may read nothing.
+    """
+
+    def __init__(self, member: Member, crowd: Crowd, transports: tuple[Any, ...], seconds: float) -> None:
+        self._member = member
+        self._crowd = crowd
+        self._transports = transports
+        self._seconds = seconds
+        self._rest = deque[memoryview]()
+        self._is_last = False
+        self._stalled: asyncio.TimerHandle | None = None
+        self.is_full = False
+        """Whether nothing more is written before the client has read."""
+        transports[-1].set_write_buffer_limits(UNSENT)
+
+    def write(self, data: bytes) -> None:
+        """Write something, what is short at once: it takes one TLS record and one system call."""
+        if len(data) <= _PIECE and not self._rest:
+            self._transports[0].write(data)
+            return
+        self._rest.extend(memoryview(data)[at : at + _PIECE] for at in range(0, len(data), _PIECE))
+        self.go_on()
+
+    def close(self) -> None:
+        """Close the connection once everything is written."""
+        self._is_last = True
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Write what is left, as far as the client has read."""
+        self.weigh()
+        top = self._transports[0]
+        while self._rest and not self.is_full and not top.is_closing():
+            top.write(self._rest.popleft())
+        if self._rest:
+            self.weigh()
+        elif self._is_last:
+            top.close()
+
+    def weigh(self) -> None:
+        """Note how much the client has not read."""
+        unsent = sum(each.get_write_buffer_size() for each in self._transports)
+        self.is_full = unsent > UNSENT
+        if self.is_full:
+            self._crowd.leaves_unread(self._member, unsent + sum(map(len, self._rest)))
+            if self._stalled is None:
+                loop = asyncio.get_running_loop()
+                self._stalled = loop.call_later(self._seconds, self._transports[0].abort)
+        elif self._stalled is not None:
+            self._crowd.has_read(self._member)
+            self._stalled.cancel()
+            self._stalled = None
+
+    def end(self) -> None:
+        """Forget what is left, since the connection has ended."""
+        self._rest.clear()
+        if self._stalled is not None:
+            self._stalled.cancel()
