@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST
@@ -40,66 +41,91 @@ def load(
         by_cluster: Whether a cluster of that release evaluates the policies, so that it must serve them; if not,
             those of other releases are used, too.
     """
-    policies: dict[tuple[str, str], Policy] = {}
-    bindings: dict[tuple[str, str], Binding] = {}
-    origins: dict[object, Given] = {}
-    refused: set[tuple[str, str]] = set()
-    findings: list[Finding] = []
-    objects: dict[Kind, list[JSONObject]] = {}
-    for each in map(_as_given, given):
-        if not is_policy(each.object):
-            if isinstance(each.object, dict):
-                kind = kind_of(text(each.object, "apiVersion"), text(each.object, "kind"))
-                objects.setdefault(kind, []).append(each.object)
-            continue
-        problems = validate_policy(each.object, release if by_cluster else serving(each.object, release))
-        findings += [Finding(each, problem) for problem in problems]
+    read = _Read(release, strongest, by_cluster=by_cluster)
+    for each in given:
+        read.take(each if isinstance(each, Given) else Given(each))
+    return read.policy_set()
+
+
+Name = tuple[str, str]
+"""The kind and the name of a policy or binding."""
+
+
+class _Read:
+    """The objects of manifests, sorted: policies and bindings, and what they look at.
+
+    Args:
+        release: The Kubernetes release.
+        strongest: Says by its name which action a policy may lead to at most.
+        by_cluster: Whether a cluster of that release evaluates the policies.
+    """
+
+    def __init__(self, release: Release, strongest: Callable[[str], str], *, by_cluster: bool) -> None:
+        self._release, self._strongest, self._by_cluster = release, strongest, by_cluster
+        self._policies: dict[Name, Policy] = {}
+        self._bindings: dict[Name, Binding] = {}
+        self._origins: dict[object, Given] = {}
+        self._refused: set[Name] = set()
+        """The policies of refused manifests, be it that they would have been these or bound them."""
+        self._findings: list[Finding] = []
+        self._objects: dict[Kind, list[JSONObject]] = {}
+
+    def take(self, each: Given) -> None:
+        """Take an object; what is wrong with a policy or binding is a finding."""
+        obj = each.object
+        if not is_policy(obj):
+            if isinstance(obj, dict):
+                self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(obj)
+            return
+        problems = validate_policy(obj, self._served_by(obj))
+        self._findings += [Finding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
-            refused.add(_stood_for(each.object))
-            continue
-        read: Policy | Binding
-        taken: Policy | Binding
-        if each.object["kind"].endswith("Binding"):
-            read = binding = binding_of(each.object, each.manifest)
-            taken = bindings.setdefault((binding.kind, binding.name), binding)
-        else:
-            read = policy = policy_of(each.object, each.manifest, strongest(name_of(each.object)))
-            taken = policies.setdefault((policy.kind, policy.name), policy)
+            self._refused.add(_stood_for(obj))
+            return
+        read, taken = self._binding(each) if obj["kind"].endswith("Binding") else self._policy(each)
         if taken is read:
-            origins[read] = each
+            self._origins[read] = each
         else:
-            message = f"there is another {each.object['kind']} with the name {quoted(read.name)}; this one is not used"
-            findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
-    findings += _unbound(policies, bindings, origins, refused)
-    hooks = {
-        kind: tuple(
-            _hook(policy, bound, release if by_cluster else serving(origins[policy].object, release))
-            for policy in policies.values()
-            if policy.kind == kind
-            and (bound := tuple(each for each in bindings.values() if (each.kind, each.policy) == (kind, policy.name)))
+            message = f"there is another {obj['kind']} with the name {quoted(read.name)}; this one is not used"
+            self._findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
+
+    def _binding(self, each: Given) -> tuple[Binding, Binding]:
+        read = binding_of(each.object, each.manifest)
+        return read, self._bindings.setdefault((read.kind, read.name), read)
+
+    def _policy(self, each: Given) -> tuple[Policy, Policy]:
+        read = policy_of(each.object, each.manifest, self._strongest(name_of(each.object)))
+        return read, self._policies.setdefault((read.kind, read.name), read)
+
+    def _served_by(self, obj: JSONObject) -> Release:
+        return self._release if self._by_cluster else serving(obj, self._release)
+
+    def policy_set(self) -> PolicySet:
+        """Bind the policies, and compile those that are bound."""
+        self._findings += _unbound(self._policies, self._bindings, self._origins, self._refused)
+        definitions = (
+            each for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
         )
-        for kind in (VALIDATING, MUTATING)
-    }
-    return PolicySet(
-        release=release,
-        kinds=Kinds(
-            release, (each for kind, group in objects.items() if kind.kind.startswith("Custom") for each in group)
-        ),
-        validating=hooks[VALIDATING],
-        mutating=hooks[MUTATING],
-        policies=tuple(policies.values()),
-        findings=tuple(findings),
-        objects={kind: tuple(group) for kind, group in objects.items()},
-        origins=origins,
-    )
+        return PolicySet(
+            release=self._release,
+            kinds=Kinds(self._release, chain.from_iterable(definitions)),
+            validating=tuple(self._hooks(VALIDATING)),
+            mutating=tuple(self._hooks(MUTATING)),
+            policies=tuple(self._policies.values()),
+            findings=tuple(self._findings),
+            objects={kind: tuple(group) for kind, group in self._objects.items()},
+            origins=self._origins,
+        )
+
+    def _hooks(self, kind: str) -> Iterator[Hook]:
+        for policy in self._policies.values():
+            bound = [each for each in self._bindings.values() if (each.kind, each.policy) == (kind, policy.name)]
+            if policy.kind == kind and bound:
+                programs = compile_policy(policy, self._served_by(self._origins[policy].object))
+                yield Hook(policy, programs, tuple(bound), programs.uses, quick_of(policy, programs))
 
 
-def _hook(policy: Policy, bindings: tuple[Binding, ...], release: Release) -> Hook:
-    programs = compile_policy(policy, release)
-    return Hook(policy, programs, bindings, programs.uses, quick_of(policy, programs))
-
-
-def _stood_for(obj: JSONObject) -> tuple[str, str]:
+def _stood_for(obj: JSONObject) -> Name:
     """Return the kind and name of the policy that a refused manifest would have been, or bound."""
     kind: str = obj["kind"]
     if not kind.endswith("Binding"):
@@ -108,15 +134,11 @@ def _stood_for(obj: JSONObject) -> tuple[str, str]:
     return kind.removesuffix("Binding"), text(spec, "policyName") if isinstance(spec, dict) else ""
 
 
-def _as_given(each: Given | JSONObject) -> Given:
-    return each if isinstance(each, Given) else Given(each)
-
-
 def _unbound(
-    policies: Mapping[tuple[str, str], Policy],
-    bindings: Mapping[tuple[str, str], Binding],
+    policies: Mapping[Name, Policy],
+    bindings: Mapping[Name, Binding],
     origins: Mapping[object, Given],
-    refused: set[tuple[str, str]],
+    refused: set[Name],
 ) -> Iterator[Finding]:
     """Find bindings without a policy, policies without a binding, and parameters that one has and the other not."""
     bound = {(each.kind, each.policy) for each in bindings.values()}
@@ -143,7 +165,7 @@ def _unbound(
             yield _finding(given, "binding-without-params", Path(("spec",)), message)
 
 
-def _policy_meant(binding: Binding, policies: Iterable[tuple[str, str]]) -> str:
+def _policy_meant(binding: Binding, policies: Iterable[Name]) -> str:
     """Suggest the policy that a binding was meant for."""
     others = [kind for kind, name in policies if name == binding.policy]
     if others:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from webhook.cli.validate.judge import Judge
     from webhook.cli.validate.oldstate import OldState
     from webhook.documents import Document, Unreadable
+    from webhook.findings import Finding
+    from webhook.inventory import Inventory
 
 
 def run(arguments: Namespace) -> int:
@@ -70,19 +72,10 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
         judge_all(documents, old, known, arguments, stated=stated, report=reports[-1])
     report = _merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
-        before = [Report() for _ in versions]
-        states = [old.before(documents) for documents in read]
-        for state, stated, earlier in zip(states, versions, before, strict=True):
-            documents_then = partial(_as_read, state)
-            none = Deployed((), earlier)
-            judge_all(documents_then, none, deepcopy(cluster), arguments, stated=stated, report=earlier)
-        # What is wrong with policies is not among the manifests: it was not compared.
-        found_before = [each for each in _merged(before, versions).findings if each.file in before[0].files]
-        documents_before = (each for documents in states for each in documents)
-        configuration = arguments.settings.configuration
+        configuration, states = arguments.settings.configuration, [old.before(documents) for documents in read]
         suppressed.leave_out(
-            found_before,
-            documents_before,
+            _found_before(arguments, versions, states, cluster),
+            (each for documents in states for each in documents),
             f"found at {arguments.against}, too",
             has_settings=bool(configuration) and old.has(configuration.file),
         )
@@ -107,6 +100,27 @@ def _merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report
     from webhook.report.matrix import merged  # noqa: PLC0415 - as above
 
     return merged(reports, versions)
+
+
+def _found_before(
+    arguments: Namespace,
+    versions: Sequence[str | None],
+    states: Iterable[Sequence[Document | Unreadable]],
+    cluster: Inventory,
+) -> list[Finding]:
+    """Judge what an earlier revision had; what is wrong with policies is not among it, as that was not compared.
+
+    Args:
+        arguments: The command's.
+        versions: The Kubernetes releases.
+        states: The documents of the revision, for each release.
+        cluster: What is in the cluster.
+    """
+    reports = [Report() for _ in versions]
+    for state, stated, report in zip(states, versions, reports, strict=True):
+        documents = partial(_as_read, state)
+        judge_all(documents, Deployed((), report), deepcopy(cluster), arguments, stated=stated, report=report)
+    return [each for each in _merged(reports, versions).findings if each.file in reports[0].files]
 
 
 def _as_read(documents: Sequence[Document | Unreadable], _judge: Judge) -> Sequence[Document | Unreadable]:
