@@ -91,6 +91,16 @@ class TestAgainst:
         (repository / "apps/a.yaml").write_text(f"{classic}spec: {{resourceClassName: a}}\n", encoding="utf-8")
         assert found() == [("warning", "old-version")]
 
+    def test_what_the_api_server_would_refuse_was_not_deployed(self, repository: Path) -> None:
+        broken = claim("c").replace("name: gpu", "name: GPU", 1)
+        (repository / "apps/c.yaml").write_text(broken, encoding="utf-8")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        assert found() == [("error", "dns-label")]
+        assert found("--new-only") == []
+        (repository / "apps/c.yaml").write_text(claim("c"), encoding="utf-8")
+        assert found() == []
+
     def test_what_is_not_regular_is_left_alone(self, repository: Path) -> None:
         (repository / "apps/a.yaml").unlink()
         os.mkfifo(repository / "apps/a.yaml")

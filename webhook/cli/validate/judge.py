@@ -166,21 +166,29 @@ class Judge:
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
         before, problems = self._old.of(document)
-        outcome = self._reviewed(document, before, release)
-        if not self._old.is_stored and any(each.rule == "old-object" for each in outcome.problems):
-            outcome = self._reviewed(document, None, release)  # what cannot be stored was not deployed
+        if before is not None and not self._old.is_stored and not self._is_valid(before, release):
+            before = None
+        outcome = self._reviewed(document.data, before, release, self._sender)
         return outcome, [*problems, *outcome.problems, *outcome.warnings]
 
-    def _reviewed(self, document: Document, before: Any, release: str | None) -> Outcome:
+    def _is_valid(self, before: Any, release: str | None) -> bool:
+        """Tell whether the API server would have stored an earlier state; else the object is judged as a new one.
+
+        The errors of one that has not changed would be lost otherwise: an update repeats few of them.
+        """
+        problems = self._reviewed(before, None, release, None).problems
+        return not any(problem.level == ERROR for problem in problems)
+
+    def _reviewed(self, obj: Any, before: Any, release: str | None, sender: Sender | None) -> Outcome:
         return review(
-            document.data,
+            obj,
             before,
             kubernetes=release,
             subresource=self._subresource,
             feature_gates=self._gates,
-            namespace_labels=self.namespaces.labels_around(identity(document.data).namespace),
-            sender=self._sender,
-            rules=self._sender is None or self._rules(document.data, before),
+            namespace_labels=self.namespaces.labels_around(identity(obj).namespace),
+            sender=sender,
+            rules=sender is None or self._rules(obj, before),
             beyond_decoding=True,
             pod_locations=self.pod_locations,
         )
