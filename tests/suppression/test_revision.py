@@ -115,6 +115,8 @@ class TestAgainst:
         ("rev", "hint"),
         [
             ("gone", "; if the clone is shallow, fetch it: git fetch origin gone"),
+            ("origin/gone", "; if the clone is shallow, fetch it: git fetch origin gone"),
+            ("HEAD~99", "; if the clone is shallow, fetch it: git fetch --unshallow"),
             ("--output=x", ""),
             ("-h", ""),
             ("a\nb", ""),

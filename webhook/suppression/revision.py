@@ -144,7 +144,7 @@ def _chunks(wanted: list[tuple[str, _Blob]]) -> Iterator[list[tuple[str, _Blob]]
 
 def _commit(top: str, revision: str) -> str:
     """Return the commit that a revision is; it is not taken for an option, whatever it is called."""
-    message = f"git knows no revision {revision!r}; if the clone is shallow, fetch it: git fetch origin {revision}"
+    message = f"git knows no revision {revision!r}; if the clone is shallow, fetch it: git fetch {_fetched(revision)}"
     if not revision or revision.startswith("-") or not revision.isprintable():
         raise RevisionError(message.partition(";")[0])
     try:
@@ -152,6 +152,13 @@ def _commit(top: str, revision: str) -> str:
     except RevisionError as error:
         raise RevisionError(str(error) or message) from error
     return answer.decode("ascii", "replace").strip()
+
+
+def _fetched(revision: str) -> str:
+    """Return what git has to fetch for a revision."""
+    if "~" in revision or "^" in revision:
+        return "--unshallow"
+    return f"origin {revision.removeprefix('origin/')}"
 
 
 def _list(top: str, commit: str) -> dict[str, _Blob]:
