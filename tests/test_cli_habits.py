@@ -155,6 +155,11 @@ class TestPipes:
         assert self.run(stdin=b"").code == self.run("-", stdin=b"").code == 1
         assert self.run("--allow-empty", stdin=b"").code == 0
 
+    @pytest.mark.parametrize("text", [b"Error: connection refused\n", b"error from server (NotFound)\n", b"[]", b"- a"])
+    def test_neither_does_its_error_message(self, text: bytes) -> None:
+        assert "standard input holds no manifest" in self.run(stdin=text).out
+        assert self.run("--stdin-filename", "values.yaml", stdin=text).code == 0
+
     @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
     def test_a_file_that_is_named_holds_a_manifest(self, text: str, tmp_path: Path) -> None:
         (tmp_path / "empty.yaml").write_text(text, encoding="utf-8")

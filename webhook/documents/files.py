@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
-_EMPTY_HINT: Final = "--allow-empty accepts that; to read files, name them"
+_EMPTY_HINT: Final = "did the command that writes it fail? --allow-empty accepts that; to read files, name them"
 _OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
 _OUTSIDE_HINT: Final = "name the file that it leads to, or the directory which that is in"
 
@@ -191,10 +191,15 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
     for document in parse(data, name or _shown(STDIN), rendered=not name):
-        empty = False
+        # An error message that ends up in a pipe is often YAML, too: `Error: connection refused`.
+        empty = empty and isinstance(document, Document) and not (name or _is_object(document.data))
         yield document
     if empty:
         yield Unreadable(name or _shown(STDIN), 1, 1, "standard input holds no manifest", _EMPTY_HINT)
+
+
+def _is_object(data: object) -> bool:
+    return isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
 
 
 def _read(found: Found, selection: Selection | None) -> Iterator[Document | Unreadable]:
