@@ -225,3 +225,49 @@ spec:
 """
     found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
     assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "message", "hint"),
+    [
+        ('attributes["g.example.com"].model == "C"', 'model is "A", wanted "C"', 'model of the devices: "A", "B"'),
+        (
+            'attributes["g.example.com"].memory == "1Gi"',
+            'the attribute "g.example.com/memory"',
+            'memory is a capacity: device.capacity["g.example.com"].memory',
+        ),
+        (
+            'capacity["g.example.com"].model.compareTo(quantity("1")) == 0',
+            'the capacity "g.example.com/model"',
+            'model is an attribute: device.attributes["g.example.com"].model',
+        ),
+        (
+            'attributes["g.example.com"].version.compareTo(semver("2.0.0")) >= 0',
+            "version is 1.2.3-rc.1, wanted >= 2.0.0",
+            "",
+        ),
+    ],
+)
+def test_what_devices_have_is_told(condition: str, message: str, hint: str) -> None:
+    device = "attributes: {model: {string: MODEL}, version: {version: 1.2.3-rc.1+b}}, capacity: {memory: {value: 1Gi}}"
+    manifests = f"""
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: gpu}}
+spec:
+  selectors: [cel: {{expression: 'device.{condition}'}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {{name: s}}
+spec:
+  driver: g.example.com
+  pool: {{name: s, generation: 1, resourceSliceCount: 1}}
+  nodeName: node-a
+  devices:
+  - {{name: a, {device.replace("MODEL", "A")}}}
+  - {{name: b, {device.replace("MODEL", "B")}}}
+"""
+    (found,) = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
+    assert message in found["message"]
+    assert found["hint"] == hint

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.cel.checker.scope import Checked
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import MAX_COST, selector_environment
+from webhook.cel.kubernetes.quantity import Quantity
+from webhook.cel.kubernetes.semver import Semver
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
@@ -292,8 +294,9 @@ def _shown(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return f"[{', '.join(map(_shown, value))}]"
-    number = getattr(value, "number", None)
-    return str(value if number is None else number)
+    if isinstance(value, Quantity):
+        return str(value.number)
+    return str(value.version if isinstance(value, Semver) else value)
 
 
 def _source(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind of node

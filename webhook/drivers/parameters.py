@@ -83,11 +83,14 @@ def _of_kind(walk: _Walk, stated: Schema, kinds: Mapping[str, Schema], value: di
         return
     faults = [*_is("apiVersion", value, [stated["apiVersion"]]), *_is("kind", value, sorted(kinds))]
     yield from faults
-    if faults:
+    if not all(each.fix for each in faults):
         return
-    schema = kinds[value["kind"]]
+    # A kind that is misspelt has the fields of the one that was meant.
+    meant = {each.path: each.fix.value for each in faults if each.fix}
+    kind = str(meant.get(("kind",), value.get("kind")))
+    schema = kinds[kind]
     if gate := schema.get("gate"):
-        yield from walk.gate(("kind",), value["kind"], gate)
+        yield from walk.gate(("kind",), kind, gate)
     yield from walk.check(
         schema, {name: each for name, each in value.items() if name not in {"apiVersion", "kind"}}, ()
     )
@@ -158,6 +161,8 @@ class _Walk:
                 near = nearest(name, properties)
                 hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
                 yield Fault((*path, name), f'unknown field "{name}"', hint, fix=fix)
+                if near and near not in value:
+                    yield from self.check(properties[near], inner, (*path, name))
 
 
 def _closed(schema: Schema) -> bool:
@@ -187,7 +192,8 @@ def _wrong_type(schema: Schema, value: Any) -> str:
 
 def _beside(name: str, schema: Schema, fields: Mapping[str, Any], path: Steps) -> Iterator[Fault]:
     if (other := schema.get("onlyWith")) and fields.get(other["field"]) != other["value"]:
-        yield Fault(path, f"{name} is only for {other['field']}: {other['value']}")
+        hint = f"leave it out, or write {other['field']}: {other['value']}"
+        yield Fault(path, f"{name} is only for {other['field']}: {other['value']}", hint)
     if (unwanted := schema.get("notWith")) and fields[name] and fields.get(unwanted):
         yield Fault(path, f"{name} cannot be used with {unwanted}")
 

@@ -83,6 +83,11 @@ def _changed_part(text: str, node: Node, value: str) -> Edit | None:
     old = node.value
     head = _common(old, value)
     tail = _common(old[head:][::-1], value[head:][::-1])
+    # White space is not counted, so that the part begins and ends with what is.
+    while head and old[head : head + 1].isspace() and head < len(old) - tail:
+        head -= 1
+    while tail and old[len(old) - tail - 1].isspace() and head < len(old) - tail:
+        tail -= 1
     gone, new = old[head : len(old) - tail], value[head : len(value) - tail]
     spans = _visible(text, node)
     if "\n" in gone or "\n" in new or not spans or len(spans) != count(old):

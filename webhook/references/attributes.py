@@ -12,7 +12,7 @@ from webhook.fixes import Advice, Fix
 from webhook.objects import text
 from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, in_expression, listed, rule
-from webhook.references.selectors import SELECTING, reads_of, selectors_of
+from webhook.references.selectors import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -175,13 +175,21 @@ def _unpublished(known: _Known, read: Read, expression: str) -> tuple[str, str |
     if name in profile.removed:
         return message, profile.removed[name]
     kinds = [kind for kind, each in profile.devices.items() if _is_published([each], name, read)]
+    if any(_is_published([each], name, read._replace(holder=OTHER_HOLDER[read.holder])) for each in known.devices):
+        return message, held_elsewhere(read)
     if kinds:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
     names = {each for devices in known.devices for each in _names(devices, read)}
     domain = "" if nearest(read.domain, [profile.driver]) else read.domain
     if domain and domain != profile.driver and not any(each.startswith(f"{domain}/") for each in names):
-        return message, f'its attributes are in domain "{profile.driver}"'
+        mended = _in_domain(expression, domain, profile.driver) if read.name in names else None
+        return message, Advice(f'its attributes are in domain "{profile.driver}"', mended)
     return message, in_expression(expression, name, sorted(names), "it has")
+
+
+def _in_domain(expression: str, domain: str, driver: str) -> Fix:
+    mended = re.sub(rf"""(["']){re.escape(domain)}\1""", f'"{driver}"', expression)
+    return Fix("replace", mended, safe=False)
 
 
 def _names(devices: Devices, read: Read) -> Iterator[str]:

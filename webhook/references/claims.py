@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webhook.fixes import Advice
 from webhook.inventory import CLAIMS
 from webhook.objects import at, items, mapping, name_of, number, text, texts
 from webhook.problem import Path
 from webhook.references.classes import drivers_of, wrong_drivers
-from webhook.references.rules import NOTE, finding, in_place, rule
-from webhook.spelling import nearest
+from webhook.references.rules import NOTE, finding, in_expression, in_place, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,8 +143,10 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
             if of_class and others:
                 wanted, known = min(others), min(of_class)
                 message = f'no device belongs to two drivers: the class selects "{known}", the request "{wanted}"'
-                hint = f'did you mean "{known}"?' if nearest(wanted, [known]) else ""
-                yield finding((*request.path, "selectors", index, "cel", "expression"), message, hint, "NeverHolds")
+                advice = in_expression(text(selector, "cel", "expression"), wanted, [known], "")
+                if advice.fix is None:
+                    advice = Advice("leave the condition out, or name a class of that driver")
+                yield finding((*request.path, "selectors", index, "cel", "expression"), message, advice, "NeverHolds")
 
 
 @rule("count-of-zero", *CLAIMS)

@@ -14,7 +14,7 @@ from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
 from webhook.references.claims import devices_path, requests_of
 from webhook.references.rules import finding, in_expression, instead, listed, rule
-from webhook.references.selectors import SELECTING, reads_of, selectors_of
+from webhook.references.selectors import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 continue
             where = "class" if each.around else "cluster"
             message, advice = _unpublished(read, known, where, each.expression)
+            if (read.domain, read.name) in fleet.published(each.around, OTHER_HOLDER[read.holder]):
+                advice = Advice(held_elsewhere(read))
             is_domain = all(read.domain != domain for domain, _ in known)
             if is_domain:  # which is enough to say of all that is read from it
                 domains.add((read.holder, read.domain))
@@ -170,6 +172,7 @@ def _nothing(
             reasons[choice.place, choice.reason] += group.devices
             examples.setdefault((choice.place, choice.reason), group.content)
     ((index, reason), count) = max(reasons.items(), key=lambda pair: pair[1], default=((0, ""), 0))
+    values = _values([why for place, why in reasons if place == index], reason.partition(" is ")[0])
     message = f"no device meets the selectors of {who}"
     if count and reason:
         all_ = sum(reasons.values())
@@ -177,25 +180,55 @@ def _nothing(
         message += f": on {'the only device' if all_ == 1 else some}, {reason}"
     part = fleet.culprit(own[index], examples[index, reason]) if examples else None
     character = None if part is None else start_of(part)
-    yield finding((*path, index, "cel", "expression"), message, _mistyped(reason), "SelectsNothing", character)
+    advice = _mistyped(reason, values, text(own[index], "cel", "expression"))
+    yield finding((*path, index, "cel", "expression"), message, advice, "SelectsNothing", character)
 
 
 _BLAMED_MOST: Final = 200
 """Of how many different devices, the most frequent first, it is found out why they are refused."""
-_UNQUOTED: Final = re.compile(r'(\S+) is [^"\s]\S*, wanted (?:[=!<>]+ |one of \[)?+"')
-_QUOTED: Final = re.compile(r'(\S+) is ".*", wanted (?:[=!<>]+ |one of \[)?+[^"\s]')
-_RESPELT: Final = re.compile(r'\S+ is "(.*)", wanted "(.*)"')
+_UNQUOTED: Final = re.compile(r'(\S+) is [^"\s]\S*, wanted (?:[=!<>]+ |one of \[)?+"([^"]*)')
+_QUOTED: Final = re.compile(r'(\S+) is ".*", wanted (?:[=!<>]+ |one of \[)?+([^"\s]+)')
+_RESPELT: Final = re.compile(r'\S+ is ".*", wanted "(.*)"')
 _NO_LETTER: Final = re.compile(r"[\W_]")
 
 
-def _mistyped(reason: str) -> str:
-    """Say that a value is compared with one of another type or spelling, which is never equal to it."""
+def _values(reasons: Iterable[str], subject: str) -> list[str]:
+    """List what devices have of what a selector compares, as the reasons say why it is false."""
+    head = f"{subject} is "
+    found = (each.removeprefix(head).partition(", wanted ")[0] for each in reasons if each.startswith(head))
+    return list(dict.fromkeys(found))
+
+
+def _mistyped(reason: str, values: Sequence[str], expression: str) -> Advice:
+    """Say that a value is compared with one of another type or spelling; else which values there are.
+
+    Args:
+        reason: Why the selector is false.
+        values: What devices have of what it compares.
+        expression: The selector.
+    """
     if match := _UNQUOTED.match(reason):
-        return f"{match[1]} is not a string: compare it with a value without quotes"
-    if (match := _RESPELT.match(reason)) and _letters(match[1]) == _letters(match[2]):
-        return f'did you mean "{match[1]}"?'
-    match = _QUOTED.match(reason)
-    return f"{match[1]} is a string: put what it is compared with in quotes" if match and " to " not in reason else ""
+        hint, wanted, meant = "is not a string: compare it with a value without quotes", match[2], match[2]
+    elif (match := _QUOTED.match(reason)) and " to " not in reason:
+        hint, wanted, meant = "is a string: put what it is compared with in quotes", match[2], f'"{match[2]}"'
+    else:
+        match = _RESPELT.match(reason)
+        alike = [each[1:-1] for each in values if match and _letters(each) == _letters(match[1])]
+        if match and alike:
+            return Advice(f'did you mean "{alike[0]}"?', _replaced(expression, f'"{match[1]}"', f'"{alike[0]}"'))
+        subject = reason.partition(" is ")[0]
+        return Advice(f"{subject} of the devices: {listed(values)}" if values[1:] else "")
+    written = f'"{wanted}"' if meant == wanted else wanted
+    return Advice(f"{match[1]} {hint}", _replaced(expression, written, meant) if meant in values else None)
+
+
+def _replaced(expression: str, written: str, meant: str) -> Fix | None:
+    """Return the fix that writes another constant in an expression; None if it is not there once."""
+    pattern = rf"""(?<![\w."']){re.escape(written)}(?![\w."'])"""
+    if written.startswith('"'):
+        pattern = rf"""(["']){re.escape(written[1:-1])}\1"""
+    mended, count = re.subn(pattern, lambda _: meant, expression)
+    return Fix("replace", mended, safe=False) if count == 1 else None
 
 
 def _letters(value: str) -> str:
@@ -226,7 +259,8 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
             where = f" ({node})" if node else ""
             message = f'request "{request.name}" asks for {wanted} devices, and no node has more than {most}{where}'
             key = "count" if "count" in request.asks else "deviceClassName"
-            yield finding((*request.path, key), message, reason="NotEnough")
+            hint = f"ask for {most} at most: all devices of a claim are used from one node" if most else ""
+            yield finding((*request.path, key), message, hint, "NotEnough")
 
 
 @rule("capacity-not-published", *CLAIMS, beside_devices=True)
@@ -287,11 +321,14 @@ def field_of(constraint: JSONObject) -> str:
     return "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
 
 
-def _attribute(domain: str, name: str, known: Iterable[tuple[str, str]]) -> str:
+def _attribute(domain: str, name: str, known: Iterable[tuple[str, str]]) -> Advice:
     """Say which attribute was probably meant: a shared domain alone does not make names alike."""
+    meant = ""
     if near := nearest(name, [other for one, other in known if one == domain]):
-        return f'did you mean "{domain}/{near}"?'
-    if near := nearest(domain, [one for one, other in known if other == name]):
-        return f'did you mean "{near}/{name}"?'
+        meant = f"{domain}/{near}"
+    elif near := nearest(domain, [one for one, other in known if other == name]):
+        meant = f"{near}/{name}"
+    if meant:
+        return Advice(f'did you mean "{meant}"?', Fix("replace", meant, safe=False))
     full = sorted(f"{one}/{other}" for one, other in known)
-    return f"attributes: {listed(full)}" if full else "there are no attributes"
+    return Advice(f"attributes: {listed(full)}" if full else "there are no attributes")

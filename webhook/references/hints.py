@@ -13,7 +13,7 @@ from webhook.references.rules import in_place, listed
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from webhook.problem import Problem
 
@@ -105,11 +105,29 @@ _TYPES: Final = (
         "a selector is true or false for a device: compare, as in device.driver == …",
     ),
     (
+        re.compile(r"invalid int literal"),
+        "whole numbers have 64 bits: from -9223372036854775808 to 9223372036854775807",
+    ),
+    (
         re.compile(r"invalid matches argument"),
         "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)",
     ),
 )
 """What does not fit together, by the compiler's words for it."""
+_CAPACITY: Final = r"""(device\.capacity\[["'][^"']+["']\]\.\w+)"""
+_ATTRIBUTE: Final = r"""(device\.attributes\[["'][^"']+["']\]\.\w+)"""
+_TEXT: Final = r"""("[^"\\]*"|'[^'\\]*')"""
+_ORDER: Final = r"(>=|<=|>|<)"
+_REWRITTEN: Final = (
+    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*(quantity\({_TEXT}\))"), r"\1.compareTo(\3) \2 0"),
+    (re.compile(rf"{_ATTRIBUTE}\s*{_ORDER}\s*(semver\({_TEXT}\))"), r"\1.compareTo(\3) \2 0"),
+    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*{_TEXT}"), r"\1.compareTo(quantity(\3)) \2 0"),
+    (re.compile(rf"{_CAPACITY}\s*(==|!=)\s*{_TEXT}"), r"\1 \2 quantity(\3)"),
+    (re.compile(rf"{_CAPACITY}\.(isGreaterThan|isLessThan|compareTo)\({_TEXT}\)"), r"\1.\2(quantity(\3))"),
+    (re.compile(rf"{_CAPACITY}\.value\b(?!\()"), r"\1"),
+    (re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]"""), r'device.\1["\2"].\3'),
+)
+"""Comparisons and reads that have one meaning, and how CEL writes them."""
 _TWO_TYPES: Final = re.compile(r"for '_(?:[=!]=|[<>]=?)_' applied to '\((\w+), (\w+)\)'")
 _UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
 _UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
@@ -134,6 +152,10 @@ _NUMBERS: Final = 3
 _LONGEST: Final = 253
 """The most characters of a name."""
 _NO_DOMAIN: Final = re.compile(r"applied to '\(map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
+_DOMAINS: Final = re.compile(r"""device\.(?:(?:attributes|capacity)\[|driver\s*==\s*)["']([^"'/.]+\.[^"'/]+)["']""")
+_NAME_DOMAIN: Final = "name the domain, which is mostly the driver"
+_DRIVER: Final = "DRIVER"
+"""Stands in a hint for a driver that is not known."""
 _FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|\[["'])(\w+)\b(?!["']?\]?\.)""")
 _PATH: Final = re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]""")
 
@@ -150,9 +172,10 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     if (hint := _BY_RULE.get(problem.rule)) and (advice := hint(problem, obj)).hint:
         return advice
     if match := _SUPPORTED.search(problem.message):
-        names = {each.lower(): each for each in _quoted(match[2])}
-        near = nearest(match[1].lower(), names)
-        return _rename(names[near]) if near else Advice()
+        names = _quoted(match[2])
+        lower = {each.lower(): each for each in names}
+        near = lower.get(nearest(match[1].lower(), lower)) or nearest(match[1], names)
+        return _rename(near) if near else Advice()
     if _NO_NAME.search(problem.message):
         return _respelt(at(obj, problem.path))
     return Advice()
@@ -239,7 +262,21 @@ def _selector(problem: Problem, obj: Any) -> Advice:
     if not isinstance(expression, str):
         return Advice()
     message = problem.message
-    return syntax(message, expression) or Advice(_unknown(message) or _types(message, expression))
+    if advice := syntax(message, expression):
+        return advice
+    hint = _unknown(message, expression) or _types(message, expression)
+    if hint.startswith(_NAME_DOMAIN) and (domain := _only_domain(obj)):
+        mended = _FIELD.sub(rf'device.\1["{domain}"].\2', expression)
+        return Advice(hint.replace(_DRIVER, domain), Fix("replace", mended, safe=False))
+    return _mended(hint, expression)
+
+
+def _mended(hint: str, expression: str) -> Advice:
+    """Say what does not fit together, and mend it where the meaning is clear."""
+    mended = expression
+    for pattern, replacement in _REWRITTEN:
+        mended = pattern.sub(replacement, mended)
+    return Advice(hint, Fix("replace", mended) if hint and mended != expression else None)
 
 
 def syntax(message: str, expression: str) -> Advice | None:
@@ -272,10 +309,16 @@ def _rewritten(expression: str, message: str, written: str, replacement: str) ->
     return Fix("replace", f"{expression[:at]}{replacement}{expression[at + len(written) :]}")
 
 
-def _unknown(message: str) -> str:
+def _unknown(message: str, expression: str) -> str:
     if match := _UNDEFINED.search(message):
         return _name(match[1], _FIELDS, "fields of device")
-    if (match := _UNDECLARED.search(message)) and match[1] in _INSTEAD:
+    if (
+        (match := _UNDECLARED.search(message))
+        and f".{match[1]}" not in expression
+        and (dashed := re.search(rf"\.(\w+(?:-\w+)*-{match[1]})\b", expression))
+    ):
+        return f"CEL reads {dashed[1]} as a subtraction: names of attributes have no dashes"
+    if match and match[1] in _INSTEAD:
         return _INSTEAD[match[1]]
     if match:
         return f"did you mean device.{match[1]}?" if match[1] in _FIELDS else _name(match[1], _NAMES, "")
@@ -287,7 +330,7 @@ def _types(message: str, expression: str) -> str:
         return f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}'
     if _NO_DOMAIN.search(message) and (field := _FIELD.search(expression)):
         holder, name = field.groups()
-        return f'name the domain, which is mostly the driver: device.{holder}["DRIVER"].{name}'
+        return f'{_NAME_DOMAIN}: device.{holder}["{_DRIVER}"].{name}'
     if hint := next((hint for pattern, hint in _TYPES if pattern.search(message)), ""):
         return hint
     if match := _TWO_TYPES.search(message):
@@ -297,8 +340,27 @@ def _types(message: str, expression: str) -> str:
 
 def _domain(problem: Problem, obj: Any) -> Advice:
     name = at(obj, problem.path)
-    is_bare = isinstance(name, str) and name
-    return Advice(f"name the domain, which is mostly the driver: DRIVER/{name}" if is_bare else "")
+    if not isinstance(name, str) or not name:
+        return Advice()
+    if domain := _only_domain(obj):
+        return _rename(f"{domain}/{name}", safe=False)
+    return Advice(f"{_NAME_DOMAIN}: {_DRIVER}/{name}")
+
+
+def _only_domain(obj: Any) -> str:
+    """Return the domain that all selectors of an object read; empty if they read several, or none."""
+    expressions = [text(each, "cel", "expression") for each in _all_in(obj, "selectors")]
+    domains = {domain for each in expressions for domain in _DOMAINS.findall(each)}
+    return domains.pop() if len(domains) == 1 else ""
+
+
+def _all_in(value: Any, field: str) -> Iterator[Any]:
+    """Go through the items of all lists in fields of a name."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict) and isinstance(listed := value.get(field), list):
+        yield from listed
+    for each in inner:
+        yield from _all_in(each, field)
 
 
 def _source(_problem: Problem, _obj: Any) -> Advice:

@@ -28,16 +28,16 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
         skipped: Counts what was not looked up, by kind, as nothing is known of that kind.
     """
     _declare_rules(obj, kind, context)
-    wrong: set[Path] = set()
+    said_by: dict[Path, str] = {}
     has_devices = context.fleet is not None
     for each in tuple(RULES.values()):
         if kind not in each.kinds or (each.beside_devices and not has_devices):
             continue
         for problem in each.check(obj, context):
-            if problem.path in wrong:  # rules come in the order of how much they explain
+            if said_by.get(problem.path, each.name) != each.name:  # rules come in the order of how much they explain
                 continue
             if each.beside_devices or problem.path[-1:] == ("expression",):
-                wrong.add(problem.path)
+                said_by[problem.path] = each.name
             if each.needs and not any(map(context.inventory.knows, each.needs)):
                 if skipped is not None:
                     skipped[each.needs[0]] += 1

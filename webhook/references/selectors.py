@@ -14,6 +14,7 @@ from webhook.deviceselectors.parts import Parts, parts_of, read_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, every_node, reads, with_constant
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.drivers import driver_of_class
+from webhook.fixes import Advice, Fix
 from webhook.formats.quantities import without_byte
 from webhook.inventory import CLAIMS
 from webhook.objects import items, text
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.parts import Read
     from webhook.deviceselectors.witnesses import Conflict
-    from webhook.fixes import Advice
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
@@ -111,6 +111,16 @@ def _of_expressions(
             yield finding(each.path, *found)
 
 
+OTHER_HOLDER: Final = {"attributes": "capacity", "capacity": "attributes"}
+
+
+def held_elsewhere(read: Read) -> str:
+    """Say that what is read from attributes is a capacity, or the other way round."""
+    other = OTHER_HOLDER[read.holder]
+    what = "a capacity" if other == "capacity" else "an attribute"
+    return f'{read.name} is {what}: device.{other}["{read.domain}"].{read.name}'
+
+
 def reads_of(parts: Parts) -> list[Read]:
     """List what a selector reads; computed once for equal ones."""
     if "reads" not in parts.memo:
@@ -141,7 +151,8 @@ def _constant(parts: Parts, _: Context) -> Iterator[_Found]:
         whole = len(parts.all) == 1
         subject = "the selector" if whole else "a part of the selector"
         if value is False:
-            yield _Found(f"{subject} is false for every device: it selects nothing", "", "NeverHolds", start_of(part))
+            message = f"{subject} is false for every device: it selects nothing"
+            yield _Found(message, "compare what a device has, such as device.driver", "NeverHolds", start_of(part))
             return
         if whole and value is True:
             yield _Found("the selector is true for every device", "leave it out", "AlwaysHolds")
@@ -223,16 +234,21 @@ def _impossible_name(parts: Parts, context: Context) -> Iterator[_Found]:
     for read in reads_of(parts):
         if faults := formats.dns_subdomain(read.domain, context.release):
             message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
-            yield _Found(message, _two_steps(read), "Impossible", read.domain_offset)
+            yield _Found(message, _domain(read, parts.text), "Impossible", read.domain_offset)
         elif faults := formats.c_identifier(read.name, context.release):
             message = f'no driver can publish the name "{read.name}": {faults[0]}'
             yield _Found(message, "", "Impossible", read.offset)
 
 
-def _two_steps(read: Read) -> str:
-    """Say how an attribute is read whose domain and name are written as one."""
+def _domain(read: Read, expression: str) -> Advice:
+    """Say how a domain is written; domain and name may be written as one."""
     domain, slash, name = read.domain.partition("/")
-    return f'domain and name are two steps: device.{read.holder}["{domain}"].{name}' if slash and name else ""
+    if not slash or not name:
+        return Advice("the domain is mostly the driver's name, such as gpu.example.com")
+    written = rf"""device\.{read.holder}\[["']{re.escape(read.domain)}["']\](?!\.)"""
+    meant = f'device.{read.holder}["{domain}"].{name}'
+    mended = re.sub(written, lambda _: meant, expression)
+    return Advice(f"domain and name are two steps: {meant}", Fix("replace", mended) if mended != expression else None)
 
 
 @rule("impossible-constant", *SELECTING)
@@ -284,7 +300,9 @@ def _impossible_read(parts: Parts, _: Context) -> Iterator[_Found]:
         if read and isinstance(node, Select) and not read_of(node):
             message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
             hint = f"an attribute is read without its type: leave out .{node.field}"
-            yield _Found(message, hint, "Impossible", node.offset)
+            mended = f"{parts.text[: node.offset]}{parts.text[node.offset + 1 + len(node.field) :]}"
+            is_plain = parts.text[node.offset :].startswith(f".{node.field}")
+            yield _Found(message, Advice(hint, Fix("replace", mended) if is_plain else None), "Impossible", node.offset)
         read = _as_quantity(node)
         if read and read.holder == "attributes":
             message = f'the attribute "{read.domain}/{read.name}" is compared with a quantity, and no attribute is one'

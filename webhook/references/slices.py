@@ -38,7 +38,7 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
     if _generation(each) < newest:
         own = _generation(each)
         message = f"pool {pool} has slices of generation {newest}: this one, of generation {own}, is ignored"
-        yield finding((*path, "generation"), message, reason="Obsolete")
+        yield finding((*path, "generation"), message, "state the newest generation, or delete the slice", "Obsolete")
         return
     current = [one for one in same if _generation(one) == newest]
     counts = {number(one, "spec", "pool", "resourceSliceCount") or 0 for one in current}
@@ -47,8 +47,11 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
         message = f"the slices of pool {pool} disagree on resourceSliceCount: {listed(map(str, sorted(counts)))}"
         yield finding((*path, "resourceSliceCount"), message, "all slices of a pool state the same", "Contradiction")
     elif own != len(current):
-        message = f"pool {pool} should have {own} slices, and {len(current)} are here"
-        hint = "the scheduler uses no device of a pool that is not complete" if own > len(current) else ""
+        there = "is 1" if len(current) == 1 else f"are {len(current)}"
+        message = f"pool {pool} has resourceSliceCount {own}, and there {there} of its slices"
+        hint = f"state {len(current)} in each of them"
+        if own > len(current):
+            hint = f"add the missing slices, or {hint}: the scheduler uses no device of an incomplete pool"
         yield finding((*path, "resourceSliceCount"), message, hint, "Incomplete")
     yield from _repeated(each, current, pool)
 
@@ -63,7 +66,8 @@ def _repeated(each: JSONObject, current: list[JSONObject], pool: str) -> Iterato
     for index, device in enumerate(items(each, "spec", "devices")):
         if other := elsewhere.get(text(device, "name")):
             message = f'device "{text(device, "name")}" of pool {pool} is in slice {other}, too: the pool is invalid'
-            yield finding(("spec", "devices", index, "name"), message, reason="Contradiction")
+            hint = "give each device of a pool a name of its own"
+            yield finding(("spec", "devices", index, "name"), message, hint, "Contradiction")
 
 
 @rule("node-selector-terms", "ResourceSlice")

@@ -36,6 +36,11 @@ class Version(NamedTuple):
     is_release: bool
     pre_release: tuple[tuple[bool, int, str], ...]
 
+    def __str__(self) -> str:
+        """Spell the version, without its build."""
+        pre_release = ".".join(text if is_text else str(number) for is_text, number, text in self.pre_release)
+        return ".".join(map(str, self.numbers)) + (f"-{pre_release}" if pre_release else "")
+
 
 @only_class
 class Semver:
