@@ -315,6 +315,12 @@ class TestReleases:
         assert (done.code, done.err) == (0, "")
         assert f"note: {said}; later releases refuse it\n" in done.out
         assert "judged as" not in draguard("validate", "--kubernetes-version", "1.30", folder).out
+        assert json.loads(draguard("validate", "-o", "json", folder).out)["remarks"] == [
+            f"{said}; later releases refuse it"
+        ]
+        (run,) = json.loads(draguard("validate", "-o", "sarif", folder).out)["runs"]
+        assert said in run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
+        assert f"::notice::{said}" in draguard("validate", "-o", "github", folder).out
 
     @pytest.mark.parametrize(("release", "code"), [("1.29", 0), ("v1.30.2", 0), ("1.31", 1)])
     def test_a_stated_release_judges_everything(self, release: str, code: int) -> None:

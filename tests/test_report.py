@@ -244,6 +244,7 @@ class TestJson:
             ],
             "suppressed": [],
             "fixed": [],
+            "remarks": [],
             "summary": {
                 "files": 1,
                 "documents": 3,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.report import Format
 from webhook.report.excerpt import end_column, full_text, line_of, relative
-from webhook.report.summary import summary
+from webhook.report.summary import noted, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,7 @@ class GitHub(Format):
     def lines(self, report: Report) -> Iterator[str]:
         """Return the commands, a line each."""
         yield from map(_command, report.findings)
+        yield from (f"::notice::{line.translate(_DATA)}" for line in noted(report))
         if not self.style.quiet:
             # An earlier syntax of commands, which the runner finds anywhere in a line.
             yield summary(report).replace("##[", "## [")

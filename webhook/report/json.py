@@ -9,7 +9,7 @@ from webhook.explain.links import page
 from webhook.report import Format
 from webhook.report.excerpt import fix_of
 from webhook.report.identifiers import identified
-from webhook.report.summary import by_number
+from webhook.report.summary import by_number, noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,7 @@ class Json(Format):
         shown["findings"] = [_finding(*each) for each in identified(report.findings)]
         shown["suppressed"] = [_finding(*each) for each in identified(report.suppressed)]
         shown["fixed"] = report.fixed
+        shown["remarks"] = noted(report)
         if report.costs is not None:
             shown["costs"] = report.costs
         shown["summary"] = _of_tests(report, report.tested) if report.tested else _summary(report)

@@ -14,6 +14,7 @@ from webhook.report import Format
 from webhook.report.excerpt import end_column, full_text, line_of, relative
 from webhook.report.identifiers import identified
 from webhook.report.sariffixes import fixes
+from webhook.report.summary import noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ class Sarif(Format):
         findings = [*report.findings, *report.suppressed]
         names = sorted({each.problem.rule for each in findings})
         known = texts(names)
+        notes = [{"level": "note", "message": {"text": line}} for line in noted(report)]
         log = {
             "$schema": SCHEMA,
             "version": "2.1.0",
@@ -49,6 +51,7 @@ class Sarif(Format):
                         }
                     },
                     "columnKind": "unicodeCodePoints",
+                    "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
                     "results": _results(findings, {name: index for index, name in enumerate(names)}),
                 }
             ],

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from webhook.report.model import Report, Tested
 
+_NOTE = "note: "
 MAX_KINDS = 8
 """Text names this many of the kinds that were skipped."""
 
@@ -30,6 +31,11 @@ MAX_KINDS = 8
 def closing(report: Report) -> list[str]:
     """Return the lines that end a report: remarks, and what was read, found and left out."""
     return [*map(printable, (*report.remarks, *report.asides)), *summary(report).splitlines()]
+
+
+def noted(report: Report) -> list[str]:
+    """Return what is to be known about a run besides its findings, such as what was judged by an earlier release."""
+    return [line.removeprefix(_NOTE) for line in (*report.remarks, *report.asides) if line.startswith(_NOTE)]
 
 
 def summary(report: Report) -> str:
