@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, draguard
+from tests.structured import claim
 from webhook.drivers import ProfileError, built_in, check_parameters, profile_of, read_profile
 
 if TYPE_CHECKING:
@@ -178,18 +179,10 @@ class TestOwnProfiles:
 
 
 class TestMistypedNames:
-    CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: a}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly: {deviceClassName: CLASS}
-    config:
-    - opaque: {driver: DRIVER, parameters: {}}
-"""
+    @staticmethod
+    def claim(class_name: str, driver: str) -> str:
+        config = [{"opaque": {"driver": driver, "parameters": {}}}]
+        return json.dumps(claim({"name": "gpu", "exactly": {"deviceClassName": class_name}}, config=config))
 
     @pytest.mark.parametrize(
         ("class_name", "driver", "found"),
@@ -205,8 +198,7 @@ spec:
     def test_only_what_can_hardly_be_a_driver_of_its_own_is_found(
         self, class_name: str, driver: str, found: list[str]
     ) -> None:
-        text = self.CLAIM.replace("CLASS", class_name).replace("DRIVER", driver)
-        done = json.loads(draguard("validate", "-o", "json", "-", stdin=text.encode()).out)
+        done = json.loads(draguard("validate", "-o", "json", "-", stdin=self.claim(class_name, driver).encode()).out)
         hints = [each["hint"] for each in done["findings"] if each["rule"] == "mistyped-driver"]
         assert sorted(hints) == sorted(f'did you mean "{each}"?' for each in found)
 
@@ -219,8 +211,8 @@ spec:
         ],
     )
     def test_a_driver_that_is_there_has_the_name_that_it_has(self, kind: str, name: str, spec: str) -> None:
-        text = self.CLAIM.replace("CLASS", "gpus.example.com").replace("DRIVER", "gpu.nvdia.com")
-        text += f"---\napiVersion: resource.k8s.io/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n"
+        text = self.claim("gpus.example.com", "gpu.nvdia.com")
+        text += f"\n---\napiVersion: resource.k8s.io/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n"
         done = json.loads(draguard("validate", "-o", "json", "-", stdin=text.encode()).out)
         assert "mistyped-driver" not in {each["rule"] for each in done["findings"]}
 
