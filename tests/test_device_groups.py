@@ -12,7 +12,7 @@ from tests.steps import counting
 from webhook.api import gates
 from webhook.api.versions import NEWEST
 from webhook.budget import Budget, BudgetExceededError, limited
-from webhook.cli.validate import surroundings
+from webhook.cli.validate import references
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def test_what_is_not_matched_against_devices_is_counted(tmp_path: Path, monkeypa
     around.write_text("\n---\n".join(map(json.dumps, cluster)))
     done = draguard("validate", given, "--cluster", around)
     assert done.out.count("selects-nothing") == done.out.count("class-not-found") == 3
-    monkeypatch.setattr(surroundings, "_WORK", 500)
+    monkeypatch.setattr(references, "_WORK", 500)
     done = draguard("validate", given, "--cluster", around)
     assert (
         "note: not matched against devices: 3 objects, as that is too much work; validate fewer at a time" in done.out

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.parsing import repeated
-from webhook.cli.arguments.shared import cluster, gates
+from webhook.cli.arguments.shared import cluster, gates, terminal
 
 if TYPE_CHECKING:
     import argparse
@@ -124,10 +124,4 @@ def snapshot(parser: argparse.ArgumentParser) -> None:
 
 def _output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="how results are shown")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show results only: no summary, no progress")
-    parser.add_argument(
-        "--color",
-        choices=["auto", "always", "never"],
-        default="auto",
-        help="colours in text: auto means on a terminal, unless NO_COLOR is set",
-    )
+    terminal(parser, "results")

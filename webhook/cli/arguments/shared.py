@@ -17,7 +17,12 @@ STRICT = "warnings make the exit code 1, too"
 def report(parser: argparse.ArgumentParser) -> None:
     """Take how findings are shown."""
     reports(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="show findings only: no summary, no progress")
+    terminal(parser, "findings")
+
+
+def terminal(parser: argparse.ArgumentParser, what: str) -> None:
+    """Take what a terminal shows besides what a command is about."""
+    parser.add_argument("-q", "--quiet", action="store_true", help=f"show {what} only: no summary, no progress")
     parser.add_argument(
         "--color",
         choices=["auto", "always", "never"],

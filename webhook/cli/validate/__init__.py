@@ -11,7 +11,7 @@ from webhook.cli.console.output import check_outputs, show
 from webhook.cli.options.cluster import read_cluster
 from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import suppress, suppressions
-from webhook.cli.validate.inputs import judge_all
+from webhook.cli.validate.inorder import judge_all
 from webhook.cli.validate.manifests import Manifests
 from webhook.cli.validate.oldstate import AtRevision, Deployed
 from webhook.documents import STDIN

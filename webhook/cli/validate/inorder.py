@@ -16,7 +16,7 @@ from webhook.cli.options.release import feature_gates
 from webhook.cli.options.suppressing import check_policies
 from webhook.cli.validate.judge import Ahead, Judge
 from webhook.cli.validate.processes import in_ranges
-from webhook.cli.validate.surroundings import References
+from webhook.cli.validate.references import References
 from webhook.documents import Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.findings import identity, unread
