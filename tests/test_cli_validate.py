@@ -310,6 +310,25 @@ class TestSummary:
 
 
 class TestReleases:
+    @pytest.mark.parametrize(
+        ("manifest", "hint"),
+        [
+            (
+                "kind: ResourceClaimParameters, driverRequests: [{driverName: a.io, requests: "
+                "[{namedResources: {selector: 'attributes.bool[\"b\"]'}}]}]",
+                'write into the claim, as spec.devices: {"requests": [{"name": "request-0", "exactly": ',
+            ),
+            ("kind: ResourceClass, driverName: a.io", "1.27 to 1.30; draguard convert --write converts it"),
+        ],
+    )
+    def test_it_says_how_an_object_gets_to_a_version_that_is_served(
+        self, manifest: str, hint: str, write: Callable[..., Path]
+    ) -> None:
+        text = f"{{apiVersion: resource.k8s.io/v1alpha2, metadata: {{name: c, namespace: a}}, {manifest}}}"
+        (found,) = report("--kubernetes-version", "1.34", write(a=text))["findings"]
+        assert found["rule"] == "not-served"
+        assert hint in found["hint"]
+
     def test_objects_that_later_releases_refuse_are_told(self, write: Callable[..., Path]) -> None:
         old = "{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClass, metadata: {name: c}, driverName: a.io}"
         folder = write(one=old, two=old.replace("name: c", "name: d"))

@@ -147,6 +147,7 @@ FIXED = [
         "kind: GpuConfg\n            sharing: {st",
     ),
     ("the beginning of a value", "ExactCount", "Exact"),
+    ("a version without its group", "resource.k8s.io/v1\nkind: DeviceClass", "v1\nkind: DeviceClass"),
     ("a quoted number", "count: 1", 'count: "1"'),
     ("a quoted number of a workload", "replicas: 2", 'replicas: "2"'),
     ("a missing separator", "---\napiVersion: apps/v1", "apiVersion: apps/v1"),

@@ -119,6 +119,19 @@ def test_a_field_of_another_version_says_of_which() -> None:
     assert [problem.hint for problem in validate(taint) if problem.rule == "unknown-field"] == [""]
 
 
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("v1", "only `exactly` has adminAccess, and cannot stand beside `firstAvailable`"),
+        ("v1beta1", "only a request without `firstAvailable` has adminAccess"),
+    ],
+)
+def test_what_excludes_a_field_is_named(version: str, said: str) -> None:
+    alternative = {"name": "a", "deviceClassName": "gpu", "adminAccess": True}
+    found = validate(claim({"name": "gpu", "firstAvailable": [alternative]}, version=version))
+    assert [problem.hint for problem in found if problem.rule == "unknown-field"] == [said]
+
+
 @pytest.mark.parametrize(("others", "suggested"), [(SOUGHT - 1, 'did you mean "spec"?'), (SOUGHT, "")])
 def test_of_very_many_fields_only_the_first_are_told_with_what_was_meant(others: int, suggested: str) -> None:
     unknown: dict[str, Any] = {f"field{index}": {} for index in range(others)} | {"specs": {}}

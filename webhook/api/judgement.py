@@ -481,8 +481,10 @@ def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
         return missing
     message = f'no matches for kind "{kind}" in version "{version}"'
     if kind in KINDS:
-        hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(served(str(kind), release)) or 'no version'}"
-        return [Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
+        others = served(str(kind), release)
+        hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(others) or 'no version'}"
+        fix = Fix("replace", others[0], safe=False) if others else None
+        return [Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint, fix=fix)]
     near = nearest(str(kind), KINDS)
     hint = f'did you mean "{near}"?' if near else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
     fix = Fix("replace", near, safe=False) if near else None
@@ -494,6 +496,5 @@ def _not_served(obj: dict[str, Any], kind: Served, release: Release) -> Problem:
     others = served(name, release)
     message = f'no matches for kind "{name}" in version "{version}"'
     hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
-    hint += f"; {version} is served by {span(kind.since, kind.until)}"
-    hint += "".join(f"; {text}" for text in moved(name, version, others))
-    return Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint)
+    more = [f"{version} is served by {span(kind.since, kind.until)}", *moved(name, version, others)]
+    return Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, "; ".join([hint, *more]))

@@ -53,10 +53,22 @@ def from_classic(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
         The object as v1 has it, or itself if there is nothing like it; and what could not be converted.
     """
     kind = obj.get("kind")
-    if kind in _NOT_WRITTEN:
-        return obj, [lost(Path(("kind",)), f"{kind} has no counterpart", _written(obj, kind) or _NOT_WRITTEN[kind])]
+    if how := without_counterpart(obj):
+        return obj, [lost(Path(("kind",)), f"{kind} has no counterpart", how)]
     change = _CHANGES.get(str(kind))
     return change(obj) if change else (obj, [])
+
+
+def without_counterpart(obj: JSONObject) -> str:
+    """Say what to write instead of an object whose kind v1 does not have; empty for all others.
+
+    Args:
+        obj: The object, of any version.
+    """
+    kind = str(obj.get("kind"))
+    if obj.get("apiVersion") != VERSION or kind not in _NOT_WRITTEN:
+        return ""
+    return _written(obj, kind) or _NOT_WRITTEN[kind]
 
 
 def _written(obj: JSONObject, kind: str) -> str:

@@ -58,10 +58,19 @@ def suggestion(root: StructFields, path: Path) -> Advice:
     place = "" if name == box else _joined(struct, name) or _nearest(around, name) or _entry(struct, name)
     if not place:
         return Advice(moved, Fix("unwrap") if name == box else None)
-    if box and f".{box}." in place:
-        beside = next(step for step in reversed(path[:-1]) if isinstance(step, str))
-        return Advice(f"only `{box}` has {name}, and cannot stand beside `{beside}`")
+    if box and (excluded := _excluded(around, path, place)):
+        return Advice(excluded)
     return Advice(_did_you_mean(place), _nested(around[-1], place, name))
+
+
+def _excluded(around: Sequence[_Struct], path: Path, place: str) -> str:
+    """Say that a field cannot be where another one is that the submitted one is in; empty if it can."""
+    box, name = around[-1].struct.type.unboxed, path[-1]
+    beside = next(step for step in reversed(path[:-1]) if isinstance(step, str))
+    if f".{box}." in place:
+        return f"only `{box}` has {name}, and cannot stand beside `{beside}`"
+    is_in_its_place = around[-2].struct.type.unboxed == box and place == f"{around[-2].path}.{name}"
+    return f"only a request without `{beside}` has {name}" if is_in_its_place else ""
 
 
 def instead(root: StructFields, path: Path) -> str:

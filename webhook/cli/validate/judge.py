@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.claimed import is_pod_without_claims
-from webhook.api.versions import NEWEST, Served, find
+from webhook.api.versions import GROUP, NEWEST, Served, find
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents import Document
 from webhook.engine.manifests import review
@@ -220,8 +220,19 @@ def _hinted(problem: Problem, obj: Any) -> Problem:
 
         hint, fix = hint_of(problem, obj)
         return problem._replace(hint=hint or problem.hint, fix=fix)
+    if problem.rule == "not-served" and (how := _converted(obj)):
+        return problem._replace(hint=f"{problem.hint}; {how}")
     asks = problem.level == WARNING and problem.rule in ADMIN_RULES
     return problem._replace(hint=ADMIN_HINT) if asks else problem
+
+
+def _converted(obj: Any) -> str:
+    """Say how an object gets to a version that is served; empty if it is of none that was served once."""
+    if find(obj.get("apiVersion"), obj.get("kind")) is None or not obj["apiVersion"].startswith(f"{GROUP}/"):
+        return ""
+    from webhook.migration.classic import without_counterpart  # noqa: PLC0415 - only old objects are moved
+
+    return without_counterpart(obj) or "draguard convert --write converts it"
 
 
 def _placed(problem: Problem, document: Document, release: str) -> Finding:
