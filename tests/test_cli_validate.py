@@ -314,8 +314,10 @@ class TestReleases:
         ("manifest", "hint"),
         [
             (
-                "kind: ResourceClaimParameters, driverRequests: [{driverName: a.io, requests: "
-                "[{namedResources: {selector: 'attributes.bool[\"b\"]'}}]}]",
+                (
+                    "kind: ResourceClaimParameters, driverRequests: [{driverName: a.io, requests: "
+                    "[{namedResources: {selector: 'attributes.bool[\"b\"]'}}]}]"
+                ),
                 'write into the claim, as spec.devices: {"requests": [{"name": "request-0", "exactly": ',
             ),
             ("kind: ResourceClass, driverName: a.io", "1.27 to 1.30; draguard convert --write converts it"),
