@@ -179,3 +179,42 @@ def test_claims_are_checked_in_each_version() -> None:
     rules = [CLAIMS | {"apiVersions": ["v1", "v1beta1"]}]
     ((_, _, message),) = found("object.spec.devices.requests.all(r, has(r.exactly))", rules=rules, release=Release(36))
     assert message.startswith("resource.k8s.io/v1beta1, Kind=ResourceClaim: ERROR")
+
+
+PARAMETERS = """Object.spec.devices.config{opaque: Object.spec.devices.config.opaque{
+parameters: Object.spec.devices.config.opaque.parameters{a: Object.spec.devices.config.opaque.parameters.a{b: 1}}}}"""
+
+
+def changed(*expressions: str, rules: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    mutations = [
+        {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": each}} for each in expressions
+    ]
+    spec = MUTATING["spec"] | {"matchConstraints": {"resourceRules": rules}, "mutations": mutations}
+    spec = {name: each for name, each in spec.items() if name not in {"variables", "matchConditions"}}
+    problems = [each.problem for each in check_policies([MUTATING | {"spec": spec}, MUTATING_BINDING]).findings]
+    return [(each.rule, each.hint) for each in problems]
+
+
+@pytest.mark.parametrize(
+    ("expression", "hint"),
+    [
+        ("Object{metadata: Object.metadata{labls: {'a': 'b'}}}", 'did you mean "labels"?'),
+        ("Object{metadata: Object.metdata{labels: {'a': 'b'}}}", 'did you mean "Object.metadata"?'),
+        ("Object{spec: Object.spec{tolerations: [Object.spec.tolerations{operatr: 'a'}]}}", 'did you mean "operator"?'),
+        ("Object{spec: Object.spec{nodeName: object.spec.nodename}}", 'did you mean "nodeName"?'),
+    ],
+)
+def test_a_misspelt_field_of_a_change_is_found(expression: str, hint: str) -> None:
+    assert changed(expression, rules=[PODS]) == [("type-check", hint)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "rules"),
+    [
+        ("Object{metadata: Object.metadata{labels: Object.metadata.labels{any: 'b'}}}", [PODS]),
+        (f"Object{{spec: Object.spec{{devices: Object.spec.devices{{config: [{PARAMETERS}]}}}}}}", [CLAIMS]),
+        ("Object{spec: Object.spec{nodeName: 'a'}}", [PODS, CLAIMS]),
+    ],
+)
+def test_a_change_that_may_be_right_is_not_found(expression: str, rules: list[dict[str, Any]]) -> None:
+    assert changed(expression, rules=rules) == []

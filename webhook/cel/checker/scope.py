@@ -174,8 +174,9 @@ class Scope:
         """The struct type of a full name, declared itself or as one of a family."""
         declared = self.structs.get(name)
         if declared is None:
-            root, dot, _ = name.partition(".")
-            above = self.structs.get(root) if dot else None
+            above, rest = None, name
+            while above is None and (rest := rest.rpartition(".")[0]):
+                above = self.structs.get(rest)
             if above is not None and above.family:
                 return dataclasses.replace(above, type=types.struct(name))
         return declared

@@ -201,7 +201,12 @@ class _AnyField(Mapping[str, Type]):
         return 0
 
 
-_OBJECT: Final = StructType(struct("Object"), _AnyField(), family=True)
+def any_object(name: str) -> StructType:
+    """Declare a type that can be made with any fields, as can all types below its name."""
+    return StructType(struct(name), _AnyField(), family=True)
+
+
+_OBJECT: Final = any_object("Object")
 _JSON_PATCH: Final = StructType(struct("JSONPatch"), {"op": STRING, "path": STRING, "from": STRING, "value": DYN})
 _PATCH_TYPES: Final = Library("patch types", structs=(_OBJECT, _JSON_PATCH))
 

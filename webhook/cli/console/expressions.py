@@ -28,6 +28,8 @@ _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpres
 _LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
 """How cel-go begins an error (``common/error.go``)."""
 _ERROR: Final = re.compile(r"ERROR: <input>:\d+:\d+: ([^\n]*)")
+_KIND: Final = re.compile(r"/?(\S+), Kind=(\w+): ERROR")
+"""How type checking begins an error (``typechecking.go``): with the version and kind that it is about."""
 _BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
 """What is before a value: its key, white space, comments, a tag, an anchor."""
 _TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!""")
@@ -85,8 +87,10 @@ def _brief(message: str) -> str:
     errors = _ERROR.findall(message)
     if not errors:
         return ""
+    kind = _KIND.match(message)
+    of = f" in {kind[2]} of {kind[1]}" if kind else ""
     more = f" (and {counted(len(errors) - 1, 'more error')})" if errors[1:] else ""
-    return f"{errors[0]}{more}"
+    return f"{errors[0]}{of}{more}"
 
 
 def position(document: Document, path: Path, before: int = 0) -> Position:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from webhook.cel import Environment
     from webhook.cel.types.base import Type
 
-_UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
+_UNDECLARED: Final = re.compile(r"undeclared reference to '([\w.]+)'")
 _UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
 _PATH: Final = re.compile(r"[A-Za-z_][\w.]*$")
 _TWO_SIDES: Final = re.compile(r"found no matching overload for '_\W+_' applied to '\((\w+), (\w+)\)'")
@@ -33,7 +33,8 @@ def hint_of(error: CompileError, environment: Environment) -> str:
         if match := _UNDECLARED.match(issue.message):
             functions = (name for name in environment.functions if name.isidentifier())
             macros = (name for name, _, _ in environment.macros)
-            return _did_you_mean(match[1], (*environment.variables, *functions, *macros))
+            known = (*environment.variables, *functions, *macros, *environment.structs)
+            return _did_you_mean(match[1], known)
         if match := _UNDEFINED.match(issue.message):
             return _did_you_mean(match[1], _fields(error.text[: issue.offset], environment))
         if (match := _TWO_SIDES.match(issue.message)) and match[1] != match[2]:

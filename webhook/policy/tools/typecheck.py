@@ -1,7 +1,8 @@
 """Type-checks expressions against the kinds that a policy matches.
 
 Follows apiserver ``pkg/admission/plugin/policy/validating/typechecking.go``: kinds of rules without wildcards, ten at
-most. The API server writes what it finds into the policy's status; here it is a warning.
+most. The API server writes what it finds into the policy's status; here it is a warning. It leaves the changes of
+mutating policies unchecked; here they are checked in the same way.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webhook.api.shapes import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel import CompileError, Environment, Library, StructType
-from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
+from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
 from webhook.cel.types import base as types
 from webhook.policy.manifest.hints import hint_of
 from webhook.policy.manifest.kinds import Resource
+from webhook.policy.manifest.model import MUTATING
 from webhook.schema.derive.shape import (
     BOOLEAN,
     BYTES,
@@ -68,6 +70,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Ty
     checked = [kind for kind in kinds_to_check(policy, kinds) if schema_of(kind.api_version, kind.kind)]
     found: dict[Path, list[str]] = {}
     hints: dict[Path, str] = {}
+    changes = {each.path for each in policy.mutations}
     with limited(Budget(DOCUMENT, is_offline=True)):
         for kind in checked:
             environment = _environment(kind, policy, release)
@@ -76,7 +79,8 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Ty
                     found.setdefault(path, []).append(f"{kind}: {error}\n")
                     hints.setdefault(path, hint_of(error, environment))
     for path, texts in found.items():
-        yield TypeWarning(path, "\n".join(texts), hints[path])
+        if path not in changes or len(texts) == len(checked):  # a change may choose by kind what it makes
+            yield TypeWarning(path, "\n".join(texts), hints[path])
 
 
 def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
@@ -100,6 +104,8 @@ def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
             yield validation.path / "messageExpression", validation.message_expression
     for named in (*policy.conditions, *policy.annotations):
         yield named.path, named.expression
+    for mutation in policy.mutations:
+        yield mutation.path, mutation.expression
 
 
 def _error(environment: Environment, text: str) -> CompileError | None:
@@ -113,8 +119,8 @@ def _error(environment: Environment, text: str) -> CompileError | None:
 
 
 def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
-    has_params = policy.param_kind is not None
-    environment = admission_environment(release, stored=True, params=has_params)
+    has_params, makes_changes = policy.param_kind is not None, policy.kind == MUTATING
+    environment = admission_environment(release, stored=True, params=has_params, patch_types=makes_changes)
     own = _typed(kind.api_version, kind.kind)
     declared = {"object": own[0], "oldObject": own[0]}
     libraries = [own[1]]
@@ -122,6 +128,8 @@ def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
         params = _typed(policy.param_kind.api_version, policy.param_kind.kind)
         declared["params"] = params[0]
         libraries.append(params[1])
+    if makes_changes:
+        libraries.append(_makeable(kind.api_version, kind.kind))
     environment = environment.extend(*libraries, variables=declared)
     if not policy.variables:
         return environment
@@ -143,6 +151,26 @@ def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
     declared: dict[str, StructType] = {}
     type_ = _declare(root, f"{api_version}.{kind}", declared)
     return type_, Library(kind, structs=tuple(declared.values()))
+
+
+@lru_cache(maxsize=64)
+def _makeable(api_version: str, kind: str) -> Library:
+    """Declare what a change to a kind that is known can make: ``Object``, ``Object.spec`` and so on."""
+    root = schema_of(api_version, kind)
+    assert root is not None  # noqa: S101 - as above
+    return Library(f"changes of {kind}", structs=tuple(_makeable_below(root, "Object")))
+
+
+def _makeable_below(shape: Shape, name: str) -> Iterator[StructType]:
+    while isinstance(shape, ListOf):
+        shape = shape.item
+    if isinstance(shape, Structure):
+        fields = dict(shape.fields())
+        yield StructType(types.struct(name), dict.fromkeys(fields, types.DYN))
+        for field, each in fields.items():
+            yield from _makeable_below(each, f"{name}.{field}")
+    elif not isinstance(shape, Scalar):
+        yield any_object(name)
 
 
 def _declare(shape: Shape, prefix: str, declared: dict[str, StructType]) -> Type:
