@@ -265,7 +265,7 @@ def simulate(
         would not even try or still waits; ``claims``: the allocation of each of its claims that has one, by the
         claim's name; ``candidates``: the nodes that suit it equally well, of which the scheduler picks one at random;
         ``why``: ``reason`` (a sentence), ``nodes`` (groups of nodes that refuse the pod alike), ``help`` (changes that
-        were tried, and to how many nodes each leads) and ``notes``.
+        help, and to how many nodes each leads), ``tried`` (how many changes were tried) and ``notes``.
 
     Raises:
         ValueError: An object cannot be decoded, or ``kubernetes`` or a feature gate is not known.

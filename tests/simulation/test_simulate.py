@@ -284,18 +284,6 @@ class TestHelp:
         assert answer["why"]["help"] == [{"change": "if request r tolerates the taints of devices", "nodes": 1}]
         assert "k=:NoSchedule" in answer["why"]["nodes"][0]["requests"][0]["because"]
 
-    def test_of_nodes(self) -> None:
-        taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
-        objects = [node("a", {"taints": [taint]}), node("b", labels={"zone": "b"}, cpu="1")]
-        (answer,) = simulate(objects, [pod(nodeSelector={"zone": "b"}, requests={"cpu": "2"})])
-        assert [each["change"] for each in answer["why"]["help"]] == ["with less cpu"]
-        (answer,) = simulate(objects[:1], [pod(nodeSelector={"zone": "b"})])
-        assert [each["change"] for each in answer["why"]["help"]] == []
-        (answer,) = simulate(objects[:1], [pod()])
-        assert answer["why"]["help"] == [{"change": "if the pod tolerates k=v:NoSchedule", "nodes": 1}]
-        (answer,) = simulate(objects[1:], [pod(nodeSelector={"zone": "c"})])
-        assert answer["why"]["help"] == [{"change": "without the pod's nodeSelector", "nodes": 1}]
-
     def test_two_changes_at_once_if_one_is_not_enough(self) -> None:
         objects = [device_class(), devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}]), node("a")]
         (answer,) = simulate([*objects, claim(count=2)], [pod(claims={"gpu": "c"})])

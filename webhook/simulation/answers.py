@@ -52,7 +52,7 @@ class Answers:
         """Say why a pod has no node; pods with equal needs in the same cluster get the same answer."""
         verdicts, needs = placement.verdicts, placement.needs
         if verdicts is None or needs is None or placement.candidates:
-            return {"nodes": [], "help": []}
+            return {"nodes": [], "help": [], "tried": 0}
         names = tuple(map(_full_name, needs.claims))
         known = self._known.get(id(verdicts))
         if known is not None and known[:2] == (verdicts, len(self._cluster.log)):
@@ -60,9 +60,11 @@ class Answers:
         round_ = Round(self._cluster, needs)
         groups = self._explainer.groups(verdicts, round_)
         error = next(iter(verdicts.errors.values()), "")
+        suggestions, tried = self._suggestions.of(needs, groups, error)
         found: JSONObject = {
             "nodes": [each.as_json() for each in groups],
-            "help": [each.as_json() for each in self._suggestions.of(needs, groups, error)],
+            "help": [each.as_json() for each in suggestions],
+            "tried": tried,
         }
         # What is tried for help leaves the cluster as it was, and only its log longer.
         self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found

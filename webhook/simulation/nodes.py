@@ -88,6 +88,19 @@ class NodeState:
             self.used[name] = self.used.get(name, 0) + value
         self.ports |= demand.ports
 
+    def left(self, name: str) -> int | None:
+        """Return how much of a resource no pod uses; None if nothing is known of the node's size."""
+        return self.allocatable.get(name, 0) - self.used.get(name, 0) if self.allocatable else None
+
+    def untolerated(self, tolerations: list[JSONObject]) -> list[JSONObject]:
+        """Return the taints that keep a pod away, and the one that stands for an unschedulable node.
+
+        Args:
+            tolerations: The pod's tolerations.
+        """
+        taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
+        return [each for each in taints if not tolerates(tolerations, each)]
+
     def refusal(self, demand: Demand, release: Release, is_delegated: Callable[[str], bool]) -> Refusal | None:
         """Say why the node does not take a pod, its devices aside; None if it does.
 

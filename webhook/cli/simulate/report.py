@@ -105,6 +105,8 @@ class Text:
                 yield f"    {each['change']}: {counted(each['nodes'], 'node')}"
             if len(helping) > _HELP_MAX:
                 yield f"    and {counted(len(helping) - _HELP_MAX, 'other change')} (--output json has all)"
+        elif why["tried"]:
+            yield f"  {self._in('help', 'nothing that was tried would help')} ({counted(why['tried'], 'change')})"
         for note in why["notes"]:
             yield f"  note: {note}"
 

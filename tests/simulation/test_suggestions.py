@@ -1,0 +1,143 @@
+"""What would help a pending pod: the changes that are tried, and how far they go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.simulation.clusters import claim, device_class, devices, node, pod
+from webhook import simulate
+
+if TYPE_CHECKING:
+    from webhook.objects import JSONObject
+
+DEDICATED = {"key": "dedicated", "value": "ml", "effect": "NoSchedule"}
+
+
+def suggested(objects: list[JSONObject], each: JSONObject, **options: Any) -> dict[str, int]:
+    (answer,) = simulate(objects, [each], **options)
+    assert answer["node"] is None
+    return {one["change"]: one["nodes"] for one in answer["why"]["help"]}
+
+
+def tainted(name: str, *keys: str) -> JSONObject:
+    return node(name, {"taints": [{"key": key, "effect": "NoSchedule"} for key in keys]})
+
+
+class TestTaints:
+    def test_exactly_the_taints_that_are_named_are_tolerated(self) -> None:
+        cordoned = node("c", {"unschedulable": True})
+        objects = [node("a", {"taints": [DEDICATED]}), tainted("b", "other"), cordoned]
+        assert suggested(objects, pod()) == {
+            "if the pod tolerates dedicated=ml:NoSchedule": 1,
+            "if the pod tolerates other:NoSchedule": 1,
+            "once c is uncordoned": 1,
+        }
+
+    def test_the_taints_of_a_node_are_tolerated_together(self) -> None:
+        assert suggested([tainted("a", "x", "y")], pod()) == {"if the pod tolerates x:NoSchedule and y:NoSchedule": 1}
+
+    def test_those_that_are_tolerated_already_stay_so(self) -> None:
+        tolerated = pod(tolerations=[{"key": "x", "operator": "Exists"}])
+        assert suggested([tainted("a", "x", "y")], tolerated) == {"if the pod tolerates y:NoSchedule": 1}
+
+    @pytest.mark.parametrize(
+        ("state", "one", "more"),
+        [
+            ("not-ready", "once a is ready", "once a, b are ready"),
+            ("unreachable", "once a is reachable", "once a, b are reachable"),
+            ("unschedulable", "once a is uncordoned", "once a, b are uncordoned"),
+            ("memory-pressure", "once a has no memory pressure", "once a, b have no memory pressure"),
+            ("disk-pressure", "once a has no disk pressure", "once a, b have no disk pressure"),
+            ("pid-pressure", "once a has no PID pressure", "once a, b have no PID pressure"),
+            ("network-unavailable", "once a has a network", "once a, b have a network"),
+        ],
+    )
+    def test_a_nodes_state_is_waited_for(self, state: str, one: str, more: str) -> None:
+        taint = f"node.kubernetes.io/{state}"
+        assert suggested([tainted("a", taint)], pod()) == {one: 1}
+        assert suggested([tainted("a", taint), tainted("b", taint)], pod()) == {more: 2}
+
+    def test_a_new_node_is_waited_for(self) -> None:
+        new = tainted("a", "node.cloudprovider.kubernetes.io/uninitialized")
+        assert suggested([new], pod()) == {"once a is initialized": 1}
+
+    def test_only_the_nodes_that_are_named_count(self) -> None:
+        cordoned, gone = ("node.kubernetes.io/unschedulable", "node.kubernetes.io/not-ready")
+        assert suggested([tainted("a", cordoned, gone), tainted("b", cordoned)], pod()) == {
+            "once b is uncordoned": 1,
+            "once a is ready and is uncordoned": 1,
+        }
+
+    def test_both_may_be_needed(self) -> None:
+        both = tainted("a", "node.kubernetes.io/not-ready", "x")
+        assert suggested([both], pod()) == {"if the pod tolerates x:NoSchedule and once a is ready": 1}
+
+
+class TestSelection:
+    def test_the_node_selector_and_the_affinity(self) -> None:
+        assert suggested([node("a")], pod(nodeSelector={"zone": "c"})) == {"without the pod's nodeSelector": 1}
+        term = {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        assert suggested([node("a")], pod(affinity={"nodeAffinity": required})) == {
+            "without the pod's node affinity": 1
+        }
+
+    def test_a_pod_of_a_daemon_set_stays_on_its_node(self) -> None:
+        template = {"spec": {"containers": [], "nodeSelector": {"zone": "b"}}}
+        workload = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": {}}
+        workload["spec"] = {"template": template}
+        answers = simulate([node("a"), node("b", labels={"zone": "b"})], [workload])
+        assert [each["node"] for each in answers] == [None, "b"]
+        assert answers[0]["why"]["help"] == [{"change": "without the pod's nodeSelector", "nodes": 1}]
+
+
+class TestResources:
+    def test_as_much_as_fits_is_named(self) -> None:
+        objects = [node("a", cpu="4"), node("b", cpu="6500m"), node("c", cpu="2")]
+        assert suggested(objects, pod(requests={"cpu": "32"})) == {
+            "with cpu 6500m in place of 32": 1,
+            "with less cpu": 3,
+        }
+        assert suggested(objects, pod(requests={"memory": "40Gi"})) == {"with memory 16Gi in place of 40Gi": 3}
+
+    def test_what_others_use_is_not_left(self) -> None:
+        running = {**pod("old", requests={"cpu": "5"}, nodeName="a"), "kind": "Pod"}
+        assert suggested([node("a"), running], pod(requests={"cpu": "8"})) == {"with cpu 3 in place of 8": 1}
+
+    def test_bytes_are_rounded_to_what_people_write(self) -> None:
+        odd = node("a", memory=str(2**30 + 12345))
+        assert suggested([odd], pod(requests={"memory": "2Gi"})) == {"with memory 1Gi in place of 2Gi": 1}
+
+    def test_nothing_left_is_nothing_to_ask_for(self) -> None:
+        running = {**pod("old", requests={"cpu": "8"}, nodeName="a"), "kind": "Pod"}
+        assert suggested([node("a"), running], pod(requests={"cpu": "8"})) == {"with less cpu": 1}
+
+    def test_less_of_what_no_node_has_helps_nobody(self) -> None:
+        assert suggested([node("a")], pod(requests={"example.com/x": "1"})) == {}
+
+
+class TestPairs:
+    def test_two_reasons_of_a_node(self) -> None:
+        objects = [node("a", labels={"zone": "a"}, cpu="16")]
+        wanted = pod(nodeSelector={"zone": "b"}, requests={"cpu": "32"})
+        assert suggested(objects, wanted) == {"without the pod's nodeSelector and with cpu 16 in place of 32": 1}
+
+    def test_a_reason_of_a_node_and_one_of_its_devices(self) -> None:
+        objects = [node("a", {"taints": [DEDICATED]}), device_class(), devices("a", 2), claim(count=3)]
+        assert suggested(objects, pod(claims={"gpu": "c"})) == {
+            "with count 2 in request r and if the pod tolerates dedicated=ml:NoSchedule": 1,
+            "if the pod tolerates dedicated=ml:NoSchedule and with count 1 in request r": 1,
+        }
+
+
+class TestBounds:
+    def test_it_is_said_how_many_changes_were_tried_in_vain(self) -> None:
+        (answer,) = simulate([node("a"), device_class(), claim()], [pod(claims={"gpu": "c"})])
+        assert (answer["why"]["help"], answer["why"]["tried"]) == ([], 1)
+
+    def test_questions_come_to_an_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        objects = [node("a", {"taints": [DEDICATED]}), tainted("b", "x")]
+        monkeypatch.setattr("webhook.simulation.suggestions._ASKED_MAX", 1)
+        assert suggested(objects, pod()) == {"if the pod tolerates dedicated=ml:NoSchedule": 1}

@@ -1,0 +1,142 @@
+"""Changes that open nodes to a pod: tolerations, node selectors, smaller requests, nodes that are ready again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.allocation.devices import quantity_text
+from webhook.deviceselectors.fleet import shortened
+from webhook.engine.prescheduled import REQUIRED
+from webhook.inventory.resources import CPU, NATIVE
+from webhook.objects import items, mapping, text
+from webhook.simulation.affinity import wants
+from webhook.simulation.change import Change, demanding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from webhook.objects import JSONObject
+    from webhook.simulation.nodes import Demand, NodeState
+
+_STATES_MAX: Final = 8
+"""How many sets of taints are tolerated, each alone."""
+_AMOUNTS_MAX: Final = 4
+"""How many smaller amounts of a resource are tried."""
+_NANO: Final = 10**9
+_MILLI: Final = 10**6
+_MEBI: Final = 1024 * 1024
+
+_MENDED: Final = {
+    "node.kubernetes.io/not-ready": "{is} ready",
+    "node.kubernetes.io/unreachable": "{is} reachable",
+    "node.kubernetes.io/unschedulable": "{is} uncordoned",
+    "node.kubernetes.io/memory-pressure": "{has} no memory pressure",
+    "node.kubernetes.io/disk-pressure": "{has} no disk pressure",
+    "node.kubernetes.io/pid-pressure": "{has} no PID pressure",
+    "node.kubernetes.io/network-unavailable": "{has} a network",
+    "node.kubernetes.io/out-of-service": "{is} in service",
+    "node.cloudprovider.kubernetes.io/uninitialized": "{is} initialized",
+    "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
+}
+"""The taints that tell of a node's state, and what has to become of the node: a pod is not meant to tolerate them."""
+
+_Taint = tuple[str, str, str]
+
+
+def changes(demand: Demand, nodes: Sequence[NodeState], is_delegated: Callable[[str], bool]) -> Iterator[Change]:
+    """Return the changes that let nodes take a pod, its devices aside.
+
+    Args:
+        demand: What the pod asks of a node.
+        nodes: The nodes.
+        is_delegated: Tells whether devices can provide an extended resource.
+    """
+    yield from _of_selection(demand, nodes)
+    yield from _of_taints(demand, nodes)
+    for name, wanted in demand.requests.items():
+        # Less of what no node has at all would be none.
+        if not is_delegated(name) and any(name in each.allocatable for each in nodes):
+            yield from _of_resource(demand, name, wanted, nodes)
+
+
+def _of_selection(demand: Demand, nodes: Iterable[NodeState]) -> Iterator[Change]:
+    spec = demand.spec
+    if all(wants(spec, each.node) for each in nodes):
+        return
+    if mapping(spec, "nodeSelector"):
+        without = {key: value for key, value in spec.items() if key != "nodeSelector"}
+        yield Change("without the pod's nodeSelector", 2, "nodeSelector", demanding(spec=without))
+    terms = items(mapping(spec, *REQUIRED), "nodeSelectorTerms")
+    if any(items(each, "matchExpressions") for each in terms):
+        yield Change("without the pod's node affinity", 2, "affinity", demanding(spec=_anywhere(spec, terms)))
+
+
+def _anywhere(spec: JSONObject, terms: Sequence[JSONObject]) -> JSONObject:
+    """Take the node affinity from a pod; one that is for a single node, as a DaemonSet's, stays so."""
+    named = [{"matchFields": each["matchFields"]} for each in terms if items(each, "matchFields")]
+    affinity = {key: value for key, value in mapping(spec, "affinity").items() if key != "nodeAffinity"}
+    if named:
+        affinity["nodeAffinity"] = {REQUIRED[-1]: {"nodeSelectorTerms": named}}
+    return {**spec, "affinity": affinity}
+
+
+def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
+    """Tolerate the taints of a node, exactly these; what tells of the node's state is to go."""
+    states: dict[frozenset[_Taint], list[int]] = {}
+    for index, node in enumerate(nodes):
+        if untolerated := node.untolerated(demand.tolerations):
+            states.setdefault(frozenset(map(_key, untolerated)), []).append(index)
+    for taints, places in sorted(states.items(), key=lambda each: (len(each[0]), -len(each[1])))[:_STATES_MAX]:
+        ordered = sorted(taints)
+        to_tolerate = [_shown(each) for each in ordered if each[0] not in _MENDED]
+        parts = [f"if the pod tolerates {' and '.join(to_tolerate)}"] if to_tolerate else []
+        if to_mend := [each[0] for each in ordered if each[0] in _MENDED]:
+            parts.append(_mended(dict.fromkeys(to_mend), [nodes[each].name for each in places]))
+        tolerated = demanding(tolerations=[*demand.tolerations, *map(_toleration, ordered)])
+        only = frozenset(places) if to_mend else None
+        yield Change(" and ".join(parts), 4 if to_mend else 2, "taints", tolerated, nodes=only)
+
+
+def _mended(keys: Iterable[str], names: Sequence[str]) -> str:
+    verbs = {"is": "is", "has": "has"} if len(names) == 1 else {"is": "are", "has": "have"}
+    return f"once {shortened(names)} {' and '.join(_MENDED[key].format(**verbs) for key in keys)}"
+
+
+def _key(taint: JSONObject) -> _Taint:
+    return text(taint, "key"), text(taint, "value"), text(taint, "effect")
+
+
+def _toleration(taint: _Taint) -> JSONObject:
+    key, value, effect = taint
+    return {"key": key, "operator": "Equal", "value": value, "effect": effect}
+
+
+def _shown(taint: _Taint) -> str:
+    key, value, effect = taint
+    return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
+
+
+def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeState]) -> Iterator[Change]:
+    """Ask for less, as much as the nodes have left that fit otherwise."""
+    if all(each.left(name) is None or wanted <= (each.left(name) or 0) for each in nodes):
+        return
+
+    def asking(amount: int) -> Change:
+        what = f"with {name} {_amount(name, amount)} in place of {_amount(name, wanted)}"
+        return Change(what, 2, name, demanding(requests={**demand.requests, name: amount}))
+
+    def closer(fitting: Collection[int]) -> Iterable[Change]:
+        left = {_round(name, nodes[each].left(name) or 0) for each in fitting}
+        return map(asking, sorted((each for each in left if 0 < each < wanted), reverse=True)[:_AMOUNTS_MAX])
+
+    rest = {key: value for key, value in demand.requests.items() if key != name}
+    yield Change(f"with less {name}", 3, name, demanding(requests=rest), closer=closer)
+
+
+def _round(name: str, amount: int) -> int:
+    """Round a large amount of bytes down to what people write."""
+    return amount - amount % _MEBI if name in NATIVE and name != CPU and amount > _MEBI else amount
+
+
+def _amount(name: str, amount: int) -> str:
+    return quantity_text(amount * (_MILLI if name == CPU else _NANO))
