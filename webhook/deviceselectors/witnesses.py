@@ -74,7 +74,7 @@ def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
     Args:
         selectors: The selectors, which must all hold.
     """
-    for path, conditions in _by_value(selectors).items():
+    for path, conditions in by_value(selectors).items():
         if len(conditions) == 1 and not _is_compound(conditions[0].part):
             continue  # a single comparison holds for something
         values = _values(conditions, selectors)
@@ -93,7 +93,7 @@ def limits(parts: Parts) -> tuple[Path, Sequence[Any]] | None:
     Args:
         parts: The selector. Where one of its conditions is false it is false, whatever is wrong with others.
     """
-    for path, conditions in _by_value([parts]).items():
+    for path, conditions in by_value([parts]).items():
         for each in conditions if path[0] == "attributes" else ():
             found = _only(each.part, parts)
             if found is not None:
@@ -105,12 +105,12 @@ def always_holds(parts: Parts) -> bool:
     """Tell whether a selector that looks at one value is true whatever that is."""
     if len(parts.all) != 1 or not _is_compound(parts.root) or not _is_understood(parts.root):
         return False
-    for path, conditions in _by_value([parts]).items():
+    for path, conditions in by_value([parts]).items():
         return all(_holding(conditions[0], path, _around(conditions, [parts]), [parts]))
     return False
 
 
-def _by_value(selectors: Sequence[Parts]) -> Mapping[Path, list[Condition]]:
+def by_value(selectors: Sequence[Parts]) -> Mapping[Path, list[Condition]]:
     """Return the conditions about each value; those about several, or about more than a value, are left out."""
     found: defaultdict[Path, list[Condition]] = defaultdict(list)
     for place, selector in enumerate(selectors):

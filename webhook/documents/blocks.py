@@ -7,6 +7,7 @@ equal on changed manifests.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
@@ -25,8 +26,23 @@ _PLAIN: Final = r"(?:[A-Za-z0-9/._]|-(?=[!-~]))(?:[!-\"$-9;-~]++|:(?=[!-~])|(?<!
 _QUOTED: Final = r"\"[ !#-\[\]-~]*+\"|'[ -&(-~]*+'"
 _VALUE: Final = rf"({_PLAIN}|{_QUOTED}|\[\]|\{{\}})"
 _ENTRY: Final = rf"( *+)(?:(- )?+({_KEY}):(?: ++{_VALUE})?+|- {_VALUE})(?: ++#[ -~]*+)?+"
-_lines: Final = re.compile(rf"(?m)^(?:{_ENTRY}| *+(?:#[ -~]*+)?+) *+(?:\n|\Z)").findall
-"""Finds the lines of a text as indentation, dash, key and value, or as indentation and item; or blank."""
+_match_line: Final = re.compile(rf"(?:{_ENTRY}| *+(?:#[ -~]*+)?+) *+").fullmatch
+"""Reads a line as indentation, dash, key and value, or as indentation and item; or as blank."""
+_REMEMBERED: Final = 4096
+"""How many lines are remembered: the manifests of a repository have most lines in common."""
+_REMEMBERED_LENGTH: Final = 200
+
+_Line = tuple[int, int, str, Any, bool]
+"""Where a line begins, where what is behind its dash begins, its key, its value, and whether it is an item of a list.
+
+Without a value that is `_PENDING`. A class stands for an empty value of it, of which each object has its own.
+"""
+_BLANK: Final = None
+_PENDING: Final = object()
+
+
+class _NotSimpleError(Exception):
+    """A line may mean something else than it seems to."""
 
 
 def read_blocks(text: str) -> dict[str, Any] | None:
@@ -37,24 +53,46 @@ def read_blocks(text: str) -> dict[str, Any] | None:
     """
     if len(text) > _LONGEST:
         return None
-    lines = _lines(text)
-    if len(lines) <= text.count("\n"):  # one of them looks different
-        return None
     try:
-        return _mapping(lines)
-    except ScalarError:
+        return _mapping(
+            [_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in text.split("\n")]
+        )
+    except (ScalarError, _NotSimpleError):
         return None
 
 
-def _mapping(lines: list[tuple[str, str, str, str, str]]) -> dict[str, Any] | None:  # noqa: C901 - as it says
+def _read(line: str) -> _Line | None:
+    """Read a line; `_BLANK` if there is nothing on it.
+
+    Raises:
+        ScalarError: Its value is not plain.
+        _NotSimpleError: It looks different.
+    """
+    found = _match_line(line)
+    if found is None:
+        raise _NotSimpleError
+    indentation, dash, key, value, item = found.groups("")
+    if not key and not item:
+        return _BLANK
+    if key in WORDS:
+        raise _NotSimpleError
+    start, text = len(indentation), value or item
+    read = _PENDING if not text else text if text[0] not in _SPECIAL else _scalar(text)
+    return start, start + len(dash), key, read, bool(dash or item)
+
+
+_known: Final = lru_cache(_REMEMBERED)(_read)
+
+
+def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901 - as it says
     """Put lines together; most of the time is spent here, so that nothing is called."""
     root: dict[str, Any] = {}
     within: Any = root
     column, around, pending = 0, list[tuple[int, Any]](), None
-    for indentation, dash, key, value, item in lines:
-        if not key and not item:
+    for line in lines:
+        if line is _BLANK:
             continue
-        start, is_item = len(indentation), bool(dash or item)
+        start, inside, key, value, is_item = line
         if pending is not None:  # the key of the line before has no value so far
             if start > column or (is_item and start == column):
                 inner: Any = [] if is_item else {}
@@ -68,20 +106,22 @@ def _mapping(lines: list[tuple[str, str, str, str, str]]) -> dict[str, Any] | No
             column, within = around.pop()
         if start != column or is_item is not (type(within) is list) or len(around) > _DEEPEST:
             return None
-        if item:
-            within.append(item if item[0] not in _SPECIAL else _scalar(item))
+        if type(value) is type:
+            value = value()
+        if not key:
+            within.append(value)
             continue
-        if dash:
+        if is_item:
             inner = {}
             within.append(inner)
             around.append((column, within))
-            column, within = column + len(dash), inner
-        if key in within or key in WORDS:
+            column, within = inside, inner
+        if key in within:
             return None
-        if value:
-            within[key] = value if value[0] not in _SPECIAL else _scalar(value)
-        else:
+        if value is _PENDING:
             within[key], pending = None, key
+        else:
+            within[key] = value
     return root or None
 
 
@@ -89,5 +129,5 @@ def _scalar(text: str) -> Any:
     if text[0] in _QUOTES:
         return text[1:-1]
     if text in _EMPTY:
-        return _EMPTY[text]()
+        return _EMPTY[text]
     return plain(text)

@@ -1,4 +1,7 @@
-"""What was found in an object holds for all that are alike: most claims of a repository differ by their names."""
+"""What was found in an object holds for all that are alike.
+
+Most claims of a repository differ by their names, and some by a constant in a selector.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,9 @@ _PROBLEM: Final = 1_000
 """How many bytes a problem counts for."""
 _PLAIN: Final = 2
 """The format of marshal in which equal values have equal bytes: those after it refer to what they have had."""
+_SELECTS: Final = b"expression"
+_KEPT: Final = frozenset({"metadata", "config", "status"})
+"""What holds no selectors, and may be nested deep."""
 
 
 class Found(NamedTuple):
@@ -47,23 +53,33 @@ class Alike:
         self._left = most
         self._found: dict[bytes, Found] = {}
 
-    def find(self, obj: JSONObject, look: Callable[[], Found]) -> Found:
+    def find(self, obj: JSONObject, look: Callable[[], Found], has_plain_constants: Callable[[], bool]) -> Found:
         """Return what is found in an object.
 
         Args:
             obj: The object, in any version.
             look: Looks at it, unless that is known of one like it.
+            has_plain_constants: Tells of an object in which nothing was found whether that holds for all whose
+                selectors have the same shapes.
         """
         key = _key(obj)
         if key is None:
             return look()
         found = self._found.get(key)
+        shape = _shape(obj) if found is None and _SELECTS in key else None
+        if shape and found is None:
+            found = self._found.get(shape)
         if found is None:
             found = look()
-            self._left -= len(key) + _PROBLEM * (1 + len(found.problems))
-            if self._left >= 0:
-                self._found[key] = found
+            self._keep(key, found)
+            if shape and not found.problems and has_plain_constants():
+                self._keep(shape, found)
         return found
+
+    def _keep(self, key: bytes, found: Found) -> None:
+        self._left -= len(key) + _PROBLEM * (1 + len(found.problems))
+        if self._left >= 0:
+            self._found[key] = found
 
 
 def _key(obj: JSONObject) -> bytes | None:
@@ -74,3 +90,30 @@ def _key(obj: JSONObject) -> bytes | None:
         return marshal.dumps({**obj, "metadata": bool(name_of(obj))}, _PLAIN)
     except ValueError:
         return None
+
+
+def _shape(obj: JSONObject) -> bytes | None:
+    """Return what claims have in common whose selectors have the same shapes; None of those nested deep."""
+    try:
+        return marshal.dumps({**_blanked(obj), "metadata": bool(name_of(obj))}, _PLAIN)
+    except RecursionError:
+        return None
+
+
+def _blanked(value: Any) -> Any:
+    """Put shapes in the place of selectors, as bytes, which no manifest has."""
+    if type(value) is list:
+        return [_blanked(each) for each in value]
+    if type(value) is not dict:
+        return value
+    return {
+        name: each if name in _KEPT else _shaped(each) if name == "expression" else _blanked(each)
+        for name, each in value.items()
+    }
+
+
+def _shaped(value: Any) -> Any:
+    from webhook.cel.kubernetes.shapes import shape_of  # noqa: PLC0415 - most objects have no selectors
+
+    shape = shape_of(value) if isinstance(value, str) else None
+    return value if shape is None else shape.encode()

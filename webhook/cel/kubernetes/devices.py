@@ -20,6 +20,7 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
+from webhook.cel.kubernetes.shapes import shape_of
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
@@ -105,18 +106,24 @@ def refusal_of(
 ) -> Refusal | None:
     """Why the API server does not take a selector; None if it does.
 
-    Verdicts are kept, programs are not. The arguments are those of `compile_selector`.
+    Verdicts are kept, programs are not; that a selector is taken holds for all of its shape. The arguments are those of
+    `compile_selector`.
 
     Raises:
         BudgetExceededError: It is more work than the budget in force allows.
     """
-    key = expression, release, gates & _RELEVANT, stored, current().is_offline
-    known = _verdicts.get(key)
+    around = release, gates & _RELEVANT, stored, current().is_offline
+    known = _verdicts.get((expression, around))
+    if known is None and (shape := shape_of(expression)):
+        known = _verdicts.get((None, shape, around))
     if known is None:
         found = compile_selector(expression, release, gates, stored=stored)
         known = found if isinstance(found, Refusal) else not found.is_too_complex or TOO_COMPLEX
         detail = known.detail if isinstance(known, Refusal) else ""
-        _verdicts.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
+        size = sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY
+        _verdicts.put((expression, around), known, size)
+        if shape and known is True:
+            _verdicts.put((None, shape, around), known, size)
     return known if isinstance(known, Refusal) else None
 
 

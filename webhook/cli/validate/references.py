@@ -162,7 +162,9 @@ class References:
             file, context = given.document.source, self._context(given)
             if given.needs and not context.inventory.knows(given.needs):
                 continue
-            known = context.alike.find(given.obj, partial(self._found, given, context))
+            known = context.alike.find(
+                given.obj, partial(self._found, given, context), partial(_has_plain_constants, given, context)
+            )
             for name, count in known.skipped.items():
                 skipped[name] += count
             for problem in known.problems:
@@ -214,6 +216,12 @@ class References:
                 self._contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
             self._around[around] = self._contexts[key]
         return self._around[around]
+
+
+def _has_plain_constants(given: _Noted, context: Any) -> bool:
+    from webhook.references.constants import has_plain_constants  # noqa: PLC0415 - most objects have no selectors
+
+    return has_plain_constants(newest(given.obj), context)
 
 
 def _is_extended_anywhere(pod: JSONObject) -> bool:

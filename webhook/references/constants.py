@@ -1,0 +1,57 @@
+"""Whether what rules find in a claim depends on the constants that its selectors compare devices with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.cel.syntax.ast import Select
+from webhook.deviceselectors.parts import compared, parts_of, read_of
+from webhook.deviceselectors.reads import drivers
+from webhook.deviceselectors.witnesses import by_value
+from webhook.inventory.reading import text
+from webhook.references.classes import drivers_of
+from webhook.references.selectors import reads_of, selectors_of
+
+if TYPE_CHECKING:
+    from webhook.cel.syntax.ast import Expression
+    from webhook.references.rules import Context, JSONObject
+    from webhook.references.selectors import Selector
+
+
+def has_plain_constants(claim: JSONObject, context: Context) -> bool:
+    """Tell whether rules find nothing in a claim whatever the constants are that its selectors compare devices with.
+
+    So it is where each is compared with another value of the device, and nothing is known of devices or their kinds.
+
+    Args:
+        claim: A claim or template, in the newest version, in which nothing was found.
+        context: What is known.
+    """
+    return not context.inventory.knows("ResourceSlice") and all(
+        _is_indifferent(each, context) for each in selectors_of(claim, context)
+    )
+
+
+def _is_indifferent(selector: Selector, context: Context) -> bool:
+    together = [*selector.around, *selector.own]
+    expressions = [text(each, "cel", "expression") for each in together]
+    known = [parts for each in expressions if (parts := parts_of(each, context.release, context.gates))]
+    for path, conditions in by_value(known).items():
+        if len(path) > 1 and sum(not _is_presence(each.part) for each in conditions) > 1:
+            return False  # their constants may contradict each other
+    if not all(map(_is_plain, selector.parts.all)):
+        return False
+    named = drivers_of(together, context)
+    profiles = (context.profile(min(named, default=each.domain)) for each in reads_of(selector.parts))
+    # A kind of devices is recognized by its name in the selectors.
+    return not any(each and each.kind_attribute for each in profiles)
+
+
+def _is_plain(part: Expression) -> bool:
+    """Tell whether a part compares a value of the device with a constant, or asks whether it is there."""
+    subject, _ = compared(part)
+    return _is_presence(part) or bool(drivers([part])) or (subject is not None and read_of(subject) is not None)
+
+
+def _is_presence(part: Expression) -> bool:
+    return isinstance(part, Select) and part.test
