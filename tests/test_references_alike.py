@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +14,9 @@ from tests.command import draguard
 from webhook.api.gates import enabled
 from webhook.api.versions import NEWEST
 from webhook.inventory import CLAIMS, Inventory
-from webhook.references import Context, Found, every_rule
+from webhook.references import Context, Found, every_rule, look
 from webhook.references.alike import Alike
+from webhook.references.constants import has_plain_constants
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,3 +125,72 @@ def test_each_of_those_alike_has_its_findings(tmp_path: Path) -> None:
         ("too-many-devices", 1, "a"),
         ("too-many-devices", 3, "b"),
     ]
+
+
+MODEL = 'device.attributes["gpu.example.com"].model'
+FORMS = [
+    MODEL + " == {0}",
+    'device.driver == "gpu.example.com" && ' + MODEL + " != {0}",
+    "has(" + MODEL + ") && " + MODEL + " == {0}",
+    MODEL + " == {0} && " + MODEL + " == {1}",
+    MODEL + " != {0} || " + MODEL + " != {1}",
+    MODEL + " < {0}",
+    'device.attributes["gpu.example.com"].brand == {0}',
+    "1 == {0} || true",
+    "device.driver == {0}",
+    'device.attributes["gpu.nvidia.com"].type == {0} && device.attributes["gpu.nvidia.com"].profile == {1}',
+    'device.capacity["gpu.example.com"].memory.isGreaterThan(quantity({0}))',
+    'device.attributes["gpu.example.com"].version.isLessThan(semver({0}))',
+    MODEL + '.startsWith("a") && {0} == {1}',
+]
+CONSTANTS = [
+    ('"a"', '"a"'),
+    ('"a"', '"b"'),
+    ('"gpu"', '"a"'),
+    ('"mig"', '"a"'),
+    ('"1.0.0"', '"x"'),
+    ('"1.0"', '"x"'),
+    ("1", "2"),
+    ("1", "1"),
+]
+
+
+def selecting(form: str, constants: tuple[str, str]) -> dict[str, Any]:
+    expression = form.format(*constants)
+    return claim("a", selectors=[{"cel": {"expression": expression}}])
+
+
+@pytest.mark.parametrize("step", [1, -1])  # the first of a shape is what the others may be taken for
+def test_what_is_found_by_shape_is_what_is_found_alone(step: int) -> None:
+    device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.example.com"}}
+    spec = {"selectors": [{"cel": {"expression": 'device.attributes["gpu.example.com"].brand != "b"'}}]}
+    inventory = Inventory([{**device_class, "spec": spec}])
+    together, looked = Context(inventory, NEWEST, enabled(NEWEST)), []
+
+    def alone(obj: dict[str, Any]) -> Found:
+        context = Context(inventory, NEWEST, enabled(NEWEST))
+        return Found(list(look(obj, "ResourceClaim", context)), Counter())
+
+    def looking(obj: dict[str, Any]) -> Found:
+        looked.append(obj)
+        return alone(obj)
+
+    for number in range(16):
+        together.alike.find(claim("a", count=number), Looking(), lambda: False)
+    claims = [selecting(form, constants) for form, constants in product(FORMS, CONSTANTS)][::step]
+    for each in claims:
+        found = together.alike.find(each, partial(looking, each), partial(has_plain_constants, each, together))
+        assert found.problems == alone(each).problems, each
+    assert len(looked) < len(claims)
+
+
+def test_claims_that_differ_in_a_constant_are_looked_at_once() -> None:
+    alike = Alike()
+    looks(alike, *(claim("a", count=number) for number in range(16)))
+    claims = [selecting(FORMS[0], (f'"{number}"', "")) for number in range(10, 20)]
+    assert looks(alike, *claims) == 1
+    other = [
+        {**each, "status": {"devices": []}, "spec": {**each["spec"], "config": [{"expression": "x"}]}}
+        for each in claims
+    ]
+    assert looks(alike, *other) == 1

@@ -113,9 +113,9 @@ def judge(
         return [_TOO_DEEP]
     finally:
         leave(token)
-    if old is None:
+    if old is None and STATUS in obj:
         found = [*warnings.status_dropped(struct, obj), *found]
-    return [*found_in_kind, *found]
+    return [*found_in_kind, *found] if found_in_kind else found
 
 
 @lru_cache(maxsize=512)

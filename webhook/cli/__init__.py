@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -23,6 +24,10 @@ INTERRUPTED = 130
 """As a shell reports a command that SIGINT has ended."""
 READER_GONE = 141
 """As a shell reports a command that SIGPIPE has ended."""
+_SERVING = frozenset({"serve", "manage-certificate"})
+"""The commands that run until they are stopped."""
+_UNCOLLECTED = 100_000
+"""How many objects a command makes until circles are looked for: most stay until it ends, and have none."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     _prepare_streams()
     given = sys.argv[1:] if argv is None else argv
+    if not _SERVING.intersection(given[:1]):
+        gc.set_threshold(_UNCOLLECTED)
     if given and given[0] in _VERSION:
         from webhook.cli.version import run  # noqa: PLC0415 - argparse takes longer to import than this takes
 

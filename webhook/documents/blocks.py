@@ -84,7 +84,7 @@ def _read(line: str) -> _Line | None:
 _known: Final = lru_cache(_REMEMBERED)(_read)
 
 
-def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901 - as it says
+def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901, PLR0912 - as it says
     """Put lines together; most of the time is spent here, so that nothing is called."""
     root: dict[str, Any] = {}
     within: Any = root

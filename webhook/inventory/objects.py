@@ -36,6 +36,8 @@ KINDS: Final = {
 CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 """The kinds that request devices; the only ones whose defaults mean something to the scheduler."""
 
+_NEWEST: Final = frozenset({f"{DRA}/v1", "v1"})
+
 _TERMINATED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -201,7 +203,7 @@ def _has_newest(version: str, kind: str) -> bool:
 
 def newest(obj: JSONObject) -> JSONObject:
     """Return an object of ``resource.k8s.io`` in the newest version; what has none there is returned as it is."""
-    if obj.get("apiVersion") in {f"{DRA}/v1", "v1"}:
+    if obj.get("apiVersion") in _NEWEST:
         return obj
     try:
         return to_v1(obj)

@@ -26,6 +26,8 @@ _PROBLEM: Final = 1_000
 _PLAIN: Final = 2
 """The format of marshal in which equal values have equal bytes: those after it refer to what they have had."""
 _SELECTS: Final = b"expression"
+_FEW: Final = 16
+"""How much is remembered before shapes are sought, which takes a while at first."""
 _KEPT: Final = frozenset({"metadata", "config", "status"})
 """What holds no selectors, and may be nested deep."""
 
@@ -66,7 +68,7 @@ class Alike:
         if key is None:
             return look()
         found = self._found.get(key)
-        shape = _shape(obj) if found is None and _SELECTS in key else None
+        shape = _shape(obj) if found is None and _SELECTS in key and len(self._found) >= _FEW else None
         if shape and found is None:
             found = self._found.get(shape)
         if found is None:

@@ -20,7 +20,6 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
-from webhook.cel.kubernetes.shapes import shape_of
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
@@ -97,6 +96,8 @@ _CHARACTERS: Final = 16
 """How many characters of a report are kept for a unit of work: a hundred errors show a long line a hundred times."""
 _ENTRY: Final = 400
 """How many bytes a verdict takes beside its texts."""
+_FEW: Final = 16
+"""How many verdicts there are before shapes are sought."""
 _verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
 _costs: Final[Cache[Refusal | int]] = Cache(1 << 20)
 
@@ -114,7 +115,7 @@ def refusal_of(
     """
     around = release, gates & _RELEVANT, stored, current().is_offline
     known = _verdicts.get((expression, around))
-    if known is None and (shape := shape_of(expression)):
+    if known is None and (shape := _shape_of(expression)):
         known = _verdicts.get((None, shape, around))
     if known is None:
         found = compile_selector(expression, release, gates, stored=stored)
@@ -125,6 +126,15 @@ def refusal_of(
         if shape and known is True:
             _verdicts.put((None, shape, around), known, size)
     return known if isinstance(known, Refusal) else None
+
+
+def _shape_of(expression: str) -> str | None:
+    """The shape of a selector; None if it has none, or there were few selectors so far."""
+    if len(_verdicts) < _FEW:
+        return None
+    from webhook.cel.kubernetes.shapes import shape_of  # noqa: PLC0415 - it takes as long as some selectors
+
+    return shape_of(expression)
 
 
 def compile_selector(

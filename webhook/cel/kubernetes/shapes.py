@@ -8,6 +8,7 @@ on the right of a comparison, but at its type and length, and ``quantity`` and `
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _QUOTES: Final = "\"'"
@@ -28,21 +29,33 @@ _KEPT: Final = (rf"\.driver\s*[=!]=\s*{quote}[^{quote}]*{quote}" for quote in _Q
 """Drivers are known by their names, and what is said of a selector depends on them."""
 _STRINGS: Final = (f"{quote}[^{quote}]*{quote}" for quote in _QUOTES)
 _blanks: Final = re.compile("|".join((*_KEPT, *_CONSTANTS, *_STRINGS)))
-"""Finds constants, and steps over strings. Each alternative begins with a character, not a set, so that `re` skips all others."""
+"""Finds constants, and steps over strings.
+
+Each alternative begins with a character, not a set, so that `re` skips all others.
+"""
 _is_odd: Final = re.compile("""[\\\\`\0]|//|\"{3}|'{3}""").search
 """Finds what makes it unclear where strings end."""
 
 
+_LONGEST: Final = 256
+_REMEMBERED: Final = 1 << 14
+
+
 def shape_of(expression: str) -> str | None:
-    """Return what stands for all selectors that differ from one in plain constants only; None if it has none.
+    """Return what stands for all selectors that differ from one in plain constants only; None if nothing does.
 
     Args:
         expression: The selector.
     """
+    return _shape(expression) if len(expression) <= _LONGEST else None
+
+
+@lru_cache(_REMEMBERED)
+def _shape(expression: str) -> str | None:
     if not expression.isascii() or _is_odd(expression):
         return None
-    shape, count = _blanks.subn(_blank, expression)
-    return shape if count and shape != expression else None
+    shape = _blanks.sub(_blank, expression)
+    return shape if shape != expression else None
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from webhook import formats
 from webhook.api.versions import NEWEST
 from webhook.cli.arguments import UsageError
+from webhook.findings import identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,13 +64,15 @@ class Namespaces:
         """The Namespaces that were taken into account."""
         return list(self._found.values())
 
-    def labels_around(self, namespace: str) -> Mapping[str, str] | None:
+    def labels_around(self, obj: Any) -> Mapping[str, str] | None:
         """Return the labels of an object's namespace, None if nothing is known of it.
 
         Args:
-            namespace: The namespace that the object states; empty if it states none.
+            obj: The object.
         """
-        name = namespace or self._default
+        if not self._stated and not self._found:
+            return None
+        name = identity(obj).namespace or self._default
         if name in self._stated:
             return self._stated[name]
         found = self._found.get(name) if self.all_noted else None

@@ -9,7 +9,7 @@ from webhook.api.versions import GROUP, NEWEST, Served, find
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents import Document
 from webhook.engine.manifests import review
-from webhook.findings import Finding, found, identity
+from webhook.findings import Finding, found
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.schema import OLDEST
@@ -186,7 +186,7 @@ class Judge:
             kubernetes=release,
             subresource=self._subresource,
             feature_gates=self._gates,
-            namespace_labels=self.namespaces.labels_around(identity(obj).namespace),
+            namespace_labels=self.namespaces.labels_around(obj),
             sender=sender,
             rules=sender is None or self._rules(obj, before),
             beyond_decoding=True,

@@ -1,0 +1,129 @@
+"""Selectors that differ in plain constants only are taken alike."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+
+from webhook.api.gates import enabled
+from webhook.cel.kubernetes import devices
+from webhook.cel.kubernetes.devices import Refusal, compile_selector, refusal_of
+from webhook.cel.kubernetes.shapes import shape_of
+from webhook.release import Release
+
+if TYPE_CHECKING:
+    from webhook.cel.kubernetes.devices import Selector
+
+READ = 'device.attributes["gpu.example.com"].model'
+ALIKE = [
+    (f'{READ} == "a100"', f'{READ} == "h200"'),
+    (f"{READ} != 'a100' && true", f"{READ} != 'it s' && true"),
+    (f"({READ} >= 10)", f"({READ} >= 99)"),
+    (f'{READ}.compareTo(semver("1.2.3")) < 0', f'{READ}.compareTo(semver("0.9.0")) < 0'),
+    ('device.capacity["a.b"].c.isLessThan(quantity("1Gi"))', 'device.capacity["a.b"].c.isLessThan(quantity("9Mi"))'),
+]
+UNLIKE = [
+    (f'{READ} == "a100"', f'{READ} == "a10"'),
+    (f'{READ} == "a"', f"{READ} == 1"),
+    (f'{READ} == "a100"', f'{READ} != "a100"'),
+    (f'{READ} == "a100"', 'device.attributes["gpu.example.com"].brand == "a100"'),
+    ('device.driver == "a.example.com"', 'device.driver == "b.example.com"'),
+    (f'{READ}.matches("x == 1 ")', f'{READ}.matches("x == 2 ")'),
+    (f'{READ} == "a".replace("a", "b")', f'{READ} == "b".replace("a", "b")'),
+    (f"{READ} == 1 / 0", f"{READ} == 1 / 1"),
+    ('device.capacity["a.b"].c.isLessThan(quantity("1Gb"))', 'device.capacity["a.b"].c.isLessThan(quantity("2Gb"))'),
+]
+WITHOUT = [
+    "true",
+    r'x == "\n"',
+    'x == """a"""',
+    "x == 1 // y",
+    "x == `a`",
+    'x == "é"',
+    'x == "\0"',
+    f"x == {'(' * 300}",
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_constants_that_are_compared_do_not_tell_selectors_apart(one: str, other: str) -> None:
+    assert shape_of(one) == shape_of(other) is not None
+
+
+@pytest.mark.parametrize(("one", "other"), UNLIKE)
+def test_all_else_does(one: str, other: str) -> None:
+    assert (shape_of(one) or one) != (shape_of(other) or other)
+
+
+@pytest.mark.parametrize("expression", WITHOUT)
+def test_what_could_be_read_in_two_ways_has_no_shape(expression: str) -> None:
+    assert shape_of(expression) is None
+
+
+FORMS = [
+    "{read} == {value}",
+    "{read} != {value} || {read} in [{value}]",
+    "{read}.matches({value})",
+    "[{value}].exists(x, x == {value})",
+    "{read} == {value}.size()",
+    'device.capacity["a.b"].c.compareTo(quantity({value})) >= 0',
+    'duration("1h") == duration({value})',
+    "cel.bind(x, {read} == {value}, x)",
+    "{read} == {value} ? true : false",
+    "({value} == {value}) == {value}",
+    'int("1") == {value} && "x == 1" == {value}',
+    'b"a" == {value}',
+    "{read}.string == {value}",
+]
+VALUES = [
+    '"a"',
+    '"("',
+    '"1"',
+    "'1'",
+    "1",
+    "7",
+    "999999999",
+    '"1h"',
+    '"1Gi"',
+    '"1.0.0"',
+    "true",
+    '""',
+    '"\n"',
+    "1.5",
+    "1u",
+]
+
+
+def texts() -> list[str]:
+    """Write every form with every value."""
+    return [form.format(read=READ, value=value) for form, value in product(FORMS, VALUES)]
+
+
+@pytest.mark.parametrize(("release", "stored"), [(30, False), (34, True), (37, False)])
+def test_selectors_of_a_shape_are_taken_alike(release: int, stored: bool) -> None:  # noqa: FBT001
+    taken: dict[str, set[bool]] = {}
+    for each in texts():
+        found = compile_selector(each, Release(release), enabled(Release(release)), stored=stored)
+        is_taken = not isinstance(found, Refusal) and not found.is_too_complex
+        taken.setdefault(shape_of(each) or each, set()).add(is_taken)
+    assert len(taken) < len(texts())
+    assert all(len(each) == 1 for each in taken.values())
+
+
+def test_one_of_a_shape_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+
+    def compiling(expression: str, *arguments: frozenset[str], stored: bool) -> Selector | Refusal:
+        compiled.append(expression)
+        return compile_selector(expression, Release(36), *arguments[1:], stored=stored)
+
+    for number in range(devices._FEW):  # noqa: SLF001 - before shapes are sought
+        refusal_of(f"1{'0' * number} == size('')", Release(36))
+    monkeypatch.setattr(devices, "compile_selector", compiling)
+    taken = [f'device.attributes["of.a.shape"].model == "{number}"' for number in range(100, 110)]
+    refused = [f'device.attributes["of.a.shape"] == "{number}"' for number in range(100, 110)]
+    assert [refusal_of(each, Release(36)) for each in taken] == [None] * 10
+    assert all(refusal_of(each, Release(36)) for each in refused)
+    assert compiled == [taken[0], *refused]
