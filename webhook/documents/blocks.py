@@ -54,9 +54,7 @@ def read_blocks(text: str) -> dict[str, Any] | None:
     if len(text) > _LONGEST:
         return None
     try:
-        return _mapping(
-            [_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in text.split("\n")]
-        )
+        return _mapping([_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in text.split("\n")])
     except (ScalarError, _NotSimpleError):
         return None
 

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING
-
-import yaml
 
 from webhook.drivers.profile import Profile, read_profile
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _DIRECTORY = os.path.join(os.path.dirname(__file__), "profiles")  # noqa: PTH118, PTH120 - pathlib is slow to import
 
@@ -30,9 +24,12 @@ def profile_of(driver: str) -> Profile | None:
 
 def driver_of_class(name: str) -> str:
     """Return the driver whose installation brings a device class; empty if none that is known does."""
-    return _drivers_of_classes().get(name, "") if name else ""
+    # Which file has the name is found sooner than all files are read.
+    having = (driver for driver in built_in() if name and name in text_of(driver))
+    return next((driver for driver in having if name in _read(driver).classes), "")
 
 
+@cache
 def text_of(driver: str) -> str:
     """Return the file of a driver that :func:`built_in` lists."""
     with open(os.path.join(_DIRECTORY, f"{driver}.yaml"), encoding="utf-8") as file:  # noqa: PTH118, PTH123
@@ -41,9 +38,6 @@ def text_of(driver: str) -> str:
 
 @cache
 def _read(driver: str) -> Profile:
+    import yaml  # noqa: PLC0415 - of most drivers there is no profile
+
     return read_profile(yaml.load(text_of(driver), Loader=yaml.CSafeLoader))
-
-
-@cache
-def _drivers_of_classes() -> Mapping[str, str]:
-    return {name: driver for driver in built_in() for name in _read(driver).classes}

@@ -7,7 +7,6 @@ Types, fields, lists, enums, patterns, formats, limits, ``x-kubernetes-int-or-st
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -255,16 +254,20 @@ def _formatted(name: Any, value: Any) -> str:
 
 
 def _is_network(value: str) -> bool:
-    return "/" in value and _parses(lambda: ipaddress.ip_interface(value))
+    from ipaddress import ip_interface  # noqa: PLC0415 - few parameters are addresses
+
+    return "/" in value and _parses(ip_interface, value)
 
 
 def _is_address(value: str) -> bool:
-    return _parses(lambda: ipaddress.ip_address(value))
+    from ipaddress import ip_address  # noqa: PLC0415 - as above
+
+    return _parses(ip_address, value)
 
 
-def _parses(parse: Callable[[], object]) -> bool:
+def _parses(parse: Callable[[str], object], value: str) -> bool:
     try:
-        parse()
+        parse(value)
     except ValueError:
         return False
     return True
