@@ -6,7 +6,7 @@ Most claims of a repository differ by their names, and some by a constant in a s
 from __future__ import annotations
 
 import marshal
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import find
 from webhook.inventory import CLAIMS
