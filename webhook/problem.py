@@ -267,7 +267,7 @@ def _begin(value: object) -> str:
 
 @cache
 def _to_json() -> JSONEncoder:
-    from json import JSONEncoder  # noqa: PLC0415 - only who shows a value pays for it
+    from json import JSONEncoder  # noqa: PLC0415 - needed only to show a value
 
     return JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 

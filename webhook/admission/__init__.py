@@ -4,7 +4,7 @@ The validating endpoint judges by the API server's own rules, then asks the vali
 asks the mutating policies, rewrites pre-scheduled pods, and asks those policies again that want to know.
 
 A body goes through :mod:`~webhook.admission.requests` (what an AdmissionReview must be), then
-:mod:`~webhook.admission.decisions` (who is asked) with :mod:`~webhook.admission.enforcement` (what findings lead to),
+:mod:`~webhook.admission.decisions` (who is asked) with :mod:`~webhook.admission.enforcement` (enforcement),
 and leaves through :mod:`~webhook.admission.responses` (what an API server understands). Metrics and logs tell what its
 :class:`~webhook.admission.record.Record` holds.
 

@@ -160,7 +160,7 @@ def _validated(case: _Case) -> Response:
 
 
 def _asking(case: _Case, policies: PolicySet) -> Asking:
-    from webhook.engine.asking import Asking  # noqa: PLC0415 - only who has policies pays for their engine
+    from webhook.engine.asking import Asking  # noqa: PLC0415 - needed only with policies
 
     return Asking(policies, case.options.authorizer, case.deadline)
 
@@ -201,7 +201,7 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], 
 
 def _is_about_others(rule: str) -> bool:
     """Tell whether a rule looks at what objects refer to: such a rule can be made to refuse what the server takes."""
-    from webhook.references.rules import RULES  # noqa: PLC0415 - only who has a snapshot pays for these rules
+    from webhook.references.rules import RULES  # noqa: PLC0415 - needed only with a snapshot
 
     return rule in RULES
 

@@ -329,7 +329,7 @@ def _as_decoded(
     struct: CompiledStruct, misfits: Sequence[Misfit], obj: dict[str, Any], older: Iterable[Release]
 ) -> CompiledStruct:
     """Judge what an API server has decoded by a release that knows its fields; if none does, without those fields."""
-    from webhook.schema.suggest import has  # noqa: PLC0415 - only an unknown field pays for it
+    from webhook.schema.suggest import has  # noqa: PLC0415 - needed only for unknown fields
 
     found, known = struct, struct.target
     for release in older:

@@ -263,7 +263,7 @@ def others_with(path: Path, version: str, kind: str) -> Iterator[str]:
         version: The API version that does not have it.
         kind: The kind.
     """
-    from webhook.schema.suggest import has  # noqa: PLC0415 - only an unknown field pays for it
+    from webhook.schema.suggest import has  # noqa: PLC0415 - needed only for unknown fields
 
     for name, other in VERSIONS.items():
         each = other.kinds.get(kind)

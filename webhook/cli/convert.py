@@ -91,7 +91,7 @@ def _write(file: Migrated) -> None:
     Raises:
         OSError: It has, or cannot be written.
     """
-    from webhook.cli.console.files import write_bytes  # noqa: PLC0415 - only who writes pays for it
+    from webhook.cli.console.files import write_bytes  # noqa: PLC0415 - needed only to write
 
     with open(file.name, "rb") as opened:  # noqa: PTH123 - importing pathlib takes longer than converting a file
         data = opened.read()

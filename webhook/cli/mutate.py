@@ -73,7 +73,7 @@ def _sender(arguments: Namespace) -> Sender | None:
     stated = kubernetes(arguments)
     if not arguments.policies:
         return None
-    from webhook.cli.options.policies import sender, sound_policies  # noqa: PLC0415 - only who has policies pays for them
+    from webhook.cli.options.policies import sender, sound_policies  # noqa: PLC0415 - needed only with policies
 
     return sender(sound_policies(arguments, stated), arguments)
 

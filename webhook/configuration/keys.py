@@ -67,7 +67,7 @@ CONFIGURATION: Final = Record(
         ),
         "allPods": Key(Flag(), "Whether pods and workloads without resource claims are judged, too (--all-pods)."),
         "jobs": Key(Number(1, MOST_JOBS), "How many processes judge (--jobs)."),
-        "strict": Key(Flag(), "Whether warnings make the exit code 1, too (--strict)."),
+        "strict": Key(Flag(), "Whether exit with 1 for warnings, too (--strict)."),
     }
 )
 """All keys."""

@@ -136,7 +136,7 @@ class Origin:
 
     @cached_property
     def _outline(self) -> Outline:
-        from webhook.documents import outline  # noqa: PLC0415 - only who asks where something is pays for it
+        from webhook.documents import outline  # noqa: PLC0415 - needed only to ask where something is
 
         find = outline.json_outline if self.is_json else outline.yaml_outline
         return find(self.source.text[self.start : self.end])

@@ -1,7 +1,7 @@
 """Takes a manifest through the pipeline, as if it were sent to a cluster.
 
 Mutating policies change it, the API server's rules and what cannot work are found in the result, and validating
-policies judge what could be decoded. Policies are optional, and only who has them pays for their engine.
+policies judge what could be decoded. Policies are optional, and needed only with them
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def names_of_types(*sorts: str) -> frozenset[str]:
 @cache
 def rules_of_policies() -> dict[str, str]:
     """Say what the rules about policies and bindings are about."""
-    from webhook.policy.manifest.versions import KINDS  # noqa: PLC0415 - only who explains rules pays for the engine
+    from webhook.policy.manifest.versions import KINDS  # noqa: PLC0415 - needed only to explain rules
 
     return {stated.name: stated.doc for stated in _stated_in(KINDS.values())}
 

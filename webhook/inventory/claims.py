@@ -194,6 +194,6 @@ def allocation_of(claim: JSONObject) -> Any:
 def shape_of(claim: JSONObject) -> str:
     """Return a text that is the same for claims that are treated alike."""
     allocation = allocation_of(claim)
-    import json  # noqa: PLC0415 - only who compares claims pays for it
+    import json  # noqa: PLC0415 - needed only to compare claims
 
     return json.dumps([mapping(claim, "spec"), allocation and mapping(claim, "status")], sort_keys=True)

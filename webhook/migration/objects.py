@@ -48,7 +48,7 @@ def converted(obj: Any, wanted: Wanted) -> Converted:
         return Converted(obj, [], [])
     own, kind = obj.get("apiVersion"), obj.get("kind")
     if find(own, kind) is None and str(own).startswith(f"{GROUP}/"):
-        from webhook.api.judgement import judge  # noqa: PLC0415 - only unknown kinds and versions pay for it
+        from webhook.api.judgement import judge  # noqa: PLC0415 - needed only for unknown kinds and versions
 
         return Converted(obj, [], judge(obj))
     if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):

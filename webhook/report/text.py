@@ -83,7 +83,7 @@ def folded(text: str, width: int, head: str = "") -> str:
     whole = f" {text}" if head else text
     if not width or len(head) + len(whole) <= width:
         return whole
-    from textwrap import wrap  # noqa: PLC0415 - only who reads findings on a terminal pays for it
+    from textwrap import wrap  # noqa: PLC0415 - needed only to read findings on a terminal
 
     lines = wrap(f"{head}{whole}", width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)[len(head) :]

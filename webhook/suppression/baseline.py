@@ -105,7 +105,7 @@ def read(file: str) -> Known:
     if len(data) > MAX_BYTES:
         message = f"{file}: larger than {MAX_BYTES // (1024 * 1024)} MiB"
         raise BaselineError(message)
-    import json  # noqa: PLC0415 - only who has a baseline pays for it
+    import json  # noqa: PLC0415 - needed only with a baseline
 
     try:
         loaded = json.loads(data)

@@ -38,7 +38,7 @@ def names_in(text: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def is_known(name: str) -> bool:
     """Tell whether a name can name a rule; which policies there are is not known here."""
-    from webhook.explain.names import has_match, is_rule  # noqa: PLC0415 - only who names rules pays for their names
+    from webhook.explain.names import has_match, is_rule  # noqa: PLC0415 - needed only to name rules
 
     if len(name) > _MAX:
         return False

@@ -183,7 +183,7 @@ def _named(data: bytes, like: str) -> str:
 
 
 def _ask(top: str, *arguments: str, given: bytes = b"") -> bytes:
-    import subprocess  # noqa: PLC0415 - only who compares revisions pays for it
+    import subprocess  # noqa: PLC0415 - needed only to compare revisions
 
     try:
         done = subprocess.run(  # noqa: S603 - the revision is one argument, and no option

@@ -18,9 +18,9 @@ _EXIT_CODES = """\
 exit codes:
   0    fine; warnings do not count
   1    something was found: the API server would refuse an object, or an input cannot be read
-  2    wrong use: an unknown option, a path that does not exist
+  2    usage error: an unknown option, a path that does not exist
   3    draguard itself failed
-  130  interrupted; 141: the output's reader has gone
+  130  interrupted; 141: the reader of the output closed it
 """
 
 
@@ -63,22 +63,22 @@ class _Command(NamedTuple):
 
 
 _COMMANDS = {
-    "validate": _Command("say what the API server would refuse in manifests, and where", "manifests"),
-    "simulate": _Command("say on which nodes pods get their devices, or why they stay pending", "scheduling"),
-    "match": _Command("say which devices selectors take, and what keeps others out", "scheduling"),
-    "snapshot": _Command("print the command that collects what is in a cluster, or run it", "scheduling"),
+    "validate": _Command("find what the API server would refuse in manifests, and where", "manifests"),
+    "simulate": _Command("show on which nodes pods get their devices, or why they stay pending", "scheduling"),
+    "match": _Command("show which devices selectors match, and why the others do not", "scheduling"),
+    "snapshot": _Command("print or run the command that collects the objects of a cluster", "scheduling"),
     "convert": _Command("convert manifests to another version of resource.k8s.io; comments stay", "migration"),
     "mutate": _Command("rewrite pods that bypass the scheduler, in manifests", "manifests"),
     "explain": _Command("describe a kind, a field, a rule or a feature gate", "manifests"),
     "driver": _Command("show what drivers publish and take, or write a profile of one", "drivers"),
     "schema": _Command("print a JSON schema: of reports, or of suites of policies", "schemas"),
-    "config": _Command("show what is in force, and what the configuration file can say", "config"),
+    "config": _Command("show the settings in effect, or the schema of the configuration file", "config"),
     "policy": _Command("check and test policies", "policy"),
     "review": _Command("answer recorded AdmissionReviews as the webhook would", "reviews"),
     "serve": _Command("run the admission webhook", "reviews"),
     "manage-certificate": _Command("manage the webhook's certificate in its cluster", "reviews"),
     "certs": _Command("make a certificate authority and a serving certificate", "reviews"),
-    "completion": _Command("print what completes commands and options in a shell", "shell"),
+    "completion": _Command("print a completion script for a shell", "shell"),
     "help": _Command("show the help of a command, or the manual page", "shell"),
     "version": _Command("print the version", "shell"),
 }
@@ -93,7 +93,7 @@ def make_parser(arguments: Sequence[str] = ()) -> Parser:
     """
     parser = Parser(
         prog="draguard",
-        description="Says what a Kubernetes API server and scheduler will make of Dynamic Resource Allocation objects.",
+        description="Checks Dynamic Resource Allocation (DRA) objects as the Kubernetes API server and scheduler do.",
         epilog=f"{_EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples.",
     )
     parser.add_argument("-V", "--version", action=Version, nargs=0, help="print the version and exit")

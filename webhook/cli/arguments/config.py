@@ -37,7 +37,7 @@ def config(parser: argparse.ArgumentParser) -> None:
     actions.add_parser("schema", help=schema, description=f"{schema.capitalize()}.")
     show = actions.add_parser(
         "show",
-        help="print what is in force, and who says so",
+        help="print the settings in effect, and where each comes from",
         description="Print the configuration that is in force, in the form of the configuration file, and who says so. "
         "Takes the arguments of `draguard validate`.",
     )

@@ -14,7 +14,7 @@ examples:
   draguard driver from-cluster cluster.yaml > drivers.yaml
   draguard validate --driver-profile drivers.yaml manifests/
 
-A profile is YAML; docs/drivers.md explains its keys. What follows from profiles are warnings.
+A profile is YAML; docs/drivers.md explains its keys. Findings from profiles are warnings.
 """
 
 

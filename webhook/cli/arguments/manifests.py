@@ -126,12 +126,12 @@ def fixes(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--fix",
         action="store_true",
-        help="fix in place what can be fixed for certain, and report the rest; of standard input, print the result",
+        help="fix in place what has a certain fix, and report the rest; for standard input, print the result",
     )
     group.add_argument(
         "--unsafe-fixes",
         action="store_true",
-        help="apply fixes, too, that may not be what you mean; needs --fix or --diff",
+        help="also apply fixes that may not be what you mean; needs --fix or --diff",
     )
     group.add_argument("--diff", action="store_true", help="print what --fix would change, and write nothing")
 
@@ -151,7 +151,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
         metavar="VERSION",
         help="judge as this release does, such as 1.30 (default: the newest release that serves the object's version; "
         "pods and workloads follow the objects of resource.k8s.io in the same file or else in the same directory)",
-        then=": a table tells which release says what",
+        then=": a table shows which release reports what",
     )
     gates(parser, "the defaults of the release")
     repeated(

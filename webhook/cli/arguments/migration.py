@@ -36,9 +36,9 @@ DeviceTaintRule in v1beta1, gets the newest version that the releases serve.
 
 Claims and classes of v1alpha2 (Kubernetes 1.26 to 1.30) are converted as far as it goes. What newer
 versions cannot say stays where it is, and is an error that says what to write instead.
-docs/migrate.md has the whole way from 1.30 to 1.34.
+docs/migrate.md describes the migration from 1.30 to 1.34.
 
-Templates of Helm charts are no YAML: convert what they render, or edit them by hand.
+Helm templates are not YAML: convert what they render, or edit them by hand.
 """
 
 
@@ -56,7 +56,7 @@ def convert(parser: argparse.ArgumentParser) -> None:
         parser,
         "--kubernetes-version",
         metavar="VERSION",
-        help="a release that shall take the objects, such as 1.34 (default: the newest)",
+        help="a release that the objects are for, such as 1.34 (default: the newest)",
     )
     pod_templates(parser)
     parser.add_argument("-w", "--write", action="store_true", help="change the files in place")

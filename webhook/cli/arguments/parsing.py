@@ -37,7 +37,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
         super().add_usage(usage or " ".join(["%(prog)s", *parts]), (), groups, prefix)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        from textwrap import fill  # noqa: PLC0415 - only help pays for it
+        from textwrap import fill  # noqa: PLC0415 - needed only for help
 
         paragraphs = text.strip("\n").split("\n\n")
         return "\n\n".join(

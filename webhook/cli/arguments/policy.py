@@ -93,7 +93,7 @@ def policy(parser: argparse.ArgumentParser) -> None:
         configured(action)
         return action
 
-    check = add("check", "say what is wrong with policies before they meet an object", _POLICY_CHECK)
+    check = add("check", "find errors in policies before they meet an object", _POLICY_CHECK)
     check.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
     check.add_argument("--costs", action="store_true", help="show what each expression may cost")
     test = add("test", "run the suites beside policies", _POLICY_TEST)
@@ -101,11 +101,11 @@ def policy(parser: argparse.ArgumentParser) -> None:
     test.add_argument("--kubernetes-version", metavar="VERSION", help=release)
     only = "run only cases with this text in their names, in any case; can be repeated; coverage is not reported then"
     test.add_argument("--filter", action="append", default=[], metavar="TEXT", help=only)
-    test.add_argument("-v", "--verbose", action="store_true", help="say of each case how it came out, in text")
+    test.add_argument("-v", "--verbose", action="store_true", help="show the result of each case, in text")
     test.add_argument("--watch", action="store_true", help="run the suites again whenever a file changes, until Ctrl-C")
     new = actions.add_parser(
         "new",
-        help="write a policy to begin with, and its suite",
+        help="write a policy to start from, with its suite",
         description="Write a policy to begin with, and its suite.",
         epilog=_POLICY_NEW,
     )

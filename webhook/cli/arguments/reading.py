@@ -25,7 +25,10 @@ def paths(
     parser.add_argument("paths", nargs="*", default=[], metavar=metavar, help=help_)
     repeated(parser, "-f", "--filename", dest="filenames", metavar=metavar, help="a path, as kubectl takes it")
     parser.add_argument(
-        "-R", "--recursive", action="store_true", help="accepted, as by kubectl: directories are always read as a whole"
+        "-R",
+        "--recursive",
+        action="store_true",
+        help="accepted for compatibility with kubectl: directories are always read recursively",
     )
 
 
@@ -41,7 +44,7 @@ def stdin(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stdin-filename",
         metavar="FILE",
-        help="the file that standard input stands for, as editors pass it: findings name it",
+        help="the name of standard input in findings, for editors",
     )
     parser.add_argument(
         "--allow-empty",

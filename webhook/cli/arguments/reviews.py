@@ -79,7 +79,7 @@ def _answers(parser: argparse.ArgumentParser) -> None:
 
 
 def _enforcement(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what findings lead to")
+    group = parser.add_argument_group("enforcement")
     repeated(
         group,
         "--enforce",
@@ -147,7 +147,7 @@ def _process(parser: argparse.ArgumentParser) -> None:
         "--shutdown-delay",
         type=float,
         metavar="SECONDS",
-        help="for how long SIGTERM leaves connections open to requests, not ready any more (default: 5, with --dev 0)",
+        help="how long to serve after SIGTERM, while reporting not ready (default: 5, with --dev 0)",
     )
     group.add_argument(
         "--on-broken-policies",
@@ -222,7 +222,7 @@ def manage_certificate(parser: argparse.ArgumentParser) -> None:
 
 
 def _clients(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("who may ask")
+    group = parser.add_argument_group("clients that may send requests")
     group.add_argument(
         "--client-ca",
         metavar="FILE",
@@ -250,8 +250,8 @@ def _monitoring(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--log-allowed",
         metavar="SHARE",
-        help="log this share of the reviews that are plainly allowed, from 0 to 1 or as 1/100; what is refused, warned "
-        "of or changed is always logged (default: 0.01, with --dev 1)",
+        help="log this share of the reviews that are simply allowed, from 0 to 1 or as 1/100; refusals, warnings and "
+        "changes are always logged (default: 0.01, with --dev 1)",
     )
     _log(group)
 

@@ -86,10 +86,10 @@ def simulate(parser: argparse.ArgumentParser) -> None:
     cluster(parser, "the simulation")
     parser.add_argument("--pending", action="store_true", help="schedule the pending pods of the cluster, too")
     parser.add_argument(
-        "--fit", action="store_true", help="how many more pods of this kind fit, on which nodes, and what runs out"
+        "--fit", action="store_true", help="show how many more of these pods fit, on which nodes, and what runs out"
     )
-    repeated(parser, "--without", metavar="NODE", help="as if there was no such node")
-    repeated(parser, "--release", metavar="[NAMESPACE/]CLAIM", help="as if a claim gave its devices back")
+    repeated(parser, "--without", metavar="NODE", help="simulate the cluster without this node")
+    repeated(parser, "--release", metavar="[NAMESPACE/]CLAIM", help="simulate the cluster with this claim released")
     parser.add_argument(
         "-n", "--namespace", default="default", help="where claims of --release are that state none (%(default)s)"
     )

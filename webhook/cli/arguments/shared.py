@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-STRICT = "warnings make the exit code 1, too"
+STRICT = "exit with 1 for warnings, too"
 
 
 def report(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def terminal(parser: argparse.ArgumentParser, what: str) -> None:
         "--color",
         choices=["auto", "always", "never"],
         default="auto",
-        help="colours in text: auto means on a terminal, unless NO_COLOR is set",
+        help="colors in text: auto means on a terminal, unless NO_COLOR is set",
     )
 
 
@@ -37,8 +37,8 @@ def cluster(parser: argparse.ArgumentParser, what: str) -> None:
         parser,
         "--cluster",
         metavar="PATH",
-        help=f"what is in the cluster, for {what}: a file, directory, glob or - with what `kubectl get -o yaml` "
-        "prints (`draguard snapshot` tells the command) or must-gather collects",
+        help=f"objects of the cluster, for {what}: a file, directory, glob or - with what `kubectl get -o yaml` "
+        "prints (`draguard snapshot` shows the command) or must-gather collects",
     )
 
 
@@ -91,7 +91,7 @@ def requester(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--as", dest="as_user", metavar="USER", help="who sends the objects (default: kubernetes-admin)")
     repeated(group, "--as-group", metavar="GROUP", help="a group of that user, beside system:authenticated")
     group.add_argument(
-        "-n", "--namespace", default="default", help="where objects go that state none (default: %(default)s)"
+        "-n", "--namespace", default="default", help="the namespace of objects that state none (default: %(default)s)"
     )
 
 

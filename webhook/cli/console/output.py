@@ -49,7 +49,7 @@ def show(report: Report, arguments: Namespace) -> int:
     # Files are complete before a reader of standard output goes on.
     for output in sorted(arguments.output, key=lambda each: not each.file):
         if output.file:
-            from webhook.cli.console.files import write  # noqa: PLC0415 - only who wants files pays for it
+            from webhook.cli.console.files import write  # noqa: PLC0415 - needed only to write files
 
             write(output.file, make(output.format, Style(quiet=arguments.quiet)).lines(report))
         else:

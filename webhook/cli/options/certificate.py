@@ -37,7 +37,7 @@ def managing(arguments: Namespace) -> Iterator[Manager | None]:
     if not arguments.manage_certificate:
         yield None
         return
-    from webhook.cluster import ClusterError  # noqa: PLC0415 - only a process that manages pays for it
+    from webhook.cluster import ClusterError  # noqa: PLC0415 - needed only to manage certificates
 
     try:
         manager = manager_of(arguments, Path(arguments.manage_directory))

@@ -103,7 +103,7 @@ def _configuration(arguments: argparse.Namespace) -> Configuration | None:
     file = arguments.config or _found(arguments)
     if file is None:
         return None
-    from webhook.configuration.reading import ConfigurationError, load  # noqa: PLC0415 - only who has a file pays
+    from webhook.configuration.reading import ConfigurationError, load  # noqa: PLC0415 - needed only with a file
 
     try:
         return load(file)

@@ -184,7 +184,7 @@ def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> 
     if any(not finding.line for finding in report.findings):
         report.remarks.append(f"{file} is not written, as not all inputs could be read")
         return
-    from webhook.cli.console.files import write  # noqa: PLC0415 - only who wants files pays for it
+    from webhook.cli.console.files import write  # noqa: PLC0415 - needed only to write files
 
     directory = baseline.directory_of(file)
     counts = baseline.counted(report.findings, directory)

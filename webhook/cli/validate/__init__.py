@@ -32,7 +32,7 @@ def run(arguments: Namespace) -> int:
     """Print what is found and a summary."""
     check_outputs(arguments)
     if arguments.fix or arguments.diff or arguments.unsafe_fixes:
-        from webhook.cli.validate import fixing  # noqa: PLC0415 - only who mends files pays for it
+        from webhook.cli.validate import fixing  # noqa: PLC0415 - needed only to mend files
 
         return fixing.run(arguments, judged)
     return show(judged(arguments), arguments)
@@ -83,7 +83,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     suppress(report, suppressed, arguments)
     manifests.place(report)
     if arguments.policies:
-        from webhook.cli.options.policies import each_once  # noqa: PLC0415 - only who has policies pays for them
+        from webhook.cli.options.policies import each_once  # noqa: PLC0415 - needed only with policies
 
         report.findings = each_once(report.findings)
     if versions[1:]:
@@ -135,7 +135,7 @@ def _old_state(arguments: Namespace, paths: Sequence[str], report: Report) -> Ol
     """
     if not arguments.against:
         return Deployed(arguments.old, report)
-    from webhook.suppression.revision import Revision, RevisionError  # noqa: PLC0415 - only who compares pays for it
+    from webhook.suppression.revision import Revision, RevisionError  # noqa: PLC0415 - needed only to compare
 
     try:
         return AtRevision(Revision(arguments.against, next((each for each in paths if each != STDIN), ".")), paths)

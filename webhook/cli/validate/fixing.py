@@ -61,7 +61,7 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     changed = {file: text for file, text in mended.texts.items() if text != texts[file]}
     line = _line(mended, len(changed), len(report.findings), would=arguments.diff)
     if arguments.diff:
-        from webhook.cli.console.diff import unified  # noqa: PLC0415 - only --diff pays for it
+        from webhook.cli.console.diff import unified  # noqa: PLC0415 - needed only for --diff
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
         print(line, *mended.unapplied, *files.refused, sep="\n", file=sys.stderr)

@@ -44,7 +44,7 @@ def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, re
     """Load the policies, if there are any, and the Namespaces beside them; report what is wrong with them."""
     if not arguments.policies:
         return None
-    from webhook.cli.options.policies import load_policies, sender  # noqa: PLC0415 - only who has policies pays for them
+    from webhook.cli.options.policies import load_policies, sender  # noqa: PLC0415 - needed only with policies
 
     policies = load_policies(arguments, stated, namespaces=namespaces.stated)
     check_policies(arguments, [each.name for each in policies.set.policies])

@@ -197,7 +197,7 @@ class Judge:
         """Say of what is immutable what has changed; the API server shows all of it."""
         if not finding.problem.message.endswith("field is immutable"):
             return finding
-        from webhook.cli.validate.changes import changed  # noqa: PLC0415 - only who changes what is immutable pays for it
+        from webhook.cli.validate.changes import changed  # noqa: PLC0415 - needed only to change what is immutable
 
         return finding._replace(brief=changed(finding.problem, self._old.of(document)[0], obj, finding.kubernetes))
 
@@ -238,7 +238,7 @@ def _converted(obj: Any) -> str:
 def _placed(problem: Problem, document: Document, release: str) -> Finding:
     """Say where in its file a problem is; in a CEL selector, at which character."""
     if problem.path and problem.path[-1] == "expression":
-        from webhook.cli.console.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
+        from webhook.cli.console.expressions import located  # noqa: PLC0415 - needed only for wrong expressions
 
         return located(problem, document, release)
     return found(problem, document, release)

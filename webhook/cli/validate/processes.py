@@ -115,7 +115,7 @@ def spread(work: Callable[[T], R], pieces: Sequence[T], processes: int, name: Ca
         ChildProcessError: A process died; the text says of what and over which piece.
         Exception: What work has raised.
     """
-    import pickle  # noqa: PLC0415 - only what is spread pays for it
+    import pickle  # noqa: PLC0415 - needed only with several processes
     from select import poll  # noqa: PLC0415 - as above
 
     taking, giving = os.pipe()

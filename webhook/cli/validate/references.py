@@ -256,7 +256,7 @@ def _context(
 
 def _placed(problem: Problem, given: _Noted) -> Finding:
     if problem.path and problem.path[-1] == "expression":
-        from webhook.cli.console.expressions import located  # noqa: PLC0415 - only who has got an expression wrong pays for it
+        from webhook.cli.console.expressions import located  # noqa: PLC0415 - needed only for wrong expressions
 
         return located(problem, given.document, given.release)
     return found(problem, given.document, given.release)

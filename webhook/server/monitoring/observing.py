@@ -70,7 +70,7 @@ class Metered(Monitoring):
         version: str = "",
     ) -> None:
         super().__init__(log)
-        from webhook.server.monitoring.metrics import Metrics  # noqa: PLC0415 - only who is metered pays for it
+        from webhook.server.monitoring.metrics import Metrics  # noqa: PLC0415 - needed only when metered
 
         self._metrics = Metrics(certificate, answering, kubernetes, ended, version=version)
 

@@ -16,7 +16,7 @@ def give_back() -> None:
     By itself, glibc keeps blocks as large as any that was freed: 500 long answers that clients have read, or not, leave
     200 MB in pieces that nothing else fits into.
     """
-    import ctypes  # noqa: PLC0415 - only who serves needs it
+    import ctypes  # noqa: PLC0415 - needed only to serve
 
     with suppress(OSError, AttributeError):  # another C library has no such setting
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
