@@ -697,12 +697,18 @@ class TestTest:
         done = process("policy", "test", "--strict", write(a__policy=LIMITED, a__tests=WHOLE))
         assert done == (0, "3 cases in 1 suite: 3 passed; 2 of 2 expressions covered\n", "")
 
+    def test_nothing_is_tested_if_the_api_server_refuses_a_policy(self, write: Callable[..., Path]) -> None:
+        folder = write(policy=LIMITED.replace("containers)", "containers"), tests=WHOLE)
+        done = process("policy", "test", folder)
+        assert (done.code, "error validating-expressions" in done.out, "error case" in done.out) == (1, True, False)
+        assert f"note: not run: {folder}/tests.yaml, as the API server refuses what it tests\n" in done.out
+
     def test_what_fails_is_shown_where_it_was_expected(self, write: Callable[..., Path]) -> None:
         folder, where = write(policy=LIMITED, tests=WHOLE.replace("bad name", "worse")), "cases[1].expect.message"
         done = process("policy", "test", folder)
         assert (done.code, done.err) == (1, "")
         assert done.out.splitlines() == [
-            f"{folder}/tests.yaml:14:28: error case: {where}: a bad one: message: expected 'worse', got 'bad name'",
+            f'{folder}/tests.yaml:14:28: error case: {where}: a bad one: message: expected "worse", got "bad name"',
             "14 |   expect: {allowed: false, message: worse}",
             "   |                            ^^^^^^^",
             "",
@@ -828,7 +834,7 @@ class TestTest:
         suites = {each.get("name"): each for each in ET.fromstring(done.out)}  # noqa: S314 - our own output
         _, failed = suites[f"{folder}/tests.yaml"]
         assert (failed.get("name"), failed.get("line")) == ('<&"?>', "11")
-        assert failed[0].get("message") == "message: expected 'worse', got 'bad name'"
+        assert failed[0].get("message") == 'message: expected "worse", got "bad name"'
         assert suites[f"{folder}/tests.yaml"].get("failures") == "1"
         assert [len(each) for each in suites["coverage"]] == [0, 1]
         assert suites["coverage"].get("skipped") == "1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -51,13 +52,13 @@ def test_what_is_as_expected_passes(expect: dict[str, Any], patch: list[dict[str
     [
         ({"allowed": False}, [], "was allowed"),
         ({"allowed": True}, RENAME, f"was refused: {REFUSAL}"),
-        ({"allowed": False, "message": "other"}, RENAME, "message: expected 'other', got 'bad name'"),
+        ({"allowed": False, "message": "other"}, RENAME, 'message: expected "other", got "bad name"'),
         ({"allowed": False, "message": ["x"]}, RENAME, "cases[0].expect.message: must be a text"),
-        ({"allowed": False, "reason": "Invalid"}, RENAME, "reason: expected 'Invalid', got 'Forbidden'"),
-        ({"allowed": True, "warnings": ["w"]}, [], "warnings: expected ['w'], got []"),
-        ({"allowed": True, "warnings": "w"}, [], "warnings: expected 'w', got []"),
-        ({"allowed": True, "auditAnnotations": {}}, [], "auditAnnotations: expected {}, got {'p/k': 'v'}"),
-        ({"allowed": True, "object": {}}, [], f"object: expected {{}}, got {POD!r}"),
+        ({"allowed": False, "reason": "Invalid"}, RENAME, 'reason: expected "Invalid", got "Forbidden"'),
+        ({"allowed": True, "warnings": ["w"]}, [], 'warnings: expected ["w"], got []'),
+        ({"allowed": True, "warnings": "w"}, [], 'warnings: expected "w", got []'),
+        ({"allowed": True, "auditAnnotations": {}}, [], 'auditAnnotations: expected {}, got {"p/k": "v"}'),
+        ({"allowed": True, "object": {}}, [], f"object: expected {{}}, got {json.dumps(POD)}"),
         ({}, [], "cases[0].expect.allowed: must be true or false"),
         ({"alowed": True}, [], "cases[0].expect.alowed: there is no field 'alowed'; did you mean 'allowed'?"),
     ],

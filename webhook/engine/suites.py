@@ -28,6 +28,7 @@ A suite is a document beside the policies::
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST, find, release_of, target
@@ -42,7 +43,7 @@ from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.load import load
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
-from webhook.problem import Path
+from webhook.problem import ERROR, Path
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import WRONG_TYPE, apart
 from webhook.spelling import nearest
@@ -131,7 +132,7 @@ class SuiteResult(NamedTuple):
     """What became of a suite.
 
     Args:
-        cases: Its cases, in their order.
+        cases: Its cases, in their order; none if the API server would refuse a policy or binding.
         coverage: What the cases have seen of the policies.
         findings: What is wrong with the policies themselves.
     """
@@ -143,7 +144,7 @@ class SuiteResult(NamedTuple):
     @property
     def passed(self) -> bool:
         """Whether all cases passed and the API server would take all policies."""
-        return all(case.passed for case in self.cases) and all(each.problem.level != "error" for each in self.findings)
+        return all(case.passed for case in self.cases) and all(each.problem.level != ERROR for each in self.findings)
 
     @property
     def uncovered(self) -> tuple[Covered, ...]:
@@ -181,6 +182,8 @@ def run_suite(
         text = "there is no policy here to test: put the suite beside policies, or list their files in its policies"
         raise SuiteError(Path(), text)
     policies = load(base, release)
+    if any(each.problem.level == ERROR for each in policies.findings):
+        return SuiteResult((), (), policies.findings)
     coverage = Coverage(policies)
     results = []
     for index, case in enumerate(cases):
@@ -379,7 +382,11 @@ def _differences(
 
 
 def _difference(where: Path, field: str, expected: object, got: object) -> Failure:
-    return Failure(where / field, f"{field}: expected {expected!r}, got {got!r}")
+    return Failure(where / field, f"{field}: expected {_shown(expected)}, got {_shown(got)}")
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _other_refusal(expected: Mapping[str, Any], verdict: Verdict, where: Path) -> Iterator[Failure]:

@@ -117,6 +117,8 @@ def test(
             minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
             runs.append(SuiteRun(suite, f"1.{minor}", result))
             findings |= dict.fromkeys((*placed(result.findings, minor, suite), *runs[-1].failures()))
+            if not result.cases and any(each.problem.level == ERROR for each in result.findings):
+                report.remarks.append(f"note: not run: {suite.source}, as the API server refuses what it tests")
             if selected is None:
                 _add(coverage, result.coverage, suite)
         if not directory.suites:
