@@ -67,7 +67,7 @@ def validate(
         TypeError: Something in ``obj`` or ``old`` is no JSON value, such as a datetime or a tuple; the text says where.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
-    from webhook.api.judgement import no_object  # noqa: PLC0415
+    from webhook.api.unserved import no_object  # noqa: PLC0415
     from webhook.engine.manifests import review  # noqa: PLC0415
 
     _check_settings(kubernetes, feature_gates)

@@ -13,27 +13,21 @@ from typing import TYPE_CHECKING, Any, cast
 from webhook import formats
 from webhook.api import declarative, gates, warnings
 from webhook.api.versions import (
-    KINDS,
     NEWEST,
     VERSIONS,
-    Served,
     find,
-    misnamed,
-    moved,
     others_with,
     release_of,
-    served,
     target,
 )
 from webhook.budget import REVIEW, Budget, enter, leave
-from webhook.fixes import Advice, Fix
+from webhook.fixes import Advice
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, Path, Problem, invalid, quoted, refused
-from webhook.release import releases, span
+from webhook.release import releases
 from webhook.schema import (
     CREATE,
     GATE_OFF,
-    OLDEST,
     STATUS,
     UNKNOWN_FIELD,
     UPDATE,
@@ -42,8 +36,7 @@ from webhook.schema import (
     Often,
     compile_struct,
 )
-from webhook.schema.decoding import WRONG_TYPE, apart, kind_of, refuses
-from webhook.spelling import nearest
+from webhook.schema.decoding import apart, refuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -69,8 +62,6 @@ ENOUGH = 1000
 An object may have millions of items, each of them wrong, and the webhook has to answer in time.
 """
 
-_EMPTY: dict[str, Any] = {}
-
 
 def judge(
     obj: object,
@@ -87,14 +78,13 @@ def judge(
     Each document has a budget of work of its own. With ``beyond_decoding`` the rest of an object that cannot be decoded
     is validated, too: the API server does that only once it can be.
     """
-    if not isinstance(obj, dict):
-        return [_NO_OBJECT]
     release = release_of(kubernetes) if kubernetes else None
-    if (kind := find(obj.get("apiVersion"), obj.get("kind"))) is None:
-        return _misnamed(obj, release or NEWEST)
+    kind = find(obj.get("apiVersion"), obj.get("kind")) if isinstance(obj, dict) else None
+    if not isinstance(obj, dict) or kind is None or not kind.since <= (release or kind.until) <= kind.until:
+        from webhook.api.unserved import unserved  # noqa: PLC0415 - most objects are served
+
+        return unserved(obj, kind, release or NEWEST)
     release = release or kind.until
-    if not kind.since <= release <= kind.until:
-        return [_not_served(obj, kind, release)]
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = frozenset(feature_gates.items()) if feature_gates else None
     admin = _admin_namespace(namespace_labels, release)
@@ -167,7 +157,9 @@ def judge_admitted(
         feature_gates: The gates that differ from the release's defaults; if None, every gate may be on.
     """
     if not isinstance(obj, dict):
-        return [_NO_OBJECT]
+        from webhook.api.unserved import no_object  # noqa: PLC0415 - as above
+
+        return no_object(obj)
     if find(obj.get("apiVersion"), obj.get("kind")) is None:
         return []
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
@@ -199,7 +191,6 @@ def _plan(
     return struct, () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
 
 
-_NO_OBJECT = refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")
 _TOO_DEEP = refused(BAD_REQUEST, Path(), "the object is nested too deeply").named("too-deep")
 
 
@@ -365,10 +356,12 @@ def _less(value: Any, path: Sequence[str | int]) -> Any:
 
 
 def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any]) -> list[Problem]:
-    if _unconditional(obj, before) and not _kind(struct).unconditional_update:
+    from webhook.api.preconditions import is_unconditional, preconditions  # noqa: PLC0415 - of updates only
+
+    if is_unconditional(obj, before) and not _kind(struct).unconditional_update:
         path = Path(("metadata", "resourceVersion"))
         return [invalid(path, 0, "must be specified for an update").named("resource-version")]
-    refusals = _preconditions(obj, before, namespaced=_kind(struct).namespaced)
+    refusals = preconditions(obj, before, namespaced=_kind(struct).namespaced)
     refusals += warnings.not_touched(struct, obj, before)
     obj = _prepared(struct, obj, before)
     changes = struct.change(obj, before) if struct.change else ()
@@ -397,42 +390,13 @@ def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) 
 
 def _homeless(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """Find a namespace that cannot exist, as NamespaceLifecycle does before validation; others may state any."""
-    namespace = (obj.get("metadata") or _EMPTY).get("namespace")
+    namespace = (obj.get("metadata") or {}).get("namespace")
     if not namespace or not _kind(struct).namespaced:
         return []
     if not (details := formats.dns_label(namespace, struct.target.release)):
         return []
     refusal = refused("NotFound", Path(("metadata", "namespace")), f"namespaces {quoted(namespace)} not found")
     return [refusal._replace(rule="namespace", hint=f"no namespace can be called so: {details[0]}")]
-
-
-def _preconditions(obj: dict[str, Any], old: dict[str, Any], *, namespaced: bool) -> list[Problem]:
-    """Find what makes an update one of another object, or of another state (registry/generic/registry/store.go)."""
-    new, stored = obj.get("metadata") or _EMPTY, old.get("metadata") or _EMPTY
-    path = Path(("metadata",))
-    found = []
-    if namespaced and new.get("namespace") and new["namespace"] != (stored.get("namespace") or new["namespace"]):
-        message = "the namespace of the provided object does not match the namespace sent on the request"
-        found.append(refused(BAD_REQUEST, path / "namespace", message).named("namespace"))
-    if (new.get("name") or "") != (stored.get("name") or ""):
-        ours, theirs = new.get("name") or "", stored.get("name") or ""
-        message = f"the name of the object ({ours}) does not match the name on the URL ({theirs})"
-        found.append(refused(BAD_REQUEST, path / "name", message).named("name"))
-    if new.get("uid") and new["uid"] != stored.get("uid"):
-        message = (
-            f"Precondition failed: UID in precondition: {new['uid']}, UID in object meta: {stored.get('uid') or ''}"
-        )
-        found.append(refused("Conflict", path / "uid", message).named("uid"))
-    if new.get("resourceVersion") and new["resourceVersion"] != stored.get("resourceVersion"):
-        message = "the object has been modified; please apply your changes to the latest version and try again"
-        found.append(refused("Conflict", path / "resourceVersion", message).named("resource-version"))
-    return found
-
-
-def _unconditional(obj: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Tell whether an update is not based on a state; manifests do not tell, so the old one must be a stored object."""
-    new, stored = obj.get("metadata") or _EMPTY, old.get("metadata") or _EMPTY
-    return bool(stored.get("resourceVersion") and not new.get("resourceVersion"))
 
 
 def _is_declared(type_: type[Object], release: Release, stated: Mapping[str, bool] | None) -> bool:
@@ -450,51 +414,3 @@ def _admin_namespace(labels: Mapping[str, str] | None, release: Release) -> bool
     if release < ADMIN_SINCE:
         return None
     return labels.get(admin_label(release)) == "true"
-
-
-def no_object(obj: object) -> list[Problem]:
-    """Say why something is no Kubernetes object: it is no JSON object, or has no API version or no kind."""
-    if not isinstance(obj, dict):
-        return [_NO_OBJECT]
-    if obj.get("apiVersion") and obj.get("kind"):
-        return []
-    missing = [field for field in ("apiVersion", "kind") if not obj.get(field)]
-    return [refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served") for field in missing]
-
-
-def _not_named(obj: dict[str, Any]) -> list[Problem]:
-    """Say that the API version or the kind is not a text (apimachinery ``SimpleMetaFactory.Interpret``)."""
-    text = "json: cannot unmarshal {} into Go struct field .{} of type string"
-    return [
-        refused(BAD_REQUEST, Path((name,)), text.format(kind_of(obj[name]), name)).named(WRONG_TYPE)
-        for name in ("apiVersion", "kind")
-        if not isinstance(obj[name], str)
-    ]
-
-
-def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
-    """Say that there is no such kind, if only Kubernetes could define it."""
-    version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not misnamed(version, kind):
-        return []
-    if missing := no_object(obj) or _not_named(obj):
-        return missing
-    message = f'no matches for kind "{kind}" in version "{version}"'
-    if kind in KINDS:
-        others = served(str(kind), release)
-        hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(others) or 'no version'}"
-        fix = Fix("replace", others[0], safe=False) if others else None
-        return [Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, hint, fix=fix)]
-    near = nearest(str(kind), KINDS)
-    hint = f'did you mean "{near}"?' if near else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
-    fix = Fix("replace", near, safe=False) if near else None
-    return [Problem("error", "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
-
-
-def _not_served(obj: dict[str, Any], kind: Served, release: Release) -> Problem:
-    name, version = obj["kind"], obj["apiVersion"]
-    others = served(name, release)
-    message = f'no matches for kind "{name}" in version "{version}"'
-    hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
-    more = [f"{version} is served by {span(kind.since, kind.until)}", *moved(name, version, others)]
-    return Problem("error", "not-served", "NotFound", Path(("apiVersion",)), message, "; ".join([hint, *more]))

@@ -1,0 +1,38 @@
+"""Preconditions of updates: of which object they are, and of which state of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from webhook.problem import BAD_REQUEST, Path, Problem, refused
+
+_EMPTY: Final[dict[str, Any]] = {}
+
+
+def preconditions(obj: dict[str, Any], old: dict[str, Any], *, namespaced: bool) -> list[Problem]:
+    """Find what makes an update one of another object, or of another state (registry/generic/registry/store.go)."""
+    new, stored = obj.get("metadata") or _EMPTY, old.get("metadata") or _EMPTY
+    path = Path(("metadata",))
+    found = []
+    if namespaced and new.get("namespace") and new["namespace"] != (stored.get("namespace") or new["namespace"]):
+        message = "the namespace of the provided object does not match the namespace sent on the request"
+        found.append(refused(BAD_REQUEST, path / "namespace", message).named("namespace"))
+    if (new.get("name") or "") != (stored.get("name") or ""):
+        ours, theirs = new.get("name") or "", stored.get("name") or ""
+        message = f"the name of the object ({ours}) does not match the name on the URL ({theirs})"
+        found.append(refused(BAD_REQUEST, path / "name", message).named("name"))
+    if new.get("uid") and new["uid"] != stored.get("uid"):
+        message = (
+            f"Precondition failed: UID in precondition: {new['uid']}, UID in object meta: {stored.get('uid') or ''}"
+        )
+        found.append(refused("Conflict", path / "uid", message).named("uid"))
+    if new.get("resourceVersion") and new["resourceVersion"] != stored.get("resourceVersion"):
+        message = "the object has been modified; please apply your changes to the latest version and try again"
+        found.append(refused("Conflict", path / "resourceVersion", message).named("resource-version"))
+    return found
+
+
+def is_unconditional(obj: dict[str, Any], old: dict[str, Any]) -> bool:
+    """Tell whether an update is not based on a state; manifests do not tell, so the old one must be a stored object."""
+    new, stored = obj.get("metadata") or _EMPTY, old.get("metadata") or _EMPTY
+    return bool(stored.get("resourceVersion") and not new.get("resourceVersion"))

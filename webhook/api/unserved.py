@@ -1,0 +1,77 @@
+"""Why no API server serves an object: it is no object, there is no such kind, or not in that release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webhook.api.versions import KINDS, NEWEST, Served, misnamed, moved, served
+from webhook.fixes import Fix
+from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, refused
+from webhook.release import span
+from webhook.schema import OLDEST
+from webhook.schema.decoding import WRONG_TYPE, kind_of
+from webhook.spelling import nearest
+
+if TYPE_CHECKING:
+    from webhook.release import Release
+
+
+def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem]:
+    """Say why an object is not served; nothing if its kind may be another project's.
+
+    Args:
+        obj: Any JSON value.
+        kind: Its kind; None if that is not known here.
+        release: A Kubernetes release that does not serve it.
+    """
+    if not isinstance(obj, dict):
+        return no_object(obj)
+    return _misnamed(obj, release) if kind is None else [_not_in(obj, kind, release)]
+
+
+def no_object(obj: object) -> list[Problem]:
+    """Say why something is no Kubernetes object: it is no JSON object, or has no API version or no kind."""
+    if not isinstance(obj, dict):
+        return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]
+    if obj.get("apiVersion") and obj.get("kind"):
+        return []
+    missing = [field for field in ("apiVersion", "kind") if not obj.get(field)]
+    return [refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served") for field in missing]
+
+
+def _not_named(obj: dict[str, Any]) -> list[Problem]:
+    """Say that the API version or the kind is not a text (apimachinery ``SimpleMetaFactory.Interpret``)."""
+    text = "json: cannot unmarshal {} into Go struct field .{} of type string"
+    return [
+        refused(BAD_REQUEST, Path((name,)), text.format(kind_of(obj[name]), name)).named(WRONG_TYPE)
+        for name in ("apiVersion", "kind")
+        if not isinstance(obj[name], str)
+    ]
+
+
+def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
+    """Say that there is no such kind, if only Kubernetes could define it."""
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not misnamed(version, kind):
+        return []
+    if missing := no_object(obj) or _not_named(obj):
+        return missing
+    message = f'no matches for kind "{kind}" in version "{version}"'
+    if kind in KINDS:
+        others = served(str(kind), release)
+        hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(others) or 'no version'}"
+        fix = Fix("replace", others[0], safe=False) if others else None
+        return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, hint, fix=fix)]
+    near = nearest(str(kind), KINDS)
+    hint = f'did you mean "{near}"?' if near else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
+    fix = Fix("replace", near, safe=False) if near else None
+    return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
+
+
+def _not_in(obj: dict[str, Any], kind: Served, release: Release) -> Problem:
+    name, version = obj["kind"], obj["apiVersion"]
+    others = served(name, release)
+    message = f'no matches for kind "{name}" in version "{version}"'
+    hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
+    more = [f"{version} is served by {span(kind.since, kind.until)}", *moved(name, version, others)]
+    return Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, "; ".join([hint, *more]))
