@@ -155,7 +155,10 @@ def _validated(case: _Case) -> Response:
         return with_remarks({"allowed": True}, warned, noted(audited))
     if silent := policies.say_nothing(request, case.deadline):
         case.record.cost += silent.cost
-        return with_remarks({"allowed": True}, warned, {**assumed(silent.notes), **noted(audited)})
+        annotations = noted(audited)
+        if silent.notes:
+            annotations = assumed(silent.notes) | annotations
+        return with_remarks({"allowed": True}, warned, annotations)
     return _answered(_asking(case, policies).validate(request), case, warned, noted(audited))
 
 
@@ -213,7 +216,7 @@ def _mutated(case: _Case) -> Response:
         if silent is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
             return _mutated_by_policies(case, _asking(case, policies))
         case.record.cost += silent.cost
-        return with_remarks({"allowed": True}, (), assumed(silent.notes))
+        return with_remarks({"allowed": True}, (), assumed(silent.notes)) if silent.notes else {"allowed": True}
     obj = case.request.get("object")
     change = _rewrite(obj, case)
     if change is None:

@@ -94,6 +94,12 @@ class Candidate(NamedTuple):
     hook: Hook
     matched: Matched | None
 
+    @property
+    def is_about_namespaces(self) -> bool:
+        """Whether the namespace tells whether it is about a request."""
+        matches = (self.hook.policy.match, *(binding.match for binding in self.hook.bindings))
+        return all(match is None or match.is_about_namespaces for match in matches)
+
     def invocations(self, request: Request, objects: ClusterObjects, labels: NamespaceLabels) -> Iterator[Invocation]:
         """List its evaluations for a request.
 

@@ -26,7 +26,7 @@ from webhook.schema.derive.shape import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from webhook.objects import JSONObject
     from webhook.schema.derive.shape import Shape
@@ -69,54 +69,50 @@ def _expect_typed(obj: JSONObject, schema: Structure, which: str, *, strict: boo
         raise MergeError(msg)
 
 
-def _type_errors(value: Any, shape: Shape) -> Iterator[str]:
-    """Find where a value is not of its type, each place relative to the value; null is of every type."""
+def _type_errors(value: Any, shape: Shape) -> Sequence[str]:
+    """List where a value is not of its type, each place relative to the value; null is of every type."""
     if value is None or isinstance(shape, Anything):
-        return
-    if isinstance(shape, Scalar):
-        error = _scalar_error(value, shape.kind)
-    elif isinstance(shape, ListOf):
-        error = "" if isinstance(value, list) else f"expected list, got {_text(value)}"
-    else:
-        error = "" if isinstance(value, dict) else f"expected map, got {_text(value)}"
-    if error:
-        yield f": {error}"
-    elif isinstance(shape, ListOf):
-        yield from _list_errors(value, shape)
-    elif isinstance(shape, (MapOf, Structure)):
-        yield from _map_errors(value, shape)
+        return ()
+    if isinstance(shape, Structure | MapOf):
+        return _map_errors(value, shape) if isinstance(value, dict) else [f": expected map, got {_text(value)}"]
+    if isinstance(shape, ListOf):
+        return _list_errors(value, shape) if isinstance(value, list) else [f": expected list, got {_text(value)}"]
+    error = _scalar_error(value, shape.kind)
+    return [f": {error}"] if error else ()
 
 
-def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Iterator[str]:
+def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Sequence[str]:
+    found: list[str] = []
+    field = shape.field if isinstance(shape, Structure) else lambda _: shape.item
     for key, each in value.items():
-        item = shape.item if isinstance(shape, MapOf) else shape.field(key)
+        item = field(key)
         if item is None:
-            yield f".{key}{_UNKNOWN}"
-        elif isinstance(item, Scalar):  # as most are
-            if each is not None and (error := _scalar_error(each, item.kind)):
-                yield f".{key}: {error}"
-        else:
-            for error in _type_errors(each, item):
-                yield f".{key}{error}"
+            found.append(f".{key}{_UNKNOWN}")
+        elif type(each) is str and isinstance(item, Scalar) and item.kind in _STRINGS:
+            continue  # as most are
+        elif errors := _type_errors(each, item):
+            found += [f".{key}{error}" for error in errors]
+    return found
 
 
-def _list_errors(items: list[Any], shape: ListOf) -> Iterator[str]:
+def _list_errors(items: list[Any], shape: ListOf) -> Sequence[str]:
+    found: list[str] = []
     seen: set[Any] = set()
     for index, item in enumerate(items):
         if shape.merging == ATOMIC:
-            for error in _type_errors(item, shape.item):
-                yield f"[{index}]{error}"
+            found += [f"[{index}]{error}" for error in _type_errors(item, shape.item)]
             continue
         try:
             key = _key_of(item, shape)
         except MergeError as fault:
-            yield f": element {index}: {fault}"
+            found.append(f": element {index}: {fault}")
             continue
         if key in seen:
-            yield f": duplicate entries for key {_key_text(key, shape)}"
+            found.append(f": duplicate entries for key {_key_text(key, shape)}")
         seen.add(key)
-        for error in _type_errors(item, shape.item):
-            yield f"{_key_text(key, shape)}{error}"
+        if errors := _type_errors(item, shape.item):
+            found += [f"{_key_text(key, shape)}{error}" for error in errors]
+    return found
 
 
 def _scalar_error(value: Any, kind: str) -> str:

@@ -57,8 +57,12 @@ class MatchResources(NamedTuple):
     @property
     def is_about_places(self) -> bool:
         """Whether it picks the same of all requests with one operation on one resource, whatever the object is."""
-        nameless = not any(rule.names for rule in (*self.rules, *self.exclude))
-        return nameless and self.namespaces.is_empty and self.objects.is_empty
+        return self.is_about_namespaces and self.namespaces.is_empty
+
+    @property
+    def is_about_namespaces(self) -> bool:
+        """Whether it picks the same of all requests in a namespace with one operation on one resource."""
+        return self.objects.is_empty and not any(rule.names for rule in (*self.rules, *self.exclude))
 
 
 class Named(NamedTuple):

@@ -13,7 +13,7 @@ from webhook.schema.scalars import Anything as SomeValue
 from webhook.schema.scalars import Bool, Int, Parsed, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from webhook.schema.declarations import Struct
     from webhook.schema.fields import Field
@@ -74,21 +74,29 @@ class Structure:
     def __init__(self, type_: type[Struct], replaced: Replaced) -> None:
         wanted = replaced.get(type_, type_)
         self.name, self.is_atomic = wanted.go_name or wanted.__name__, wanted.atomic
-        self._fields, self._replaced = _wire(wanted, replaced), replaced
-        self._shapes: dict[str, Shape] = {}
-
-    def field(self, name: str) -> Shape | None:
-        """Return what a field is; None if there is none of this name."""
-        shape = self._shapes.get(name)
-        if shape is None and (field := self._fields.get(name)) is not None:
-            shape = self._shapes[name] = _shape(field, self._replaced)
-        return shape
+        self._fields = _wire(wanted, replaced)
+        self.field: Callable[[str], Shape | None] = _Shapes(self._fields, replaced).__getitem__
+        """Returns what a field is; None if there is none of this name."""
 
     def fields(self) -> Iterator[tuple[str, Shape]]:
         """List all fields."""
         for name in self._fields:
             if (shape := self.field(name)) is not None:
                 yield name, shape
+
+
+class _Shapes(dict[str, "Shape | None"]):
+    """The shapes of the fields that were asked for: merging asks for each field of an object."""
+
+    def __init__(self, fields: Mapping[str, Field], replaced: Replaced) -> None:
+        super().__init__()
+        self._fields, self._replaced = fields, replaced
+
+    def __missing__(self, name: str) -> Shape | None:
+        if (field := self._fields.get(name)) is None:
+            return None
+        shape = self[name] = _shape(field, self._replaced)
+        return shape
 
 
 Shape = Scalar | Anything | ListOf | MapOf | Structure
