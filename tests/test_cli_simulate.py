@@ -44,7 +44,7 @@ class TestPods:
         assert "0/4 nodes are available: 4 cannot allocate all claims. still not schedulable" in text
         assert "2 of the class, 2 with memory >= 80Gi, 0 free: held by claim team-x/train-1 (pod train-1-0)" in text
         assert "0 with memory >= 80Gi: memory is 40Gi, wanted >= 80Gi" in text
-        assert "without the selector memory >= 80Gi of request gpu: 2 nodes" in text
+        assert "with memory >= 40Gi in request gpu: 2 nodes" in text
         assert "once claim team-x/train-1 is released (pod train-1-0): 1 node" in text
         assert "3 pods: 1 scheduled, 2 pending" in text
         assert text.count("not simulated:") == 1
@@ -344,6 +344,25 @@ class TestText:
         text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         assert "0 that meet the constraints together; 2 are wanted" in text
 
+    def test_counters_that_devices_share(self, tmp_path: Path) -> None:
+        consumed = [{"counterSet": "set", "counters": {"memory": {"value": "2Gi"}}}]
+        pool = {"name": "a", "generation": 1, "resourceSliceCount": 2}
+        parts, sets = clusters.devices("a", 3, consumesCounters=consumed), clusters.devices("a", 0)
+        parts["spec"]["pool"] = sets["spec"]["pool"] = pool
+        sets["metadata"]["name"], sets["spec"]["devices"] = "counters", None
+        sets["spec"]["sharedCounters"] = [{"name": "set", "counters": {"memory": {"value": "4Gi"}}}]
+        objects = (clusters.device_class(), clusters.node("a"), parts, sets, clusters.claim(count=3))
+        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        short = "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least; 3 are wanted"
+        assert f"3 devices, 3 of the class, 2 together: {short}" in text
+
+    @pytest.mark.parametrize(
+        ("nodes", "told"), [(1, "a\n"), (2, "a (or 1 other node that suits it as well)\n"), (3, "a (or one of 2 other")]
+    )
+    def test_nodes_that_suit_alike_are_counted(self, nodes: int, told: str, tmp_path: Path) -> None:
+        made = [clusters.node(name) for name in "abc"[:nodes]]
+        assert self.told(tmp_path, *made, clusters.pod()).startswith(f"default/p: {told}")
+
     def test_many_devices_are_counted(self, tmp_path: Path) -> None:
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 12), clusters.claim(count=12))
         text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
@@ -365,7 +384,7 @@ class TestText:
     def test_nothing_fits(self, tmp_path: Path) -> None:
         full = clusters.node("a", cpu="1")
         text = self.told(tmp_path, full, clusters.pod(requests={"cpu": "2"}), options=("--fit",))
-        assert text.startswith("0 more pods like default/p fit\nthen no node takes another:\n  0/1 nodes are available")
+        assert text.startswith("no more pods like default/p fit:\n  0/1 nodes are available")
         assert "  a: Insufficient cpu" in text
 
 

@@ -60,7 +60,7 @@ DEVICE = {
 def test_says_what_is_wanted_and_what_was_met(expression: str, wanted: str, blamed: str) -> None:
     parts = Parts(expression, Release(36))
     assert parts.wanted() == wanted
-    assert parts.blame({"device": DEVICE}) == blamed
+    assert parts.blame({"device": DEVICE}).text == blamed
 
 
 @pytest.mark.parametrize(

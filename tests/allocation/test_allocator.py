@@ -236,11 +236,32 @@ def test_why_devices_are_ruled_out() -> None:
         "free": ("", "", ()),
         "no-rack": ("constraint", f"there is no attribute {DRIVER}/rack, which a constraint is about", ()),
         "used": ("in use", "it is in use", ("ns/holder",)),
-        "tainted": ("taint", "a taint is not tolerated: k=:NoExecute", ()),
+        "tainted": ("taint", "taint k:NoExecute is not tolerated", ()),
         "other": ("selector", "selector #0 of the request: false", ()),
         "odd": ("selector", "selector #0 of the request: CEL runtime error: no such key: model", ()),
         "small": ("counters", "counter memory of set: 1Gi is left, 2Gi is consumed", ()),
     }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "together"),
+    [
+        (1, None),
+        (2, None),
+        (3, (2, "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least")),
+    ],
+)
+def test_counters_that_devices_share(wanted: int, together: tuple[int, str] | None) -> None:
+    def part(name: str, memory: str) -> Json:
+        consumed = [{"counterSet": "set", "counters": {"memory": {"value": memory}}}]
+        return device(name, consumesCounters=consumed)
+
+    sets = [{"name": "set", "counters": {"memory": {"value": "4Gi"}}}]
+    parts = [part("whole", "4Gi"), *(part(f"half-{number}", "2Gi") for number in range(3))]
+    slices = [resource_slice(name="counters", count=2, sharedCounters=sets), resource_slice(*parts, count=2)]
+    attempt = Allocator(CLASSES, slices, features=ALL).attempt([claim(request(count=wanted))])
+    [funnel] = attempt.explain(NODE)
+    assert (funnel.enough, funnel.together) == (4, together)
 
 
 def result(name: str, **more: Any) -> Json:

@@ -282,7 +282,7 @@ class TestHelp:
         tainted = devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}])
         (answer,) = simulate([device_class(), tainted, node("a"), claim()], [pod(claims={"gpu": "c"})])
         assert answer["why"]["help"] == [{"change": "if request r tolerates the taints of devices", "nodes": 1}]
-        assert "k=:NoSchedule" in answer["why"]["nodes"][0]["requests"][0]["because"]
+        assert "taint k:NoSchedule is not tolerated" in answer["why"]["nodes"][0]["requests"][0]["because"]
 
     def test_two_changes_at_once_if_one_is_not_enough(self) -> None:
         objects = [device_class(), devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}]), node("a")]

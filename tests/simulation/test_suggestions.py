@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.simulation.clusters import claim, device_class, devices, node, pod
+from tests.simulation.clusters import claim, device_class, devices, node, pod, selector
 from webhook import simulate
 
 if TYPE_CHECKING:
@@ -116,6 +116,64 @@ class TestResources:
 
     def test_less_of_what_no_node_has_helps_nobody(self) -> None:
         assert suggested([node("a")], pod(requests={"example.com/x": "1"})) == {}
+
+
+class TestSelectors:
+    MEMORY = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("{}")) {} 0'
+
+    @pytest.mark.parametrize(
+        ("operator", "wanted", "text"),
+        [
+            (">=", "100Gi", "with memory >= 80Gi in request r"),
+            (">", "100Gi", "with memory > 40Gi in request r"),
+            ("<=", "10Gi", "with memory <= 40Gi in request r"),
+        ],
+    )
+    def test_a_threshold_goes_as_far_as_it_must(self, operator: str, wanted: str, text: str) -> None:
+        selecting = claim(selectors=[selector(self.MEMORY.format(wanted, operator))])
+        assert suggested([*self.memories("40Gi", "80Gi"), selecting], pod(claims={"gpu": "c"})) == {
+            text: 1,
+            **self.without(operator, wanted),
+        }
+
+    def test_all_values_are_named(self) -> None:
+        selecting = claim(selectors=[selector(self.MEMORY.format("100Gi", ">="))])
+        (answer,) = simulate([*self.memories("80Gi", "9Gi"), selecting], [pod(claims={"gpu": "c"})])
+        (group,) = answer["why"]["nodes"]
+        assert group["requests"][0]["because"] == "memory is 9Gi or 80Gi, wanted >= 100Gi"
+        assert group["requests"][0]["lacking"] == {"name": "memory", "values": ["9Gi", "80Gi"]}
+        many = self.memories(*(f"{number}Gi" for number in range(1, 7)))
+        (answer,) = simulate([*many, selecting], [pod(claims={"gpu": "c"})])
+        because = answer["why"]["nodes"][0]["requests"][0]["because"]
+        assert because == "memory is 1Gi … 6Gi (6 values), wanted >= 100Gi"
+
+    def test_a_misspelt_name_is_mended(self) -> None:
+        wanted = claim(selectors=[selector('device.attributes["gpu.example.com"].modle == "a"')])
+        objects = [device_class(), devices("a", 1, attributes={"model": {"string": "a"}}), node("a"), wanted]
+        assert suggested(objects, pod(claims={"gpu": "c"})) == {
+            "with model in place of modle in the selector of request r": 1,
+            'without the selector modle = "a" of request r': 1,
+        }
+
+    def memories(self, *each: str) -> list[JSONObject]:
+        """Make a cluster with a device of each size, on nodes of their own."""
+        made = [device_class()]
+        for number, size in enumerate(each):
+            made += [node(f"n{number}"), devices(f"n{number}", 1, capacity={"memory": {"value": size}})]
+        return made
+
+    def without(self, operator: str, wanted: str) -> dict[str, int]:
+        return {f"without the selector memory {operator} {wanted} of request r": 2}
+
+
+class TestCapacity:
+    def test_as_much_as_is_left_is_asked_for(self) -> None:
+        shared = devices("a", 1, allowMultipleAllocations=True, capacity={"bandwidth": {"value": "100"}})
+        wanted = claim(capacity={"requests": {"bandwidth": "110"}})
+        assert suggested([device_class(), shared, node("a"), wanted], pod(claims={"gpu": "c"})) == {
+            "with bandwidth 100 in place of 110 in request r": 1,
+            "without the capacity that request r asks for": 1,
+        }
 
 
 class TestPairs:

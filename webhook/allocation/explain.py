@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.constraints import Match
 from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from webhook.allocation.constraints import Attribute, Value
     from webhook.allocation.demand import Ask, Demand
@@ -27,6 +28,20 @@ COUNTERS: Final = "counters"
 CONSTRAINT: Final = "constraint"
 
 
+class Lack(NamedTuple):
+    """What there is too little of.
+
+    Args:
+        text: The reason, such as ``capacity memory: 10Gi is left, 20Gi is wanted``.
+        name: The capacity or counter.
+        left: How much of it is left, as a quantity.
+    """
+
+    text: str
+    name: str = ""
+    left: str = ""
+
+
 class DeviceReason(NamedTuple):
     """Why a request cannot have a device.
 
@@ -38,6 +53,7 @@ class DeviceReason(NamedTuple):
             ``counters`` or ``constraint``; empty if nothing does.
         text: The reason, such as ``taint broken=yes:NoSchedule is not tolerated``.
         holders: The claims that use it, as namespace/name, if it is in use.
+        lacks: The capacity that is not enough; None if that is not why.
     """
 
     driver: str
@@ -46,6 +62,7 @@ class DeviceReason(NamedTuple):
     stage: str
     text: str
     holders: tuple[str, ...] = ()
+    lacks: Lack | None = None
 
 
 class Funnel:
@@ -131,9 +148,31 @@ class Funnel:
         return min(counts, default=None)
 
     @property
+    def together(self) -> tuple[int, str] | None:
+        """How many devices a counter that they share suffices for, and what it lacks; None if each counter suffices."""
+        view, places = self._view, list(_places(self._stages[5]))
+        if not view.consumes or any(self._content(index).is_shared for index in places):
+            return None
+        wanted = len(places) if self.wanted is None else self.wanted
+        consumed: dict[tuple[int, tuple[str, str]], list[int]] = {}
+        for index in places:
+            for key, amount in self._content(index).consumes.items():
+                consumed.setdefault((view.pool_of[index], key), []).append(amount)
+        for (pool, key), amounts in consumed.items():
+            others = len(places) - len(amounts)  # they do without the counter
+            totals = list(accumulate(sorted(amounts)))
+            free = self._left(pool).counters.get(key, totals[-1])
+            needed = totals[min(wanted - others, len(totals)) - 1] if wanted > others else 0
+            if needed > free:
+                fits = others + sum(total <= free for total in totals)
+                counter = f"counter {key[1]} of {key[0]}: {quantity_text(free)} is left"
+                return fits, f"{counter}, {wanted} devices consume {quantity_text(needed)} at least"
+        return None
+
+    @property
     def key(self) -> Hashable:
         """What nodes that look alike have in common."""
-        return self._ask, tuple(stage.bit_count() for stage in self._stages), self.constrained
+        return self._ask, tuple(stage.bit_count() for stage in self._stages), self.constrained, self.together
 
     def reasons(self) -> list[DeviceReason]:
         """Return why each device is ruled out, in the order in which they are tried."""
@@ -144,7 +183,8 @@ class Funnel:
             holders: tuple[str, ...] = ()
             if stage == IN_USE:
                 holders = tuple(self._view.usage_of(index).holders.get(device.name, ()))
-            found.append(DeviceReason(driver, pool, device.name, stage, text, holders))
+            lacks = self._lacks_capacity(index) if stage == CAPACITY else None
+            found.append(DeviceReason(driver, pool, device.name, stage, text, holders, lacks))
         return found
 
     # -- the stages
@@ -169,20 +209,23 @@ class Funnel:
     def _is_enough(self, index: int) -> bool:
         return not self._lacks_capacity(index) and not self._lacks_counters(index)
 
-    def _lacks_capacity(self, index: int) -> str:
+    def _lacks_capacity(self, index: int) -> Lack | None:
         content, view = self._content(index), self._view
         if not view.variant.features.ConsumableCapacity:
-            return ""
+            return None
         take = self._ask.takes(content)
         if take is None:
             missing = next(name for name in self._ask.requests or () if name not in content.capacity)
-            return f"there is no capacity {missing}"
+            return Lack(f"there is no capacity {missing}")
         used = view.capacity_used(index) or {}
         for name, amount in take.amounts.items():
             free = take.limits[name] - used.get(name, 0)
             if amount > free:
-                return f"capacity {name}: {quantity_text(free)} is left, {take.texts[name]} is wanted"
-        return "" if take.is_allowed else "the device's policy does not allow such a share of its capacity"
+                left = quantity_text(free)
+                return Lack(f"capacity {name}: {left} is left, {take.texts[name]} is wanted", name, left)
+        if take.is_allowed:
+            return None
+        return Lack("the device's policy does not allow such a share of its capacity")
 
     def _lacks_counters(self, index: int) -> str:
         content, view = self._content(index), self._view
@@ -227,9 +270,13 @@ class Funnel:
         if not self._is_free(index):
             return IN_USE, "it is in use"
         if not self._is_tolerated(index):
-            taints = [f"{each['key']}={each.get('value', '')}:{each['effect']}" for each in content.taints]
-            return TAINT, f"a taint is not tolerated: {', '.join(taints)}"
-        lacks = {CAPACITY: self._lacks_capacity, COUNTERS: self._lacks_counters, CONSTRAINT: self._lacks_attribute}
+            taints = [_shown(each) for each in content.taints]
+            return TAINT, f"taint {taints[0]} is not tolerated" if len(taints) == 1 else (
+                f"taints {', '.join(taints)} are not tolerated"
+            )
+        if lack := self._lacks_capacity(index):
+            return CAPACITY, lack.text
+        lacks = {COUNTERS: self._lacks_counters, CONSTRAINT: self._lacks_attribute}
         return next(((stage, text) for stage, test in lacks.items() if (text := test(index))), ("", ""))
 
     def _lacks_attribute(self, index: int) -> str:
@@ -238,6 +285,11 @@ class Funnel:
             if self._value(attribute, index) is None:
                 return f"there is no attribute {attribute.name}, which a constraint is about"
         return ""
+
+
+def _shown(taint: Mapping[str, Any]) -> str:
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint['key']}{value}:{taint['effect']}"
 
 
 def _places(devices: int) -> Iterator[int]:

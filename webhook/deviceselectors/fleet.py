@@ -231,7 +231,7 @@ class Fleet:
     def _blame(self, selector: JSONObject, content: Content) -> str:
         current().spend(_BLAME)
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
-        return parts.blame(self._values.of(content)) if parts else ""
+        return parts.blame(self._values.of(content)).text if parts else ""
 
     def bindings(self, content: Content) -> Mapping[str, Any]:
         """Return a device as expressions see it."""

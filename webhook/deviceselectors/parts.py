@@ -68,6 +68,27 @@ class Read(NamedTuple):
     domain_offset: int = 0
 
 
+class Blame(NamedTuple):
+    """What made a selector false or wrong for a device.
+
+    Args:
+        text: The whole, such as ``memory is 40Gi, wanted >= 80Gi``.
+        name: What was compared, such as ``memory``; empty if nothing was.
+        met: Its value.
+        wanted: The value that was wanted.
+    """
+
+    text: str
+    name: str = ""
+    met: str = ""
+    wanted: str = ""
+
+    @classmethod
+    def of(cls, name: str, met: str, wanted: str) -> Blame:
+        """Tell of a value that was met, or of several, joined in words."""
+        return cls(f"{name} is {met}, wanted {wanted}", name, met, wanted)
+
+
 class Parts:
     """A selector, taken apart.
 
@@ -120,14 +141,14 @@ class Parts:
                 return part, ""
         return wrong, failed
 
-    def blame(self, bindings: Mapping[str, Any]) -> str:
+    def blame(self, bindings: Mapping[str, Any]) -> Blame:
         """Say which part made the selector false or wrong for a device, and with what value.
 
         Args:
             bindings: The device, as expressions see it.
         """
         part, failed = self.culprit(bindings)
-        return failed if part is None or failed else self._why_false(part, bindings)
+        return Blame(failed) if part is None or failed else self._why_false(part, bindings)
 
     def wanted(self) -> str:
         """Say in short what the selector asks for, such as ``memory >= 80Gi``."""
@@ -146,18 +167,18 @@ class Parts:
         """Write a part again, shortly."""
         return _source(part)
 
-    def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> str:
+    def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> Blame:
         if isinstance(part, Call) and part.function == OR:
-            return ", and ".join(self._why_false(each, bindings) for each in _flat(part, OR))
+            return Blame(", and ".join(self._why_false(each, bindings).text for each in _flat(part, OR)))
         subject, wish = compared(part)
         if subject is None:
-            return f"{_source(part)} is false"
-        name = _label(subject) or _source(subject)
+            return Blame(f"{_source(part)} is false")
+        name = label(subject)
         try:
             met = _shown(self.evaluate(subject, bindings))
         except CelError as error:
-            return f"{name}: {error}"
-        return f"{name} is {met}, wanted {wish.removeprefix('== ')}"
+            return Blame(f"{name}: {error}")
+        return Blame.of(name, met, wish.removeprefix("== "))
 
     def _wish(self, part: Expression) -> str:
         if isinstance(part, Call) and part.function == OR:
@@ -165,7 +186,7 @@ class Parts:
         subject, wish = compared(part)
         if subject is None:
             return _source(part)
-        name = _label(subject) or _source(subject)
+        name = label(subject)
         return f"{name} = {wish[3:]}" if wish.startswith("== ") else f"{name} {wish}"
 
 
@@ -210,8 +231,24 @@ def compared(node: Expression) -> tuple[Expression | None, str]:
     return _ordered(node, negated=negated) or _named(node, "not " if negated else "") or (None, "")
 
 
-def _ordered(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
-    """Read ``a >= b``, ``a.compareTo(b) >= 0`` and ``a.isGreaterThan(b)``."""
+class Ordering(NamedTuple):
+    """A comparison with a constant.
+
+    Args:
+        subject: What is compared.
+        operator: How, as in ``subject operator wanted``.
+        wanted: The constant.
+    """
+
+    subject: Expression
+    operator: str
+    wanted: Expression
+
+
+def ordering(node: Expression) -> Ordering | None:
+    """Read ``a >= b``, ``a.compareTo(b) >= 0`` and ``a.isGreaterThan(b)``; None if the expression is none of these."""
+    if not isinstance(node, Call):
+        return None
     subject: Expression | None
     if node.function in _COMPARED:
         operator, subject, wanted = _COMPARED[node.function], node.target, node.arguments[0]
@@ -224,10 +261,16 @@ def _ordered(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
             operator, subject, wanted = _TURNED.get(operator, operator), wanted, left
     else:
         return None
-    constant = _constant(wanted)
-    if subject is None or constant is None:
+    if subject is None or _constant(wanted) is None:
         return None
-    return subject, f"{_NEGATED[operator] if negated else operator} {constant}"
+    return Ordering(subject, operator, wanted)
+
+
+def _ordered(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
+    found = ordering(node)
+    if found is None:
+        return None
+    return found.subject, f"{_NEGATED[found.operator] if negated else found.operator} {_constant(found.wanted)}"
 
 
 def _named(node: Call, no: str) -> tuple[Expression, str] | None:
@@ -278,8 +321,12 @@ def _holder(node: Expression) -> str:
     return ""
 
 
+def label(node: Expression) -> str:
+    """Name what is looked at as people do: by its own name, which hardly ever needs its domain."""
+    return _label(node) or _source(node)
+
+
 def _label(node: Expression) -> str:
-    """Name what is read as people do: by its own name, which hardly ever needs its domain."""
     if isinstance(node, Call) and node.function in {"orValue", "value"} and node.target is not None:
         return _label(node.target)
     if (read := read_of(node)) is not None:

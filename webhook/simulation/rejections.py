@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.devices import Content
 from webhook.allocation.selecting import Values
-from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.parts import Blame, parts_of
+from webhook.deviceselectors.thresholds import amount
 from webhook.objects import at, items, text
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from webhook.allocation import Attempt
     from webhook.allocation.explain import DeviceReason, Funnel
@@ -111,23 +112,29 @@ class Explainer:
         return attempt.explain(self._cluster.nodes[node].node)
 
     def _request(self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int]) -> JSONObject:
-        """Tell what is left for a request on the first of some nodes, and who holds the rest on all of them."""
+        """Tell what is left for a request on the first of some nodes, and what keeps devices from it on all of them."""
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
-        reasons = funnel.reasons()
         holders: Counter[str] = Counter()
-        for node in nodes[:_HELD_MAX]:
+        blames: Counter[Blame] = Counter()
+        for node in nodes[:_LOOKED_AT_MAX]:
             for each in self._funnels(attempt, node):
                 if (each.claim, each.request) == (funnel.claim, funnel.request):
-                    held = [reason for reason in each.reasons() if reason.stage == "in use"]
+                    reasons = each.reasons()
+                    held = [reason for reason in reasons if reason.stage == "in use"]
                     holders.update(holder for reason in held for holder in reason.holders)
+                    blames.update(self._blames(funnel, reasons))
+        blame, values = _most_common(blames)
+        constrained, together = funnel.constrained, funnel.together
         return {
             "claim": funnel.claim,
             "request": funnel.request,
             "wanted": funnel.wanted,
             **counts,
-            "constrained": funnel.constrained,
+            "constrained": constrained,
+            "together": together and together[0],
             "selecting": self._wish(self._selectors(funnel)),
-            "because": self._because(funnel, reasons),
+            "because": blame.text,
+            "lacking": {"name": blame.name, "values": values} if blame.name else None,
             "heldBy": [self._holder(name, devices) for name, devices in holders.most_common()],
         }
 
@@ -149,39 +156,40 @@ class Explainer:
                 return [text(each, "cel", "expression") for each in selectors]
         return []
 
-    def _because(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> str:
-        """Say what rules most devices out where too few are left for the first time."""
+    def _blames(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
+        """Say what rules devices out where too few are left for the first time."""
         wanted = 1 if funnel.wanted is None else funnel.wanted
         for stage in _STAGES[1:]:
             if getattr(funnel, stage) >= wanted:
                 continue
             blamed = {_BLAMED[stage], "counters"} if stage == "enough" else {_BLAMED[stage], "node"}
-            texts = Counter(
-                self._met(reason, self._selectors(funnel, of_class=reason.stage == "class"))
-                if reason.stage in {"selector", "class"}
-                else reason.text
-                for reason in reasons
-                if reason.stage in blamed and reason.stage != "in use"
-            )
-            return texts.most_common(1)[0][0] if texts else ""
+            for reason in reasons:
+                if reason.stage in {"selector", "class"} & blamed:
+                    yield self._met(reason, self._selectors(funnel, of_class=reason.stage == "class"))
+                elif reason.lacks is not None:
+                    yield Blame(reason.text, reason.lacks.name, reason.lacks.left)
+                elif reason.stage in blamed and reason.stage != "in use":
+                    yield Blame(reason.text)
+            return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:
-            return f"{constrained} can be had together under the constraints"
-        return ""
+            yield Blame(f"{constrained} can be had together under the constraints")
+        elif funnel.together is not None:
+            yield Blame(funnel.together[1])
 
-    def _met(self, reason: DeviceReason, expressions: Sequence[str]) -> str:
+    def _met(self, reason: DeviceReason, expressions: Sequence[str]) -> Blame:
         """Say which value of a device a selector did not take; the allocator's own words if that cannot be told."""
         device = self._device(reason)
         if device is None:
-            return reason.text
+            return Blame(reason.text)
         settings = self._cluster.settings
         rest = {name: value for name, value in device.items() if name != "name"}
         bindings = self._values.of(Content(next(self._numbers), reason.driver, rest, (), 0))
         for expression in expressions:
             parts = parts_of(expression, settings.release, settings.gates)
-            if parts is not None and (blamed := parts.blame(bindings)):
+            if parts is not None and (blamed := parts.blame(bindings)).text:
                 return blamed
-        return reason.text
+        return Blame(reason.text)
 
     def _device(self, reason: DeviceReason) -> JSONObject | None:
         if self._devices is None:
@@ -199,8 +207,36 @@ class Explainer:
         return {"claim": name, "pods": pods, "devices": devices}
 
 
-_HELD_MAX: Final = 64
-"""On how many nodes of a group the holders of devices are listed."""
+_LOOKED_AT_MAX: Final = 64
+"""On how many nodes of a group it is looked at what keeps devices from a request."""
+_VALUES_MAX: Final = 4
+"""How many values of a device are named."""
+
+
+def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:
+    """Return what rules most devices out, and the values that it met; those of one comparison count together."""
+    alike: defaultdict[tuple[str, ...], Counter[Blame]] = defaultdict(Counter)
+    for blame, devices in blames.items():
+        alike[(blame.name, blame.wanted) if blame.name else (blame.text,)][blame] += devices
+    if not alike:
+        return Blame(""), []
+    same = max(alike.values(), key=Counter.total)
+    ((first, _),) = same.most_common(1)
+    values = sorted({each.met for each in same}, key=_in_order)
+    if not first.wanted or len(values) == 1:
+        return first, values
+    return Blame.of(first.name, _either(values), first.wanted), values
+
+
+def _in_order(value: str) -> tuple[bool, Any, str]:
+    number = amount(value)
+    return number is None, value if number is None else number, value
+
+
+def _either(values: Sequence[str]) -> str:
+    if len(values) > _VALUES_MAX:
+        return f"{values[0]} … {values[-1]} ({len(values)} values)"
+    return f"{', '.join(values[:-1])} or {values[-1]}"
 
 
 def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:

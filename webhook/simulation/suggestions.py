@@ -86,7 +86,7 @@ class Suggestions:
         self._asked = 0
         cluster = self._cluster
         every = [
-            *ofclaims.changes(cluster, needs.claims, error),
+            *ofclaims.changes(cluster, needs.claims, groups, error),
             *ofnodes.changes(needs.demand, cluster.nodes[:_NODES_MAX], cluster.extended.has),
             *ofclaims.releases(cluster, groups),
         ]

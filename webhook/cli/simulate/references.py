@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from webhook.simulation import Cluster
     from webhook.simulation.scheduler import Placement
 
-_CAUSES: Final = ("claim-not-found", "template-not-found", "class-not-found", "extended-resource-unknown")
+_CAUSES: Final = (
+    "claim-not-found",
+    "template-not-found",
+    "class-not-found",
+    "extended-resource-unknown",
+    "not-published",
+)
 """The rules about what keeps a pod pending, and what the scheduler has no hint for."""
 
 

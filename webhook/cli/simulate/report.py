@@ -58,7 +58,11 @@ class Text:
     def fit(self, pod: str, found: Fit, last: JSONObject | None) -> Iterator[str]:
         """Tell how many more pods fit, and what runs out first."""
         more = "" if last else " at least"
-        state = self._in("good" if found.pods else "bad", f"{counted(found.pods, 'more pod')}{more}")
+        if not found.pods and last is not None:
+            yield f"{self._in('bad', 'no more pods')} like {pod} fit:"
+            yield from self._why(last)
+            return
+        state = self._in("good", f"{counted(found.pods, 'more pod')}{more}")
         yield f"{state} like {pod} fit{'s' if found.pods == 1 else ''}"
         by_count: dict[int, list[str]] = {}
         for node, count in found.nodes.items():
@@ -71,7 +75,9 @@ class Text:
 
     def _placed(self, answer: JSONObject) -> Iterator[str]:
         others = len(answer["candidates"]) - 1
-        alike = f" (or one of {counted(others, 'other node')} that suit it as well)" if others > 0 else ""
+        alike = "" if others < 1 else " (or 1 other node that suits it as well)"
+        if others > 1:
+            alike = f" (or one of {others} other nodes that suit it as well)"
         yield f"{_name(answer)}: {self._in('good', answer['node'])}{alike}"
         yield from _devices(answer)
         for note in answer["why"]["notes"]:
@@ -151,6 +157,8 @@ def _group(group: JSONObject) -> Iterator[str]:
         if met and several:
             continue
         is_explained = True
+        if met:
+            text = f"{text}; each could be had, but not so many together"
         yield f"  {nodes}, request {request['request']}: {text}"
     if group["requests"] and not is_explained:
         yield f"  {nodes}: each request alone could be met, but not all of them together"
@@ -161,11 +169,11 @@ def _funnel(request: JSONObject) -> tuple[str, bool]:
     wanted = 1 if request["wanted"] is None else request["wanted"]
     selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
     steps = (
-        ("seen", "devices"),
+        ("seen", ""),
         ("ofClass", "of the class"),
         ("selected", selecting),
         ("free", "free"),
-        ("tolerated", "without a taint that is not tolerated"),
+        ("tolerated", "tolerated"),
         ("enough", "with enough capacity"),
     )
     parts: list[str] = []
@@ -173,13 +181,15 @@ def _funnel(request: JSONObject) -> tuple[str, bool]:
     for key, label in steps:
         count = request[key]
         if count != before or key in {"seen", "ofClass"} or (key == "selected" and request["selecting"]):
-            parts.append(f"{count} {label}")
+            parts.append(f"{count} {label}" if label else counted(count, "device"))
         before = count
         if count < wanted:
             return f"{', '.join(parts)}{_because(request, key)}{_wanted(wanted)}", False
     constrained = request["constrained"]
     if constrained is not None and constrained < wanted:
         return f"{', '.join(parts)}, {constrained} that meet the constraints together{_wanted(wanted)}", False
+    if request["together"] is not None:
+        return f"{', '.join(parts)}, {request['together']} together: {request['because']}{_wanted(wanted)}", False
     return f"{', '.join(parts)}{_wanted(wanted)}", True
 
 

@@ -1,0 +1,74 @@
+"""Selectors with another threshold: ``memory >= 40Gi`` in place of ``memory >= 80Gi``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webhook.cel.errors import Issues
+from webhook.cel.syntax.ast import Call, Literal
+from webhook.cel.syntax.lexer import tokenize
+from webhook.deviceselectors.parts import label, ordering
+from webhook.formats import decode_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webhook.deviceselectors.parts import Parts
+    from webhook.formats.quantities import Quantity
+
+_AT_LEAST: Final = frozenset({">", ">="})
+_AT_MOST: Final = frozenset({"<", "<="})
+
+
+class Threshold(NamedTuple):
+    """A selector with another threshold.
+
+    Args:
+        text: What it asks for then, such as ``memory >= 40Gi``.
+        expression: The selector.
+    """
+
+    text: str
+    expression: str
+
+
+def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshold]:
+    """Return a selector with lower thresholds, or higher ones where it asks for at most so much; the nearest first.
+
+    Args:
+        parts: The selector.
+        name: What is compared, as :class:`~webhook.deviceselectors.parts.Blame` names it.
+        values: The values that devices have of it, whole numbers or quantities.
+    """
+    for part in parts.all:
+        found = ordering(part)
+        if found is None or label(found.subject) != name or found.operator not in _AT_LEAST | _AT_MOST:
+            continue
+        constant = found.wanted
+        is_quantity = isinstance(constant, Call)
+        literal = constant.arguments[0] if isinstance(constant, Call) else constant
+        if not isinstance(literal, Literal) or (wanted := amount(str(literal.value))) is None:
+            continue
+        at_least = found.operator in _AT_LEAST
+        known = {value: number for value in values if (number := amount(value)) is not None}
+        fine = [each for each in known if (known[each] < wanted if at_least else wanted < known[each])]
+        for value in sorted(fine, key=known.__getitem__, reverse=at_least):
+            written = json.dumps(value) if is_quantity else value
+            changed = _replaced(parts.text, literal.offset, written)
+            yield Threshold(f"{name} {found.operator} {value}", changed)
+
+
+def amount(text: str) -> Quantity | None:
+    """Read a whole number or a quantity; None if it is neither."""
+    try:
+        return decode_quantity(text)
+    except ValueError:
+        return None
+
+
+def _replaced(expression: str, offset: int, written: str) -> str:
+    """Write another constant in place of the one that starts at an offset."""
+    tokens = tokenize(expression, Issues(expression))
+    old = dict(zip(tokens.offsets, tokens.texts, strict=True))[offset]
+    return f"{expression[:offset]}{written}{expression[offset + len(old) :]}"
