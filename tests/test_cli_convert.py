@@ -77,6 +77,16 @@ def test_what_cannot_be_converted_is_said_and_makes_the_exit_code_1() -> None:
     assert "see docs/migrate.md" in done.err
 
 
+def test_what_cannot_be_converted_is_shown_where_it_is_once_the_file_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "classic.yaml"
+    file.write_text(CLASSIC, encoding="utf-8")
+    done = draguard("convert", "--write", file)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    found = re.findall(r"^\S+:(\d+):\d+: error no-counterpart: (?:\S+\.)?(\w+):", done.err, re.MULTILINE)
+    assert len(found) == 5
+    assert all(lines[int(line) - 1].lstrip("- ").startswith(field) for line, field in found)
+
+
 def test_an_unknown_version_is_an_error(manifests: Path) -> None:
     (manifests / "old.yaml").write_text(EXACT.replace("resource.k8s.io/v1", "resource.k8s.io/v1beta3"), "utf-8")
     done = draguard("convert", "--check", manifests)

@@ -264,7 +264,9 @@ def test_the_version_is_the_newest_that_all_releases_serve() -> None:
 def test_a_kind_that_no_release_serves_in_common_is_a_finding() -> None:
     found = migrated(FLAT, "", 31, 34)
     assert found.after == FLAT
-    assert [finding.problem.rule for finding in found.lost] == ["no-counterpart"]
+    assert [str(finding.problem) for finding in found.lost] == [
+        "kind: Kubernetes 1.31, 1.34 have no version of ResourceClaim in common"
+    ]
 
 
 def test_a_kind_that_the_version_lacks_gets_the_newest_that_is_served() -> None:

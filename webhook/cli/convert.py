@@ -12,9 +12,9 @@ from webhook.cli.console.reading import some_paths
 from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import exclusions
-from webhook.documents import STDIN, Document, Selection, read
+from webhook.documents import STDIN, Document, Selection, parse, read
 from webhook.documents.stream import encoding_of
-from webhook.findings import unread
+from webhook.findings import found, unread
 from webhook.migration import Wanted, migrate
 from webhook.report.summary import counted, not_read
 from webhook.report.text import as_text
@@ -40,8 +40,9 @@ def run(arguments: Namespace) -> int:
     files: list[Migrated] = []
     selection = Selection(excluded=exclusions(arguments), allow_empty=True)
     for each in migrate(_documents(read(paths, selection=selection), faults), wanted):
-        faults += each.lost
-        if arguments.write and each.after != each.before:
+        is_written = arguments.write and each.after != each.before
+        faults += _as_written(each) if is_written else each.lost
+        if is_written:
             _write(each)
         if arguments.diff:
             sys.stdout.writelines(unified(each.name, each.before, each.after))
@@ -83,6 +84,19 @@ def _documents(documents: Iterable[Document | Unreadable], faults: list[Finding]
             yield document
         else:
             faults.append(unread(document))
+
+
+def _as_written(file: Migrated) -> list[Finding]:
+    """Say where in the new text of a file is what cannot be converted."""
+    documents = {
+        (document.index + 1, document.within): document
+        for document in parse(file.after.encode(), file.name)
+        if isinstance(document, Document)
+    }
+    return [
+        found(each.problem, document) if (document := documents.get((each.document, each.within))) else each
+        for each in file.lost
+    ]
 
 
 def _write(file: Migrated) -> None:

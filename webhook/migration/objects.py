@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.gates import every
-from webhook.api.versions import GROUP, VERSIONS, find, target
+from webhook.api.versions import GROUP, VERSIONS, find, served, target
 from webhook.migration.classic import VERSION as CLASSIC
 from webhook.migration.classic import from_classic, lost
 from webhook.migration.pods import with_flat_claims
@@ -72,13 +72,20 @@ def _converted(obj: JSONObject, newer: JSONObject, wanted: Wanted) -> Converted:
     try:
         changed = convert(newer, version)
     except ConversionError:
-        message = f"{kind} of {own} has no counterpart in the requested releases"
-        return Converted(
-            obj, [], [lost(Path(("kind",)), message, "delete the object, or state the releases that have it")]
-        )
+        return Converted(obj, [], [_without_version(kind, own, newer["kind"], wanted)])
     is_of = version if changed["kind"] == kind else f"{changed['kind']} of {version}"
     problem = _older(Path(("apiVersion",)), f"{kind} is of {own}, not {is_of}")
     return Converted(changed, [problem], _unknown(obj, changed, wanted) if newer is obj else [])
+
+
+def _without_version(kind: str, own: str, newer: str, wanted: Wanted) -> Problem:
+    """Report an object of which the requested releases serve no version, or none in common."""
+    if wanted.releases[1:] and all(served(newer, release) for release in wanted.releases):
+        releases = ", ".join(f"1.{release}" for release in wanted.releases)
+        message = f"Kubernetes {releases} have no version of {newer} in common"
+        return lost(Path(("kind",)), message, "convert for each release by itself")
+    message = f"{kind} of {own} has no counterpart in the requested releases"
+    return lost(Path(("kind",)), message, "delete the object, or state the releases that have it")
 
 
 def _older(path: Path, message: str) -> Problem:
