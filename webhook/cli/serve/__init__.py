@@ -51,19 +51,9 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def _serve(arguments: Namespace) -> int:
-    if arguments.body_limit is not None and arguments.body_limit <= 0:
-        message = f"--body-limit: {arguments.body_limit} bytes hold no review; give at least some thousand"
-        raise UsageError(message)
-    if arguments.connections_per_address < 1:
-        message = f"--connections-per-address: {arguments.connections_per_address} is too few; give at least 1"
-        raise UsageError(message)
+    _check_numbers(arguments)
     _check_together(arguments)
-    delay = arguments.shutdown_delay
-    if delay is None:
-        delay = 0.0 if arguments.dev else server.SHUTDOWN_DELAY
-    if not 0 <= delay <= _LONGEST_DELAY:
-        message = f"--shutdown-delay: {delay:g} is not between 0 and {_LONGEST_DELAY} seconds"
-        raise UsageError(message)
+    delay = _delay(arguments)
     log = DecisionLog(_share(arguments))
     answering = reloaded_options(arguments)
     configure(arguments.log_format, arguments.log_level)
@@ -118,6 +108,36 @@ def _serve(arguments: Namespace) -> int:
     except server.ServerError as error:
         raise UsageError(str(error)) from error
     return 0
+
+
+def _check_numbers(arguments: Namespace) -> None:
+    """Refuse limits with which nothing could be served.
+
+    Raises:
+        UsageError: One is too small.
+    """
+    message = ""
+    if arguments.body_limit is not None and arguments.body_limit <= 0:
+        message = f"--body-limit: {arguments.body_limit} bytes hold no review; give at least some thousand"
+    elif arguments.connections_per_address < 1:
+        message = f"--connections-per-address: {arguments.connections_per_address} is too few; give at least 1"
+    if message:
+        raise UsageError(message)
+
+
+def _delay(arguments: Namespace) -> float:
+    """Return for how many seconds SIGTERM leaves connections open.
+
+    Raises:
+        UsageError: ``--shutdown-delay`` is negative, or longer than anybody waits.
+    """
+    delay: float | None = arguments.shutdown_delay
+    if delay is None:
+        return 0.0 if arguments.dev else server.SHUTDOWN_DELAY
+    if not 0 <= delay <= _LONGEST_DELAY:
+        message = f"--shutdown-delay: {delay:g} is not between 0 and {_LONGEST_DELAY} seconds"
+        raise UsageError(message)
+    return delay
 
 
 def _check_together(arguments: Namespace) -> None:
