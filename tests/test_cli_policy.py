@@ -116,7 +116,7 @@ class TestValidate:
             '10 |       object.metadata.name != "bad"',
             "   |       ^^^^^^^^^^^^^^^^^^^^",
             "",
-            "note: not looked up: 1 ResourceClaim (none beside them; --cluster tells what is in the cluster)",
+            "note: not looked up: 1 ResourceClaim (none beside them; give the objects of the cluster with --cluster)",
             "1 document in 1 file: 1 error",
         ]
 

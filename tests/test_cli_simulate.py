@@ -106,7 +106,7 @@ class TestWrongUse:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ((DEPLOYMENT,), "there are no nodes: give what is in the cluster with --cluster"),
+            ((DEPLOYMENT,), "there are no nodes: give the objects of the cluster with --cluster"),
             ((ROOT / "policies/admin-access/policy.yaml", "--cluster", CLUSTER), "there are no pods to schedule"),
             (("--cluster", CLUSTER, "--fit"), "--fit takes one pod or workload, and no pod is pending"),
             ((DEPLOYMENT, "--cluster", CLUSTER, "--without", "node-z"), "there is no such node: there are node-"),
@@ -261,7 +261,7 @@ class TestSnapshot:
     def test_without_kubectl(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
         done = draguard("snapshot", "--run")
-        assert (done.code, "there is no kubectl here" in done.err) == (2, True)
+        assert (done.code, "kubectl is not installed here" in done.err) == (2, True)
 
     def test_an_unknown_resource(self) -> None:
         assert "--without secrets: give one of" in draguard("snapshot", "--without", "secrets").err

@@ -663,7 +663,7 @@ class TestNamespaces:
     def test_nothing_known_of_the_namespace_is_a_warning_that_says_how_to_mend_that(self) -> None:
         done = draguard("validate", "-", stdin=CLAIM_OF_ADMIN.encode())
         assert (done.code, "warning admin-access: " in done.out) == (0, True)
-        assert "help: whether it has is not known: give the Namespace, too, or --namespace-labels" in done.out
+        assert "help: its labels are not known: add the Namespace, or give --namespace-labels" in done.out
 
     @pytest.mark.parametrize(
         ("namespace", "found"), [(LABELLED, []), (UNLABELLED, [("error", "admin-access")])], ids=["labelled", "not"]

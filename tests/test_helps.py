@@ -78,7 +78,7 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
             CLASS_NAME,
             f"{CLASS_NAME}          allocationMode: All\n          count: 2\n",
             (12, 11),
-            "All takes what there is: leave out count",
+            "All takes all matching devices: leave out count",
         ),
         (
             TEMPLATE,
@@ -99,7 +99,7 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
             EXACTLY,
             f"        firstAvailable:\n        - name: big\n          exactly: {{{CLASS_NAME[:-1]}}}\n",
             (11, 11),
-            "the fields of `exactly` sit on the alternative itself",
+            "the fields of `exactly` are fields of the alternative itself",
         ),
         (
             TEMPLATE,
@@ -135,6 +135,6 @@ def test_the_cure_is_named_where_the_mistake_stands(
 def test_what_is_said_once_it_can_be_decoded_is_no_help() -> None:
     wrong = TEMPLATE.replace("- name: gpu\n", "-\n").replace("deviceClassName: gpu.example.com", "count: [1]")
     done = draguard("validate", "-", stdin=wrong.encode())
-    said = "the API server says this once it can decode the object"
+    said = "the API server reports this once it can decode the object"
     assert f"\nnote: {said}" in done.out
     assert f"help: {said}" not in done.out

@@ -136,7 +136,7 @@ spec: {}
         (
             """requests: [{name: a, exactly: {deviceClassName: g, selectors: [
               cel: {expression: 'device.attributes.model == "A100"'}]}}]""",
-            'name the domain, which is mostly the driver: device.attributes["DRIVER"].model',
+            'name the domain, which is usually the driver: device.attributes["DRIVER"].model',
         ),
     ],
 )

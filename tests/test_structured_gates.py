@@ -92,7 +92,7 @@ def test_an_attribute_that_is_emptied_has_no_value() -> None:
     obj = resource_slice({"name": "a", "attributes": {"ports": {"ints": [1]}, "model": {"string": "x"}}})
     problems = validate(obj, kubernetes="1.36")
     assert warnings(problems) == [("gate-off", "spec.devices[0].attributes[ports].ints")]
-    assert "on by default in no release so far" in problems[0].message
+    assert "not on by default in any release yet" in problems[0].message
     assert errors(problems) == [
         ("spec.devices[0].attributes[ports]", 'Invalid value: "": exactly one value must be specified')
     ]

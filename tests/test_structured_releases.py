@@ -46,14 +46,12 @@ def test_a_version_that_is_not_served_names_those_that_are(kubernetes: str, vers
 def test_what_sits_elsewhere_in_a_served_version_is_named() -> None:
     (problem,) = validate(claim(), kubernetes="1.32")
     assert "in resource.k8s.io/v1beta1 and resource.k8s.io/v1alpha3, the fields of `exactly`, such as " in problem.hint
-    assert "sit on the request itself" in problem.hint
+    assert "are fields of the request itself" in problem.hint
     (problem,) = validate(resource_slice(version="v1alpha3"), kubernetes="1.36")
-    assert (
-        "in resource.k8s.io/v1 and resource.k8s.io/v1beta2, attributes, capacity and all else sit on the device itself"
-        in problem.hint
-    )
+    moved = "attributes, capacity and the rest are fields of the device itself"
+    assert f"in resource.k8s.io/v1 and resource.k8s.io/v1beta2, {moved}" in problem.hint
     (problem,) = validate(of_kind("DeviceClass", {}, "v1alpha3"), kubernetes="1.36")
-    assert "sit " not in problem.hint
+    assert "are fields " not in problem.hint
 
 
 @pytest.mark.parametrize(
@@ -607,14 +605,14 @@ def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
     (problem,) = validate(claim({"name": "a", "count": 1}))
     assert problem.hint == 'did you mean "spec.devices.requests[0].exactly.count"?'
     (problem,) = validate(claim(REQUEST, version="v1beta1"), kubernetes="1.34")
-    assert problem.hint.endswith("sit on the request itself")
+    assert problem.hint.endswith("are fields of the request itself")
     (problem,) = validate(claim(REQUEST), kubernetes="1.30")
     assert problem.hint.endswith(f"resource.k8s.io/v1alpha2; resource.k8s.io/v1 is served by {span(34, NEWEST)}")
     rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoExecute"}}, version="v1")
     (found,) = [each.hint for each in validate(rule, kubernetes="1.36") if each.rule == "not-served"]
     assert found.endswith(f"; resource.k8s.io/v1 is served by {span(37, NEWEST)}")
     (problem,) = validate(resource_slice({"name": "a", "basic": {}}))
-    assert problem.hint == "in this version, attributes, capacity and all else sit on the device itself"
+    assert problem.hint == "in this version, attributes, capacity and the rest are fields of the device itself"
 
 
 @pytest.mark.parametrize(

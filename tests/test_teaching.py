@@ -68,25 +68,25 @@ class TestExpressions:
             ("device.driver == 'a' or true", "CEL writes `or` as ||"),
             ("not device.driver == 'a'", "CEL writes `not` as !"),
             ("True", "CEL writes true in lower case"),
-            ("device.driver == 'a", "a string is not closed: a quote is missing at its end"),
+            ("device.driver == 'a", "a string is not closed: the closing quote is missing"),
             ("(device.driver == 'a'", "a parenthesis is not closed"),
-            ("device.driver == 'a')", "there is a ) too many"),
+            ("device.driver == 'a')", "there is one ) too many"),
             ("device.drive == 'a'", "did you mean driver?"),
             ("device.foo == 1", "fields of device: driver, attributes, capacity, allowMultipleAllocations"),
             ("devic.driver == 'a'", "did you mean device?"),
             ("driver == 'a'", "did you mean device.driver?"),
-            ("model == 'A'", "a selector knows `device` and CEL's functions; quote what is meant as text"),
+            ("model == 'A'", "only `device` and CEL's functions are defined here; put text in quotes"),
             (
                 "device.capacity['a.b'].memory >= 40",
                 'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
             ),
             (
                 "device.attributes.model == 'A'",
-                'name the domain, which is mostly the driver: device.attributes["DRIVER"].model',
+                'name the domain, which is usually the driver: device.attributes["DRIVER"].model',
             ),
             (
                 "device.attributes['model'] == 'A'",
-                'name the domain, which is mostly the driver: device.attributes["DRIVER"].model',
+                'name the domain, which is usually the driver: device.attributes["DRIVER"].model',
             ),
             (
                 "device.attributes['a.b'].?model == 'A'",
@@ -215,7 +215,7 @@ class TestTypes:
                 {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "allocationMode": False}}]},
                 "if a string is meant, put it in quotes: ",
             ),
-            ({"constraints": [{"matchAttribute": "model"}]}, "name the domain, which is mostly the driver: DRIVER/mod"),
+            ({"constraints": [{"matchAttribute": "model"}]}, "name the domain, which is usually the driver: DRIV"),
         ],
     )
     def test_the_shape_that_is_wanted_is_named(self, devices: dict[str, Any], hint: str) -> None:

@@ -97,7 +97,7 @@ def test_a_field_of_the_status_is_not_meant() -> None:
         (
             pod({"name": "gpu", "source": {}}),
             "1.31",
-            "a field until 1.30; what was in it now sits here itself",
+            "a field until 1.30; its fields are now written here, without it",
         ),
         (
             pod({"name": "gpu", "resourceClaimName": "shared"}),

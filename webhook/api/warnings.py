@@ -45,7 +45,7 @@ def _described(gate: str, release: Release) -> str:
     if each and each.on:
         return f"{gate} (switched off by --feature-gates; {each.maturity} and on by default in Kubernetes 1.{release})"
     state = f"{each.maturity} and off in Kubernetes 1.{release}" if each else f"unknown in Kubernetes 1.{release}"
-    return f"{gate} ({state}, {f'on by default from 1.{since}' if since else 'on by default in no release so far'})"
+    return f"{gate} ({state}, {f'on by default from 1.{since}' if since else 'not on by default in any release yet'})"
 
 
 def status_dropped(struct: CompiledStruct, obj: dict[str, Any]) -> Iterator[Problem]:

@@ -31,7 +31,7 @@ def run(arguments: Namespace) -> int:
         return 0
     program = which(command[0])
     if program is None:
-        message = f"there is no {command[0]} here: run this where there is one: {shlex.join(command)}"
+        message = f"{command[0]} is not installed here: run this where it is: {shlex.join(command)}"
         raise UsageError(message)
     sys.stdout.flush()
     done = subprocess.run([program, *command[1:]], check=False)  # noqa: S603 - no shell reads its arguments

@@ -36,7 +36,7 @@ EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "enum": (
         _paragraphs(
-            "A field has a value that is none of its enumeration.",
+            "A field has a value that is not one of its enumeration.",
             "The message lists the values there are, which may be others in another release. Upper and lower case"
             " matter.",
         ),
@@ -66,11 +66,11 @@ EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         lambda field: getattr(field, "maximum", None) is not None,
     ),
     "empty": (
-        "A field is given, but empty; it is to be left out.",
+        "A field is given, but empty: leave it out.",
         lambda field: bool(field.empty),
     ),
     "json-object": (
-        "A driver's own configuration is JSON, but no JSON object.",
+        "A driver's own configuration is JSON, but not a JSON object.",
         lambda field: isinstance(field, RawObject),
     ),
     "duplicate": (
@@ -119,7 +119,7 @@ EVERY_OBJECT: Mapping[str, str] = {
         "a resourceVersion an update is taken whatever the state is, but for kinds that insist on one.",
     ),
     "deprecated": _paragraphs(
-        "The API version is deprecated: the API server says so, and from which release on it is gone.",
+        "The API version is deprecated: the API server warns, and names the release that removes it.",
         "The object is taken as before. `draguard explain KIND` lists the other versions, and where its "
         "fields are in them.",
     ),
@@ -130,7 +130,7 @@ EVERY_OBJECT: Mapping[str, str] = {
         "stored object has already is kept.",
     ),
     "status-dropped": _paragraphs(
-        "A new object has a status: the API server drops it without a word.",
+        "A new object has a status: the API server drops it silently.",
         "Drivers, the scheduler and controllers set it later, by an update of the status subresource. "
         "Leave it out. Objects with a UID, as in a snapshot, are copies of stored ones: they may have it.",
     ),
@@ -138,13 +138,13 @@ EVERY_OBJECT: Mapping[str, str] = {
     "prescheduled-too-many-terms": "A pod names a node, and has too many terms of node affinity to add it to.",
     "spec-ignored": "An update of the status changes the spec: the API server keeps the spec as it was.",
     "status-ignored": "An update of the object changes the status: the API server keeps the status as it was.",
-    "prescheduled": "A pod names its node itself and so bypasses the scheduler; `draguard mutate` changes that.",
-    "policy": "A policy says so: the finding names its expression, and `draguard policy check` and `test` look at it.",
+    "prescheduled": "A pod names its node and so bypasses the scheduler; `draguard mutate` changes that.",
+    "policy": "A policy refuses or warns: the finding names its expression.",
     "policy-error": "An expression of a policy could not be evaluated for an object, or its parameters are missing.",
-    "assumed": "A policy asks what only a cluster knows; the finding says what was assumed instead.",
+    "assumed": "A policy needs what only a cluster knows; the finding says what was assumed.",
     "duplicate-policy": "Two policies or bindings of a kind have one name: only the first is used.",
     "policy-without-binding": "No binding names the policy, so it applies to nothing.",
-    "binding-without-policy": "A binding names a policy that is not there.",
+    "binding-without-policy": "A binding names a policy that does not exist.",
     "param-without-kind": "A binding has parameters, its policy no paramKind: they are not used.",
     "binding-without-params": "A policy has a paramKind, its binding no paramRef: params is null.",
     "unknown-resource": "A rule of a policy names a resource that its API group does not have.",
@@ -157,7 +157,7 @@ EVERY_OBJECT: Mapping[str, str] = {
     "over-cost": "An expression costs more than the API server allows, whatever the object is.",
     "suite": "A suite of `draguard policy test` is malformed.",
     "expression": "An expression of a policy makes the API server's compiler fail.",
-    "case": "A case of a suite came out otherwise than expected, or is malformed.",
+    "case": "A case of a suite does not have the expected result, or is malformed.",
     "not-covered": "No case of the suites has seen a validation true, or none false, or a mutation changing anything.",
     "not-tested": "The policy has no test suite for `draguard policy test`.",
     "unused-suppression": _paragraphs(
@@ -172,12 +172,12 @@ EVERY_OBJECT: Mapping[str, str] = {
         "A comment or an annotation suppresses findings and does not say why: write the reason after the rules."
     ),
     "older-version": _paragraphs(
-        "An object is of an older version of its API than the releases serve, or a pod names claims as of old.",
+        "An object is of an older version of its API than the releases serve, or a pod names claims in the old way.",
         "`draguard convert --check` says so, and `draguard convert --write` converts it. docs/migrate.md shows what "
         "changed from version to version.",
     ),
     "no-counterpart": _paragraphs(
-        "`draguard convert` finds something that newer versions of the API cannot say.",
+        "`draguard convert` finds something that newer versions of the API cannot express.",
         "It stays in the file as it is: the help says what to write instead. Most of it comes from Kubernetes 1.30 "
         "and earlier, where a driver's controller allocated claims; docs/migrate.md has a table.",
     ),

@@ -32,7 +32,7 @@ _NODE: Final = 50
 
 @rule("never-allocated", *CLAIMS, beside_devices=True)
 def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """No node can give a claim all its devices together, however many of them are free.
+    """No node can give a claim all its devices together, even if all of them are free.
 
     Each request alone could be met; not all of them at once, or not with the constraints, the capacity or the taints of
     the devices. The scheduler's own allocator is asked, for every node, as if no device were in use.
@@ -46,7 +46,7 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
         if _fits([each.devices], context, nodes):
             yield finding((*path, *each.path), each.message, each.hint, "NeverAllocated")
             return
-    message = "no node has the devices of all requests together, however many of them are free"
+    message = "no node has the devices of all requests together, even if all of them are free"
     yield finding((*path, "requests"), message, _unusable(context), "NeverAllocated")
 
 
@@ -63,7 +63,7 @@ def _unusable(context: Context) -> str:
 
 @rule("pod-never-allocated", "Pod", beside_devices=True)
 def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
-    """No node can give a pod the devices of all its claims together, however many of them are free.
+    """No node can give a pod the devices of all its claims together, even if all of them are free.
 
     Extended resources that device classes provide count as a claim, too. Each claim alone could be allocated.
     """
@@ -79,9 +79,9 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
         return
     alone = claims[:-1] if extended else claims
     if _fits(claims, context) is False and all(_fits([each], context) for each in alone):
-        message = "no node has the devices of all the pod's claims together, however many of them are free"
+        message = "no node has the devices of all the pod's claims together, even if all of them are free"
         if len(claims) == 1:
-            message = "no node has the devices for the pod's extended resources, however many of them are free"
+            message = "no node has the devices for the pod's extended resources, even if all of them are free"
         yield finding(path, message, reason="NeverAllocated")
 
 
@@ -166,7 +166,7 @@ def _without(devices: JSONObject) -> Iterator[_Less]:
             if each:
                 each["tolerations"] = [{"operator": "Exists"}]
     message = "the devices that fit have taints that the requests do not tolerate"
-    hint = "tolerate them, or wait until they are removed: they stand in ResourceSlices and DeviceTaintRules"
+    hint = "tolerate them, or wait until they are removed: they are set in ResourceSlices and DeviceTaintRules"
     yield _Less(tolerant, ("requests",), message, hint)
 
 

@@ -140,7 +140,7 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
         if not optional:
             continue
         asking = guarded(selector.expression, optional, context.release, context.gates)
-        advice = Advice(f"ask first: {asking}", Fix("replace", asking, safe=False))
+        advice = Advice(f"ask first: {asking.strip()}", Fix("replace", asking, safe=False))
         for read, driver in optional.values():
             message = f'not every device of driver "{driver}" has "{read.name}": on one that lacks it '
             message += "this is an error, and ends scheduling for all nodes"

@@ -31,7 +31,7 @@ def extended_resource_ambiguous(device_class: JSONObject, context: Context) -> I
     ]
     if others:
         message = f'extended resource "{name}" is that of device class {listed(sorted(others))}, too'
-        hint = "the newest class provides it, the others never do: give each class a name of its own"
+        hint = "only the newest class provides it: give each class its own name"
         yield finding(("spec", "extendedResourceName"), message, hint, "Ambiguous")
 
 

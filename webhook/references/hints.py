@@ -44,13 +44,13 @@ _SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
     (re.compile(r"token recognition error at: '\$"), "a selector is about `device`", _NO_REPLACEMENT),
     (
         re.compile(r"token recognition error at: ''?[\"']"),
-        "a string is not closed: a quote is missing at its end",
+        "a string is not closed: the closing quote is missing",
         _NO_REPLACEMENT,
     ),
     (re.compile(r"missing '\)' at|expecting '?\)"), "a parenthesis is not closed", _NO_REPLACEMENT),
     (
         re.compile(r"extraneous input '\)'|mismatched input '\)' expecting <EOF>"),
-        "there is a ) too many",
+        "there is one ) too many",
         _NO_REPLACEMENT,
     ),
 )
@@ -153,7 +153,7 @@ _LONGEST: Final = 253
 """The most characters of a name."""
 _NO_DOMAIN: Final = re.compile(r"applied to '\(map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
 _DOMAINS: Final = re.compile(r"""device\.(?:(?:attributes|capacity)\[|driver\s*==\s*)["']([^"'/.]+\.[^"'/]+)["']""")
-_NAME_DOMAIN: Final = "name the domain, which is mostly the driver"
+_NAME_DOMAIN: Final = "name the domain, which is usually the driver"
 _DRIVER: Final = "DRIVER"
 """Stands in a hint for a driver that is not known."""
 _FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|\[["'])(\w+)\b(?!["']?\]?\.)""")
@@ -253,7 +253,7 @@ def _name(written: str, names: Iterable[str], what: str) -> str:
     return (
         f"{what}: {', '.join(names)}"
         if what
-        else "a selector knows `device` and CEL's functions; quote what is meant as text"
+        else "only `device` and CEL's functions are defined here; put text in quotes"
     )
 
 
@@ -384,6 +384,6 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
         "one class stands below exactly; of several, in the order of preference, each is an item of firstAvailable"
     ),
     "count-for-mode": lambda problem, _: Advice(
-        "All takes what there is: leave out count" if problem.message.endswith("is 'All'") else ""
+        "All takes all matching devices: leave out count" if problem.message.endswith("is 'All'") else ""
     ),
 }

@@ -222,7 +222,7 @@ def _comment(parts: Parts, _: Context) -> Iterator[_Found]:
 
 @rule("impossible-name", *SELECTING)
 def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector reads an attribute or capacity by a name that none can have.
+    """A selector reads an attribute or capacity by a name that is not valid.
 
     A domain is a DNS subdomain of 63 characters at most, such as gpu.example.com; the name in it is a C identifier of
     32 characters at most. Drivers cannot publish others, so the read is an error or comes to nothing.
@@ -244,7 +244,7 @@ def _domain(read: Read, expression: str) -> Advice:
     """Say how a domain is written; domain and name may be written as one."""
     domain, slash, name = read.domain.partition("/")
     if not slash or not name:
-        return Advice("the domain is mostly the driver's name, such as gpu.example.com")
+        return Advice("the domain is usually the driver's name, such as gpu.example.com")
     written = rf"""device\.{read.holder}\[["']{re.escape(read.domain)}["']\](?!\.)"""
     meant = f'device.{read.holder}["{domain}"].{name}'
     mended = re.sub(written, lambda _: meant, expression)
@@ -288,7 +288,7 @@ def _not_a_version(value: str) -> str:
 def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads a part of an attribute (``.string``, ``.int``), or compares an attribute with a quantity.
 
-    In CEL an attribute is its value, without the type that manifests state: a string, a number, a boolean or a version.
+    In CEL an attribute is its value, without the type that manifests state: a string, number, boolean or version.
     The read is a run-time error, which ends the scheduling of the pod for all nodes. Quantities are in device.capacity.
     """
     yield from _of_expressions(obj, context, "impossible-read", _impossible_read)
@@ -351,7 +351,7 @@ _WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})
 
 @rule("misspelt-domain", *SELECTING)
 def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector reads attributes of a domain that resembles the driver's name, but is another.
+    """A selector reads attributes of a domain that is nearly the driver's name.
 
     Attributes without a domain of their own are in the domain of their driver. A domain that no device has is empty:
     what is read from it is a run-time error, which ends the scheduling of the pod for all nodes.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @rule("mistyped-driver", *CLAIMS, "DeviceClass")
 def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A class, or the driver of parameters, has the name of a driver that is known, but for a letter.
+    """A class, or the driver of parameters, has nearly the name of a known driver: one letter differs.
 
     No class of the name is among the manifests. A letter is missing or doubled, or two are swapped, in a word of five
     letters or more. If there is such a driver, add its DeviceClass or ResourceSlice to the manifests, or its profile

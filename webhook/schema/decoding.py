@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 UNKNOWN_FIELD = "unknown-field"
 WRONG_TYPE = "wrong-type"
 GATE_OFF = "gate-off"
-ONCE_DECODED = "the API server says this once it can decode the object"
+ONCE_DECODED = "the API server reports this once it can decode the object"
 """The hint of what is found in an object although it cannot be decoded."""
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_LISTS = 1
 """Through how many lists a field is looked for in another place."""
-_EMPTIED = "; what was in it now sits here itself"
+_EMPTIED = "; its fields are now written here, without it"
 
 
 class _Struct(NamedTuple):

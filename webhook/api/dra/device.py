@@ -231,7 +231,7 @@ class BasicDevice(Struct):
 class Device(BasicDevice):
     """A device that a driver offers."""
 
-    moved = "attributes, capacity and all else sit on the device itself"
+    moved = "attributes, capacity and the rest are fields of the device itself"
     unboxed = "basic"
 
     name = dns_label("Its name, unique in the pool.", always=True)
@@ -312,7 +312,7 @@ class BoxedDevice(Struct):
 
     go_name = "Device"
     box = "basic"
-    moved = "attributes, capacity and all else but the name sit under `basic` of the device"
+    moved = "attributes, capacity and the rest, except the name, are fields of `basic`"
 
     name = dns_label("Its name, unique in the pool.", always=True)
     basic = Nested(BasicDevice, "What is to be known about it.", pointer=True, spelled={_CONVERTED_SINCE: ""})

@@ -64,7 +64,7 @@ class Named(Struct):
 class DeviceSubRequest(Wanted, Named):
     """One of several alternatives."""
 
-    moved = "the fields of `exactly` sit on the alternative itself"
+    moved = "the fields of `exactly` are fields of the alternative itself"
     unboxed = "exactly"
 
     deviceClassName = Wanted.deviceClassName.but(declared={35: {"formats": (formats.long_name,)}})
@@ -101,7 +101,7 @@ _EXACT_FIELDS = ", ".join(ExactDeviceRequest.fields)
 class DeviceRequest(Named):
     """A request for devices: exactly these, or the first of several alternatives that can be had."""
 
-    moved = f"{_EXACT_FIELDS} sit under `exactly` of the request"
+    moved = f"{_EXACT_FIELDS} are fields of `exactly`"
 
     exactly = Nested(ExactDeviceRequest, "The devices that are wanted.", pointer=True)
     firstAvailable = Array(
@@ -131,7 +131,7 @@ def exactly_or_first_available(request: View) -> Iterator[Problem]:
         yield invalid(request.path, null(request.release), detail)
 
 
-# v1alpha3 and v1beta1: the fields of `exactly` sit on the request itself
+# v1alpha3 and v1beta1: the fields of `exactly` are fields of the request itself
 
 _CONVERTED_SINCE = 33
 """From Kubernetes 1.33 the API server converts such a request to one with ``exactly``."""
@@ -154,10 +154,10 @@ def _wants_exactly(request: dict[str, Any], release: Release) -> bool:
 
 
 class FlatDeviceRequest(Named):
-    """A request for devices, whose fields sit on the request itself, unless it has alternatives."""
+    """A request for devices, whose fields are fields of the request itself, unless it has alternatives."""
 
     go_name = "DeviceRequest"
-    moved = "the fields of `exactly`, such as deviceClassName, sit on the request itself"
+    moved = "the fields of `exactly`, such as deviceClassName, are fields of the request itself"
     unboxed = "exactly"
 
     exactly = Inlined(

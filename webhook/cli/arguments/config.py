@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 CONFIG = """\
 examples:
-  draguard config show                      what is in force here, and who says so
-  draguard config show --strict manifests/  what is in force for validate --strict manifests/
+  draguard config show                      the settings in effect here, and their sources
+  draguard config show --strict manifests/  those of validate --strict manifests/
   draguard config schema > draguard.schema.json
 
 The configuration file is .draguard.yaml:
@@ -38,7 +38,7 @@ def config(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser(
         "show",
         help="print the settings in effect, and where each comes from",
-        description="Print the configuration that is in force, in the form of the configuration file, and who says so. "
+        description="Print the settings in effect, in the form of the configuration file, with their sources. "
         "Takes the arguments of `draguard validate`.",
     )
     validate(show)

@@ -45,8 +45,8 @@ examples:
   draguard validate --diff manifests/               what would --fix change?
   draguard validate --output sarif=draguard.sarif --output html=report.html manifests/
 
-Files named *.yaml, *.yml and *.json are read in directories. Left out there, and counted in the
-summary: the templates of Helm charts and other templates that are not filled in yet, patches that a
+In directories, files named *.yaml, *.yml and *.json are read. Skipped, and counted in the summary:
+the templates of Helm charts and other templates that are not filled in yet, patches that a
 kustomization names, vendor and node_modules, what git ignores, and files that are not YAML and have
 no apiVersion. A path that is named is always read.
 
@@ -58,7 +58,7 @@ wrong. No cluster is contacted, and neither plugins nor post-renderers run.
 Without a PATH, standard input is read if it is a pipe or a file. If it holds no manifest, the
 command that should have written it has probably failed: an error, unless --allow-empty is given.
 
-.draguard.yaml and variables set options, too: `draguard config show` prints what is in force.
+.draguard.yaml and variables set options, too: `draguard config show` prints the settings in effect.
 
 Pods and workloads that neither use resource claims nor name their node are counted, and not judged
 without --all-pods. So are objects of other kinds; `draguard explain` lists the kinds that are
@@ -78,10 +78,10 @@ scanning, junit for test reports, gitlab for GitLab's Code Quality, github for a
 request, markdown for comments and job summaries, html for people. `draguard schema report` prints
 the JSON schema of json.
 
-Claims with admin access are for namespaces with a label. A namespace is known from a Namespace
-object among the manifests or --policies, wherever it stands, or from --namespace-labels, which
-counts more: NAMESPACE=KEY=VALUE,KEY=VALUE for all of its labels, NAMESPACE= for none. Where nothing
-is known of it, such a claim is a warning.
+Claims with admin access need a label on their namespace. The labels come from a Namespace among the
+manifests or --policies, or from --namespace-labels, which takes precedence:
+NAMESPACE=KEY=VALUE,KEY=VALUE for all labels, NAMESPACE= for none. If the labels are not known, such a
+claim is a warning.
 
 With --policies, objects of every kind are judged as an API server with these policies would: first
 the mutating ones change them, then its own rules, then the validating ones.

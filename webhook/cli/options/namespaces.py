@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ADMIN_RULES = frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"})
 """The rules that look at the labels of an object's namespace."""
 
-ADMIN_HINT = "whether it has is not known: give the Namespace, too, or --namespace-labels"
+ADMIN_HINT = "its labels are not known: add the Namespace, or give --namespace-labels"
 POLICY_HINT = "give the Namespace, too, or its labels with --namespace-labels"
 """How to make known what rules and policies do not know of a namespace."""
 

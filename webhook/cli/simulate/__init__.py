@@ -153,19 +153,19 @@ def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Name
     nodes = _names(inventory, "Node")
     found = list(islice((pod for workload in workloads for pod in pods_of(workload, nodes)), _PODS_MAX + 1))
     if len(found) > _PODS_MAX:
-        message = f"the manifests make more than {_PODS_MAX:,} pods, as many as Kubernetes supports: lower the replicas"
+        message = (
+            f"the manifests make more than {_PODS_MAX:,} pods, the most that Kubernetes supports: lower the replicas"
+        )
         raise UsageError(message)
     if arguments.pending or not arguments.paths:
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
     if not found and arguments.paths and not arguments.pending:
-        message = (
-            "there are no pods to schedule: give manifests of pods or workloads, or ask for pending ones (--pending)"
-        )
+        message = "there are no pods to schedule: give manifests of pods or workloads, or --pending"
         raise UsageError(message)
     if not nodes:
         message = (
-            "there are no nodes: give what is in the cluster with --cluster; `draguard snapshot` prints the command"
+            "there are no nodes: give the objects of the cluster with --cluster; `draguard snapshot` prints the command"
         )
         raise UsageError(message)
     return [inventory.take(pod) or pod for pod in found]

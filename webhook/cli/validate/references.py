@@ -314,4 +314,4 @@ def _not_looked_at(skipped: Counter[str], refused: set[str]) -> Iterator[str]:
     if skipped:
         kinds = ", ".join(f"{count} {_plural(kind) if count > 1 else kind}" for kind, count in sorted(skipped.items()))
         none = "none without errors" if refused.intersection(skipped) else "none"
-        yield f"note: not looked up: {kinds} ({none} beside them; --cluster tells what is in the cluster)"
+        yield f"note: not looked up: {kinds} ({none} beside them; give the objects of the cluster with --cluster)"

@@ -86,7 +86,7 @@ def resource_names(rule: View) -> Iterator[Problem]:
 
 @check(NamedRuleWithOperations)
 def operations(rule: View) -> Iterator[Problem]:
-    """Operations are those there are, and * stands alone."""
+    """Operations are CREATE, UPDATE, DELETE, CONNECT or *, and * stands alone."""
     path = rule / "operations"
     if not rule.operations:
         yield required(path)
@@ -142,7 +142,7 @@ def resources(rule: View) -> Iterator[Problem]:
 
 @check(NamedRuleWithOperations)
 def scope(rule: View) -> Iterator[Problem]:
-    """A scope is one of those there are."""
+    """A scope is Cluster, Namespaced or *."""
     if rule.scope is not None and rule.scope not in SCOPES:
         yield not_supported(rule / "scope", rule.scope, SCOPES)
 
