@@ -13,7 +13,7 @@ UNREADABLE = "unreadable"
 """The rule that is broken by what cannot be read as Kubernetes reads it."""
 
 NOTE = "note"
-"""The level of what neither stops nor warns anybody, such as what goes to the audit log."""
+"""The level of findings that neither refuse a request nor warn its user, such as those for the audit log."""
 
 
 class Identity(NamedTuple):

@@ -34,8 +34,8 @@ _SPELLED: Final = str.maketrans(",[]", ";;;")
 def _with_whole_tags(text: str) -> str:
     """Return the text with tags that end where Kubernetes' reader ends them (go-yaml v2 ``scannerc.go``, tag URIs).
 
-    Commas and brackets belong to its tags, ``[!!str, z]`` is one text; libyaml ends a tag before them. What such a tag
-    is called matters to nobody, so that they are replaced by a character that both take.
+    Commas and brackets belong to its tags, ``[!!str, z]`` is one text; libyaml ends a tag before them. The name of
+    such a tag has no effect, so a character that both readers take stands in for its commas and brackets.
     """
     for _ in range(_MOST_WRONG_TAGS):
         pieces: list[str] = []

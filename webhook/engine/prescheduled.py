@@ -64,7 +64,7 @@ class Rewrite(NamedTuple):
 def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | Problem | None:
     """Move the ``spec.nodeName`` of a pod that is being created to where the scheduler heeds it.
 
-    A mirror pod that anybody but its node creates loses its ``nodeName`` like any other. The API server then refuses
+    A mirror pod that is not created by its node loses its ``nodeName`` like any other. The API server then refuses
     it: ``must set spec.nodeName if mirror pod annotation is set`` (ValidatePodSpecificAnnotations).
 
     Args:

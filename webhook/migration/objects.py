@@ -41,7 +41,7 @@ def converted(obj: Any, wanted: Wanted) -> Converted:
     """Convert an object.
 
     Args:
-        obj: Any JSON value; what is no object of ``resource.k8s.io`` and makes no pods stays as it is.
+        obj: Any JSON value; only objects of ``resource.k8s.io``, and those that make pods, are converted.
         wanted: What it shall become.
     """
     if not isinstance(obj, dict):

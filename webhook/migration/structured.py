@@ -1,7 +1,7 @@
-"""What parameters of v1alpha2 (Kubernetes 1.30) are in v1: parts of claims and classes, which one writes there oneself.
+"""Parameters of v1alpha2 (Kubernetes 1.30) as parts of claims and classes of v1.
 
-Parameters are objects of their own, which claims and classes refer to, in whatever file they stand. So nothing is
-converted in place; what stands in claims and classes instead is told as JSON, which YAML takes as it is.
+Parameters are objects of their own, which claims and classes in any file may refer to. So nothing is converted in
+place: hints show as JSON, which YAML takes as it is, what to write into the claims and classes.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _one_column(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Spell out what is no printable character, such as ``\x1b``: it could rewrite the terminal."""
+    r"""Escape characters that are not printable, such as ``\x1b``: they could rewrite the terminal."""
     if text.isprintable():
         return text
     return "".join(

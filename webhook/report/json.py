@@ -37,7 +37,7 @@ class Json(Format):
         if report.costs is not None:
             shown["costs"] = report.costs
         shown["summary"] = _of_tests(report, report.tested) if report.tested else _summary(report)
-        # ASCII: a file name or a text may hold what is no Unicode character.
+        # ASCII: a file name or a text may hold lone surrogates, which UTF-8 cannot encode.
         yield json.dumps(shown, indent=2)
 
 

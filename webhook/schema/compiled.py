@@ -98,7 +98,7 @@ class CompiledStruct:
         return known
 
     def spell(self, path: Path) -> Path:
-        """Return a path as the API server spells it; what is no field's name stays."""
+        """Return a path as the API server spells it; names of unknown fields stay."""
         spelled: list[str | int] = []
         struct: StructFields | None = self
         for step in path:

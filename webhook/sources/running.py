@@ -48,7 +48,7 @@ def run(command: Sequence[str], progress: Progress) -> str:
 
     Args:
         command: The program's path, and its arguments.
-        progress: Makes what is told for how many seconds it runs.
+        progress: Opens a context whose value takes the seconds that the program has run.
 
     Raises:
         ProgramError: It cannot be started, failed, took too long, or printed too much or no text.

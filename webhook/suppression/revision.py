@@ -1,6 +1,6 @@
 """Manifests as they are in git at a revision.
 
-git only lists files and hands out their contents. Whether a file has changed since is told by its hash here, so that
+git only lists files and hands out their contents. Its hash, computed here, tells whether a file has changed since, so that
 git looks at no file of the working tree, and runs none of the filters that a repository may configure.
 """
 

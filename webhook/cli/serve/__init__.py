@@ -129,7 +129,7 @@ def _delay(arguments: Namespace) -> float:
     """Return for how many seconds SIGTERM leaves connections open.
 
     Raises:
-        UsageError: ``--shutdown-delay`` is negative, or longer than anybody waits.
+        UsageError: ``--shutdown-delay`` is negative, or longer than an hour.
     """
     delay: float | None = arguments.shutdown_delay
     if delay is None:
