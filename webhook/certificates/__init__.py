@@ -1,1 +1,1 @@
-"""Certificates: issued in memory, kept in files that only their owner may read."""
+"""Certificate authorities and serving certificates, in memory and in files."""

@@ -1,7 +1,7 @@
 """Manifests as they are in git at a revision.
 
-git only lists files and hands out their contents. Its hash, computed here, tells whether a file has changed since, so that
-git looks at no file of the working tree, and runs none of the filters that a repository may configure.
+git only lists files and hands out their contents. A file's hash, computed here, tells whether it has changed since, so
+that git looks at no file of the working tree, and runs none of the filters that a repository may configure.
 """
 
 from __future__ import annotations

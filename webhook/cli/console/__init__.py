@@ -1,1 +1,1 @@
-"""What a command reads and prints: paths, reports, files, progress."""
+"""Input paths, reports, files and progress, as all commands have them."""

@@ -1,1 +1,1 @@
-"""What options say that several commands take."""
+"""Options that several commands share, read and checked."""
