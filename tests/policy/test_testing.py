@@ -217,5 +217,5 @@ def test_an_object_of_the_suite_is_wrong_where_it_stands() -> None:
 
 
 def test_a_release_is_a_text() -> None:
-    with pytest.raises(SuiteError, match=r'kubernetes: 1\.3 is not a string; write the Kubernetes version as "1\.'):
+    with pytest.raises(SuiteError, match=r'kubernetes: 1\.3 is not a string; write the Kubernetes version as "1\.30"'):
         run_suite({"kubernetes": 1.30, "cases": [{}]}, [])

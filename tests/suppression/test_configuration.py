@@ -327,6 +327,13 @@ class TestVariables:
         done = draguard("validate", repository)
         assert done == Done(2, "", f"draguard validate: error: DRAGUARD_{name}: {message}\n")
 
+    def test_a_variable_with_a_slip_is_refused(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DRAGUARD_SERVICE_HOST", "10.0.0.1")
+        assert draguard("validate", repository).err == ""
+        monkeypatch.setenv("DRAGUARD_STRIC", "true")
+        message = "the variable DRAGUARD_STRIC is unknown; did you mean DRAGUARD_STRICT?"
+        assert draguard("validate", repository) == Done(2, "", f"draguard validate: error: {message}\n")
+
     def test_a_service_of_that_name_does_not_set_the_webhooks_port(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DRAGUARD_PORT", "tcp://10.0.0.1:443")  # Kubernetes sets it in every pod beside the Service
         assert "no such file" in draguard("serve", "--tls-cert", "gone", "--tls-key", "gone").err.lower()

@@ -315,7 +315,8 @@ def not_known_yet(kubernetes: str) -> str:
 
 def _minor(kubernetes: str) -> Release:
     if not isinstance(kubernetes, str):  # as a number, 1.30 would be 1.3
-        msg = f'{kubernetes!r} is not a string; write the Kubernetes version as "1.{NEWEST}"'
+        likely = f"{kubernetes}0" if re.fullmatch(r"1\.[1-9]", str(kubernetes)) else f"1.{NEWEST}"
+        msg = f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"'
         raise ValueError(msg)  # noqa: TRY004 - who passes on what a file says expects one kind of error
     match = re.fullmatch(r"v?1\.([0-9]{1,3})(\.[0-9]+)?([-+].*)?", kubernetes, re.ASCII)
     if not match:

@@ -46,6 +46,7 @@ def settle(arguments: argparse.Namespace) -> None:
     parser: argparse.ArgumentParser | None = getattr(arguments, "settings", None)
     if parser is None:
         return
+    _expect_known(parser)
     sources: dict[str, str] = {}
     for action in _options(parser):
         if getattr(arguments, action.dest) is not action.default:
@@ -64,6 +65,24 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in parser._actions:  # noqa: SLF001 - argparse has no other list of them
         if action.option_strings and action.dest not in {"help", "filenames", "settings"}:
             yield action
+
+
+def _expect_known(parser: argparse.ArgumentParser) -> None:
+    """Refuse a variable whose name is a slip of one that the command knows; others may be for other commands.
+
+    Raises:
+        UsageError: There is one.
+    """
+    unknown = {name for name in os.environ if name.startswith(PREFIX)}
+    if not unknown:
+        return
+    known = [_variable(action) for action in _options(parser)]
+    from webhook.spelling import nearest  # noqa: PLC0415 - few set variables
+
+    for name in sorted(unknown.difference(known)):
+        if near := nearest(name.removeprefix(PREFIX), (each.removeprefix(PREFIX) for each in known)):
+            message = f"the variable {name} is unknown; did you mean {PREFIX}{near}?"
+            raise UsageError(message)
 
 
 def _variable(action: argparse.Action) -> str:

@@ -98,8 +98,10 @@ class Authorizer:
         def answer(question: PathCheck | ResourceCheck) -> Decision:
             if SUPERUSERS in question.authorizer.user.groups:
                 return Decision(allowed=True)
-            noted.add(NOTE)
-            return Decision(allowed=any(rule.allows(question) for rule in self._rules))
+            allowed = any(rule.allows(question) for rule in self._rules)
+            if not allowed:
+                noted.add(NOTE)
+            return Decision(allowed=allowed)
 
         groups = request.user.get("groups")
         names = tuple(each for each in groups if isinstance(each, str)) if isinstance(groups, list) else ()
