@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.findings import Finding, Identity, Origin, found, identity, unread
-from webhook.fixes import Fix
-from webhook.problem import WARNING, Path, Problem, invalid, required
+from webhook.problem import WARNING, Fix, Path, Problem, invalid, required
 from webhook.report import Style, make
 from webhook.report.excerpt import MAX_LINE, MAX_MESSAGE
 from webhook.report.model import Report

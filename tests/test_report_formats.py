@@ -19,8 +19,7 @@ from markdown_it import MarkdownIt
 
 from tests.command import ROOT, draguard
 from webhook.findings import Finding, Identity, Origin, Suppression
-from webhook.fixes import Fix
-from webhook.problem import Path, Problem
+from webhook.problem import Fix, Path, Problem
 from webhook.report import FORMATS, Style, make
 from webhook.report.model import Judged, Report
 from webhook.report.summary import summary

@@ -21,9 +21,8 @@ from webhook.api.versions import (
     target,
 )
 from webhook.budget import REVIEW, Budget, enter, leave
-from webhook.fixes import Advice
 from webhook.limits import MOST_FINDINGS
-from webhook.problem import BAD_REQUEST, Path, Problem, invalid, quoted, refused
+from webhook.problem import BAD_REQUEST, Advice, Path, Problem, invalid, quoted, refused
 from webhook.release import releases
 from webhook.schema import (
     CREATE,

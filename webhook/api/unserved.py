@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import KINDS, NEWEST, Served, misnamed, moved, served
-from webhook.fixes import Fix
-from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, refused
+from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, refused
 from webhook.release import span
 from webhook.schema import OLDEST
 from webhook.schema.decoding import WRONG_TYPE, kind_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, Literal, Select
 from webhook.deviceselectors.parts import AND, NOT, OR, Read, read_of
-from webhook.fixes import Advice, Fix
+from webhook.problem import Advice, Fix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

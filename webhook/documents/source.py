@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webhook.documents.limits import MAX_EXCERPT
 
 if TYPE_CHECKING:
-    from webhook.fixes import Fix
+    from webhook.problem import Fix
 
 STDIN: Final = "-"
 """Standard input, as a path that users give."""

@@ -171,7 +171,7 @@ class Origin:
             lines = f"twice on line {line}" if line == first else f"on line {first} and again on line {line}"
             unreadable = self.source.unreadable(offset, f"{what}: {lines}", "keep one of the two")
             if not number and not self.is_json and again.path in _FIRST_KEYS:
-                from webhook.fixes import Fix  # noqa: PLC0415 - few documents have a key twice
+                from webhook.problem import Fix  # noqa: PLC0415 - few documents have a key twice
 
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
                 unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook import formats
 from webhook.cel.errors import CelError
 from webhook.cel.regex.re2 import matches
-from webhook.fixes import Advice, Fix
-from webhook.problem import shown
+from webhook.problem import Advice, Fix, shown
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from webhook.documents import Unreadable
     from webhook.documents.nodes import Node
     from webhook.findings import Finding
-    from webhook.fixes import Fix
+    from webhook.problem import Fix
 
 
 class Plan(NamedTuple):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import read_of
-from webhook.fixes import Advice, Fix
 from webhook.objects import text
+from webhook.problem import Advice, Fix
 from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, in_expression, listed, rule
 from webhook.references.selectors import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of

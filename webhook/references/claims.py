@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.fixes import Advice
 from webhook.inventory import CLAIMS
 from webhook.objects import at, items, mapping, name_of, number, text, texts
-from webhook.problem import Path
+from webhook.problem import Advice, Path
 from webhook.references.classes import drivers_of, wrong_drivers
 from webhook.references.rules import NOTE, finding, in_expression, in_place, rule
 

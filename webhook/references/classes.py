@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.fixes import Advice
 from webhook.objects import items, name_of, text
+from webhook.problem import Advice
 from webhook.references.rules import finding, in_place, listed, rule
 
 if TYPE_CHECKING:

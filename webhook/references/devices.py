@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.parts import start_of
 from webhook.deviceselectors.reads import reads
-from webhook.fixes import Advice, Fix
 from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
+from webhook.problem import Advice, Fix
 from webhook.references.claims import devices_path, requests_of
 from webhook.references.rules import finding, in_expression, instead, listed, rule
 from webhook.references.selectors import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of

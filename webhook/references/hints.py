@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.fixes import Advice, Fix
 from webhook.formats.quantities import without_byte
 from webhook.objects import items, text
-from webhook.problem import at
+from webhook.problem import Advice, Fix, at
 from webhook.references.rules import in_place, listed
 from webhook.spelling import nearest
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from webhook.fixes import Advice
 from webhook.inventory import CLAIMS
 from webhook.objects import at, items, text
+from webhook.problem import Advice
 from webhook.references.claims import devices_path
 from webhook.references.rules import finding, rule
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.fixes import Advice, Fix
 from webhook.fixing.references import NAMED_BY
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
+from webhook.problem import Advice, Fix
 from webhook.references.classes import drivers_of
 from webhook.references.rules import NOTE, finding, in_place, listed, rule
 from webhook.spelling import nearest

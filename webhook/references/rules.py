@@ -6,9 +6,8 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webhook.fixes import Advice, Fix
 from webhook.inventory.objects import without_nulls
-from webhook.problem import WARNING, Path, Problem
+from webhook.problem import WARNING, Advice, Fix, Path, Problem
 from webhook.references.alike import Alike
 from webhook.spelling import nearest
 

@@ -14,10 +14,10 @@ from webhook.deviceselectors.parts import Parts, parts_of, read_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, every_node, reads, with_constant
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.drivers import driver_of_class
-from webhook.fixes import Advice, Fix
 from webhook.formats.quantities import without_byte
 from webhook.inventory import CLAIMS
 from webhook.objects import items, text
+from webhook.problem import Advice, Fix
 from webhook.references.claims import requests_of
 from webhook.references.classes import drivers_of
 from webhook.references.rules import finding, in_expression, rule

@@ -6,9 +6,9 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING
 
-from webhook.fixes import Advice, Fix
 from webhook.inventory import CLAIMS
 from webhook.objects import items, text
+from webhook.problem import Advice, Fix
 from webhook.references.claims import devices_path, requests_of
 from webhook.references.classes import drivers_of
 from webhook.references.rules import MEANT, finding, rule

@@ -10,7 +10,7 @@ from webhook.documents.selection import KUSTOMIZATIONS
 
 if TYPE_CHECKING:
     from webhook.findings import Finding, Origin
-    from webhook.fixes import Fix
+    from webhook.problem import Fix
 
 MAX_MESSAGE = 1000
 """This many characters of a message are shown where space is scarce."""

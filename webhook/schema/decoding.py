@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from webhook.fixes import Advice, Fix
 from webhook.patterns import Pattern
-from webhook.problem import BAD_REQUEST, ERROR, Key, Path, Problem
+from webhook.problem import BAD_REQUEST, ERROR, Advice, Fix, Key, Path, Problem
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.fixes import Advice, Fix
-from webhook.problem import Path
+from webhook.problem import Advice, Fix, Path
 from webhook.schema.collections import Array, Map
 from webhook.schema.nested import Nested
 from webhook.schema.target import STATUS

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook import formats
 from webhook.api.core.values import V1Struct
-from webhook.fixes import Fix
-from webhook.problem import forbidden, invalid, required
+from webhook.problem import Fix, forbidden, invalid, required
 from webhook.schema import Array, Nested, Text, check
 
 if TYPE_CHECKING:
