@@ -6,7 +6,7 @@ that have it, so that a misspelt field is found.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.values import Quantity, V1Struct, unjudged
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
     from webhook.schema import View
+
+
+REQUESTS_SINCE: Final = 31
+"""The release from which on a container may use one request of a claim."""
 
 
 class ResourceList(Map):
@@ -35,7 +39,7 @@ class ResourceClaim(V1Struct):
     """A claim of the pod that the container uses."""
 
     name = Text("The claim, as spec.resourceClaims calls it.")
-    request = Text("One of the claim's requests; all of them if empty.", since=31)
+    request = Text("One of the claim's requests; all of them if empty.", since=REQUESTS_SINCE)
 
 
 class ResourceRequirements(V1Struct):

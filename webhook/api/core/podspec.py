@@ -9,7 +9,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
-from webhook.api.core.container import Container, EphemeralContainer, ResourceList, ResourceRequirements
+from webhook.api.core.container import (
+    REQUESTS_SINCE,
+    Container,
+    EphemeralContainer,
+    ResourceList,
+    ResourceRequirements,
+)
 from webhook.api.core.nodeselector import Selector
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
@@ -313,7 +319,7 @@ def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: 
         if len(found) >= enough:
             break
         claim = each or {}
-        name, request = claim.get("name"), claim.get("request")
+        name, request = claim.get("name"), claim.get("request") if release >= REQUESTS_SINCE else None
         if not name:
             found.append(required(Path((index,))))
             continue

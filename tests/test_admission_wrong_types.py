@@ -1,0 +1,77 @@
+"""Whatever types a review holds, it is answered under its uid, and nothing unexpected is raised."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POLICY
+from tests.policy.test_properties import paths, with_value
+from tests.reviews import recorded
+from webhook.admission import Call, ReviewOptions, answer
+from webhook.admission.record import FAILED
+from webhook.policy.load import load
+
+if TYPE_CHECKING:
+    from webhook.admission import Endpoint
+
+WRONG: tuple[Any, ...] = (None, 5, True, 1.5, "x", [], {}, [None], [5], {"a": 5})
+DEEP = json.loads("[" * 800 + "]" * 800)
+REVIEWS = [each.review for each in recorded()]
+UPDATES = [
+    review | {"request": review["request"] | {"operation": "UPDATE", "oldObject": review["request"]["object"]}}
+    for review in REVIEWS
+    if review["request"]["object"]
+]
+
+
+@st.composite
+def mistyped(draw: st.DrawFn) -> Any:
+    """Change the types of some fields; of an update often in the object and in the old one."""
+    review = draw(st.sampled_from([*REVIEWS, *UPDATES, *UPDATES]))
+    path = draw(st.sampled_from(paths(review)))
+    review = with_value(review, path, draw(st.sampled_from(WRONG)))
+    twin = ("request", {"object": "oldObject"}.get(str(path[1]), ""), *path[2:]) if path[2:] else ()
+    if twin in paths(review) and draw(st.booleans()):
+        review = with_value(review, twin, draw(st.sampled_from(WRONG)))
+    return review
+
+
+def checked(review: Any, endpoint: Endpoint, options: ReviewOptions) -> None:
+    told = answer(json.dumps(review).encode(), Call(endpoint), options)
+    assert told.record
+    assert told.record.decision != FAILED
+    if told.status == 200:
+        assert json.loads(told.body)["response"]["uid"] == review["request"]["uid"]
+
+
+@pytest.mark.slow
+@examples(500)
+@given(
+    mistyped(),
+    st.sampled_from(["validate", "mutate"]),
+    st.sampled_from([None, "1.30", "1.34"]),
+)
+def test_fields_may_be_of_any_type(review: Any, endpoint: Endpoint, kubernetes: str | None) -> None:
+    policies = load([POLICY, BINDING, MUTATING, MUTATING_BINDING])
+    checked(review, endpoint, ReviewOptions(kubernetes=kubernetes, policies=policies))
+
+
+def test_a_field_that_the_release_does_not_know_may_be_anything() -> None:
+    pod = next(each for each in UPDATES if each["request"]["kind"]["kind"] == "Pod")
+    claims = ("request", "object", "spec", "containers", 0, "resources", "claims")
+    for value in WRONG:
+        changed = with_value(pod, claims[:-1], {"claims": [{"name": "a", "request": value}]})
+        checked(changed, "validate", ReviewOptions(kubernetes="1.30"))
+
+
+@pytest.mark.parametrize("field", ["namespace", "name", "kind", "resource", "userInfo", "dryRun", "options"])
+def test_a_field_may_be_nested_deep(field: str) -> None:
+    review = with_value(UPDATES[0], ("request", field), DEEP)
+    for endpoint in ("validate", "mutate"):
+        checked(review, endpoint, ReviewOptions(policies=load([POLICY, BINDING])))
