@@ -203,6 +203,21 @@ class TestMatch:
         done = draguard("match", "-e", expression, "--cluster", slices, "--output", "json")
         assert len(json.loads(done.out)[0]["rows"]) == 400
 
+    def test_devices_of_incomplete_pools_are_not_had(self, tmp_path: Path) -> None:
+        slices = tmp_path / "slices.yaml"
+        made = [_slice(index) for index in range(2)]
+        made[0]["spec"]["pool"]["resourceSliceCount"] = 2
+        slices.write_text(yaml.safe_dump_all(made))
+        done = draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices)
+        assert done.out.splitlines() == [
+            'device.driver == "gpu.example.com": 8 of 16 devices match',
+            "  true   8 A100  n001",
+            "  true   8 A100  n000: not used, as the pool is incomplete: 1 of 2 slices of generation 1",
+        ]
+        assert done.code == 0
+        slices.write_text(yaml.safe_dump(made[0]))
+        assert draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices).code == 1
+
     def test_selectors_without_end_stop(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(match, "_WORK", 10)
         done = draguard("match", "-e", "device.driver == 'a'", DEPLOYMENT, "--cluster", CLUSTER)
@@ -362,6 +377,19 @@ class TestText:
     def test_nodes_that_suit_alike_are_counted(self, nodes: int, told: str, tmp_path: Path) -> None:
         made = [clusters.node(name) for name in "abc"[:nodes]]
         assert self.told(tmp_path, *made, clusters.pod()).startswith(f"default/p: {told}")
+
+    def test_pools_that_are_not_used(self, tmp_path: Path) -> None:
+        pools = [clusters.devices(name, 2) for name in "ab"]
+        for each in pools:
+            each["spec"]["pool"]["resourceSliceCount"] = 2
+        nodes = [clusters.node(name) for name in "ab"]
+        text = self.told(
+            tmp_path, *pools, *nodes, clusters.device_class(), clusters.claim(), clusters.pod(claims={"gpu": "c"})
+        )
+        assert (
+            "  a, b, request r: 0 devices; not used: 2 devices of pool gpu.example.com/a, which is incomplete: "
+            "1 of 2 slices of generation 1, and those of 1 other pool\n" in text
+        )
 
     def test_many_devices_are_counted(self, tmp_path: Path) -> None:
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 12), clusters.claim(count=12))

@@ -16,6 +16,7 @@ from webhook.allocation.outcome import UnsupportedSelectorError, node_selector
 from webhook.allocation.pools import unusable_elsewhere
 from webhook.allocation.search import GivenUpError, Search, fault, raise_unless_bool
 from webhook.allocation.selecting import Fault, Selectors
+from webhook.allocation.unused import unused_on
 from webhook.allocation.usage import Usage, available, full_name
 from webhook.allocation.view import NodeView
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from webhook.allocation.pools import Pool
     from webhook.allocation.search import Found
     from webhook.allocation.selecting import Chooser
+    from webhook.allocation.unused import Unused
     from webhook.allocation.usage import Available
     from webhook.release import Release
 
@@ -171,6 +173,14 @@ class Allocator:
         return NodeView(
             name, labels, catalog=self._catalog, usage=self._usage, variant=self._variant, elsewhere=self._elsewhere
         )
+
+    def unused(self, view: NodeView) -> Sequence[Unused]:
+        """Return the pools with devices for a node that are not used there.
+
+        Args:
+            view: The node.
+        """
+        return unused_on(view.node, view.pools, self._catalog)
 
     def left(self, view: NodeView, counters: dict[str, Available]) -> Callable[[int], Available]:
         """Return what tells how much is left of the counters of a node's pools, by their places.
@@ -410,8 +420,9 @@ class Attempt:
         view = self._allocator.view(node)
         view.key()
         left = self._allocator.left(view, self._counters)
+        unused = self._allocator.unused(view)
         return [
-            Funnel(self.names, self.demand, ask, view, left)
+            Funnel(self.names, self.demand, ask, view, left=left, unused=unused)
             for request in self.demand.order
             if request is not None
             for ask in request.asks

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from webhook.allocation.constraints import Attribute, Value
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.devices import Content
+    from webhook.allocation.unused import Unused
     from webhook.allocation.usage import Available
     from webhook.allocation.view import NodeView
 
@@ -74,13 +75,22 @@ class Funnel:
         ask: The request, or the subrequest of ``firstAvailable``.
         view: The node.
         left: Returns what is left of the counters of a pool, by its place.
+        unused: The pools with devices for the node that are not used there.
     """
 
-    __slots__ = ("_ask", "_demand", "_left", "_names", "_stages", "_view")
+    __slots__ = ("_ask", "_demand", "_left", "_names", "_stages", "_unused", "_view")
 
     def __init__(
-        self, names: Sequence[str], demand: Demand, ask: Ask, view: NodeView, left: Callable[[int], Available]
+        self,
+        names: Sequence[str],
+        demand: Demand,
+        ask: Ask,
+        view: NodeView,
+        *,
+        left: Callable[[int], Available],
+        unused: Sequence[Unused],
     ) -> None:
+        self._unused = unused
         self._names = names
         self._demand = demand
         self._ask = ask
@@ -170,9 +180,16 @@ class Funnel:
         return None
 
     @property
+    def unused(self) -> list[Unused]:
+        """The pools with devices of the class that are not used."""
+        chooser = self._ask.chooser
+        return [each for each in self._unused if any(chooser.is_of_class(one) is True for one in each.contents)]
+
+    @property
     def key(self) -> Hashable:
         """What nodes that look alike have in common."""
-        return self._ask, tuple(stage.bit_count() for stage in self._stages), self.constrained, self.together
+        stages = tuple(stage.bit_count() for stage in self._stages)
+        return self._ask, stages, self.constrained, self.together, tuple(each.why for each in self.unused)
 
     def reasons(self) -> list[DeviceReason]:
         """Return why each device is ruled out, in the order in which they are tried."""

@@ -213,6 +213,19 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
     return [pool for pool in pools if pool is not None and (not pool.is_usable or pool.is_ambiguous)]
 
 
+def whole(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
+    """Return a pool as a node sees it for which all its newest slices are; None if slices are looked at one by one.
+
+    Args:
+        slices: The slices of the pool.
+        catalog: The slices of the cluster.
+        variant: The implementation.
+    """
+    newest = max(each.generation for each in slices)
+    current = [each for each in slices if each.generation == newest]
+    return _pool(current, catalog, variant) if variant.sees_whole_pools else None
+
+
 def _is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
     if each.node_name:
         return each.node_name == node

@@ -6,6 +6,10 @@ import json
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webhook.allocation import Features
+from webhook.allocation.devices import Catalog
+from webhook.allocation.features import implementation
+from webhook.allocation.unused import unused
 from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
@@ -29,7 +33,7 @@ from webhook.simulation.cluster import DEFAULT_RELEASE
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.deviceselectors.fleet import Row
     from webhook.objects import JSONObject
@@ -80,10 +84,12 @@ def run(arguments: Namespace) -> int:
     except ValueError as error:
         message = f"Kubernetes {stated}: {error}"
         raise UsageError(message) from error
-    return _match(arguments, [*_expressions(arguments, fleet), *_requests(given, inventory)], fleet)
+    variant = implementation(Features.of(settings.gates, settings.release), settings.release)
+    not_used = unused(Catalog(slices), variant)
+    return _match(arguments, [*_expressions(arguments, fleet), *_requests(given, inventory)], fleet, not_used)
 
 
-def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet) -> int:
+def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_used: Mapping[str, str]) -> int:
     if not query:
         message = "there is nothing to match: the manifests have no requests in claims or templates, and no classes"
         raise UsageError(message)
@@ -91,7 +97,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet) -> int
     try:
         with limited(Budget(_WORK)) as budget:
             for each in query:
-                found = rows(fleet, each.of_class, each.own)
+                found = rows(fleet, each.of_class, each.own, not_used)
                 if each.absent:
                     found = [row._replace(outcome=FALSE, reason=each.absent) for row in found]
                 if budget.left < 0:  # the devices then have errors of their own
@@ -155,15 +161,18 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
 
 
 def _is_fine(found: Sequence[Row]) -> bool:
-    outcomes = {row.outcome for row in found}
-    return TRUE in outcomes and ERROR not in outcomes
+    return any(map(_is_had, found)) and not any(row.outcome == ERROR for row in found)
+
+
+def _is_had(row: Row) -> bool:
+    return row.outcome == TRUE and not row.unused
 
 
 def _as_json(query: Question, found: Sequence[Row]) -> JSONObject:
     return {
         **query.about,
         "devices": sum(row.devices for row in found),
-        "matching": sum(row.devices for row in found if row.outcome == TRUE),
+        "matching": sum(row.devices for row in filter(_is_had, found)),
         "rows": [{**row._asdict(), "nodes": list(row.nodes)} for row in found],
     }
 
@@ -171,7 +180,7 @@ def _as_json(query: Question, found: Sequence[Row]) -> JSONObject:
 def _as_text(results: Sequence[tuple[Question, list[Row]]], *, color: bool) -> Iterator[str]:
     for query, found in results:
         total = sum(row.devices for row in found)
-        matching = sum(row.devices for row in found if row.outcome == TRUE)
+        matching = sum(row.devices for row in filter(_is_had, found))
         yield f"{_title(query.about)}: {matching} of {total} devices match"
         width = max((len(row.model) for row in found), default=0)
         digits = len(str(total))
@@ -182,6 +191,8 @@ def _as_text(results: Sequence[tuple[Question, list[Row]]], *, color: bool) -> I
                 outcome = f"\x1b[{code}m{outcome}\x1b[0m"
             reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
             because = f": {reason}" if reason else ""
+            if row.outcome == TRUE and row.unused:
+                because = f": not used, as the pool is {row.unused}"
             yield f"  {outcome} {row.devices:{digits}} {row.model:{width}}  {shortened(row.nodes)}{because}"
         if rest := found[_ROWS_MAX:]:
             count = sum(row.devices for row in rest)

@@ -52,6 +52,11 @@ class Placed(NamedTuple):
     node: str
     names: tuple[str, ...]
 
+    @property
+    def pool(self) -> str:
+        """Their pool, with its driver."""
+        return self.names[0].rpartition("/")[0]
+
 
 class Choice(NamedTuple):
     """What selectors say of a content.
@@ -285,6 +290,7 @@ class Row(NamedTuple):
         outcome: ``true``, ``false`` or ``error``.
         reason: What made it so.
         model: The devices' model.
+        unused: Why they are not used all the same; empty if they are.
         nodes: The nodes that have them.
         devices: How many devices there are.
     """
@@ -292,28 +298,32 @@ class Row(NamedTuple):
     outcome: str
     reason: str
     model: str
+    unused: str
     nodes: tuple[str, ...]
     devices: int
 
 
-def rows(fleet: Fleet, of_class: Sequence[JSONObject], own: Sequence[JSONObject]) -> list[Row]:
+def rows(
+    fleet: Fleet, of_class: Sequence[JSONObject], own: Sequence[JSONObject], unused: Mapping[str, str]
+) -> list[Row]:
     """Group the devices of a cluster by what selectors say of them, and by model.
 
     Args:
         fleet: The devices.
         of_class: The selectors of the class.
         own: Those of the request.
+        unused: What is wrong with pools that are not used, by driver and name.
     """
-    nodes: defaultdict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
+    nodes: defaultdict[tuple[str, str, str, str], dict[str, int]] = defaultdict(dict)
     answer = fleet.sorted_out(of_class, own)
     for group in (*answer.taken, *answer.refused, *(each for each, _ in answer.failing)):
         choice = fleet.choose(of_class, own, group.content)
         for each in fleet.places([group]):
-            by_node = nodes[choice.outcome, choice.reason, model_of(each.content)]
+            by_node = nodes[choice.outcome, choice.reason, model_of(each.content), unused.get(each.pool, "")]
             by_node[each.node] = by_node.get(each.node, 0) + len(each.names)
     order = {TRUE: 0, ERROR: 1, FALSE: 2}
     found = [Row(*key, tuple(sorted(by_node)), sum(by_node.values())) for key, by_node in nodes.items()]
-    return sorted(found, key=lambda row: (order[row.outcome], -row.devices, row.model))
+    return sorted(found, key=lambda row: (order[row.outcome], bool(row.unused), -row.devices, row.model))
 
 
 def shortened(names: Sequence[str]) -> str:

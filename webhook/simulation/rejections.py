@@ -116,6 +116,7 @@ class Explainer:
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
         holders: Counter[str] = Counter()
         blames: Counter[Blame] = Counter()
+        unused: dict[str, JSONObject] = {}
         for node in nodes[:_LOOKED_AT_MAX]:
             for each in self._funnels(attempt, node):
                 if (each.claim, each.request) == (funnel.claim, funnel.request):
@@ -123,6 +124,8 @@ class Explainer:
                     held = [reason for reason in reasons if reason.stage == "in use"]
                     holders.update(holder for reason in held for holder in reason.holders)
                     blames.update(self._blames(funnel, reasons))
+                    for one in each.unused:
+                        unused[one.pool] = {"pool": one.pool, "devices": one.devices, "why": one.why}
         blame, values = _most_common(blames)
         constrained, together = funnel.constrained, funnel.together
         return {
@@ -135,6 +138,7 @@ class Explainer:
             "selecting": self._wish(self._selectors(funnel)),
             "because": blame.text,
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
+            "unused": list(unused.values()),
             "heldBy": [self._holder(name, devices) for name, devices in holders.most_common()],
         }
 

@@ -159,7 +159,7 @@ def _group(group: JSONObject) -> Iterator[str]:
         is_explained = True
         if met:
             text = f"{text}; each could be had, but not so many together"
-        yield f"  {nodes}, request {request['request']}: {text}"
+        yield f"  {nodes}, request {request['request']}: {text}{_unused(request['unused'])}"
     if group["requests"] and not is_explained:
         yield f"  {nodes}: each request alone could be met, but not all of them together"
 
@@ -191,6 +191,16 @@ def _funnel(request: JSONObject) -> tuple[str, bool]:
     if request["together"] is not None:
         return f"{', '.join(parts)}, {request['together']} together: {request['because']}{_wanted(wanted)}", False
     return f"{', '.join(parts)}{_wanted(wanted)}", True
+
+
+def _unused(pools: Sequence[JSONObject]) -> str:
+    """Name a pool that is not used, and count the others."""
+    if not pools:
+        return ""
+    others = f", and those of {counted(len(pools) - 1, 'other pool')}" if len(pools) > 1 else ""
+    first = pools[0]
+    devices = counted(first["devices"], "device")
+    return f"; not used: {devices} of pool {first['pool']}, which is {first['why']}{others}"
 
 
 def _wanted(wanted: int) -> str:

@@ -1,0 +1,78 @@
+"""Pools that nothing is allocated from, and why: slices are missing, outdated or contradict each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.allocation.pools import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webhook.allocation.devices import Catalog, Content, PoolId, Slice
+    from webhook.allocation.features import Implementation
+    from webhook.allocation.pools import Pool
+
+
+class Unused(NamedTuple):
+    """A pool with devices that are not used.
+
+    Args:
+        pool: Driver and name.
+        why: What is wrong with it, such as ``incomplete: 1 of 2 slices of generation 3``.
+        contents: What the devices are, each once.
+        devices: How many devices there are.
+    """
+
+    pool: str
+    why: str
+    contents: Sequence[Content]
+    devices: int
+
+
+def unused_on(node: str, pools: Sequence[Pool], catalog: Catalog) -> list[Unused]:
+    """Return the pools with devices for a node that are not used there.
+
+    Args:
+        node: The node's name.
+        pools: The pools that the node sees.
+        catalog: The slices of the cluster.
+    """
+    seen = {(pool.driver, pool.name): pool for pool in pools}
+    own = dict.fromkeys(each.id for each in catalog.by_node.get(node, ()))
+    found = [_unused(pool, catalog.by_pool[id_], node) for id_, pool in seen.items() if not pool.is_usable]
+    found += [_outdated(catalog.by_pool[id_], node) for id_ in own if id_ not in seen]
+    return [each for each in found if each.devices]
+
+
+def unused(catalog: Catalog, variant: Implementation) -> Mapping[str, str]:
+    """Return what is wrong with the pools that no node uses, by driver and name.
+
+    Args:
+        catalog: The slices of the cluster.
+        variant: The implementation of the allocator.
+    """
+    pools = [whole(slices, catalog, variant) for slices in catalog.by_pool.values()]
+    unusable = [pool for pool in pools if pool is not None and not pool.is_usable]
+    return {str(pool): _unused(pool, catalog.by_pool[pool.driver, pool.name]).why for pool in unusable}
+
+
+def _unused(pool: Pool, slices: Sequence[Slice], node: str = "") -> Unused:
+    newest = max(each.generation for each in slices)
+    current = [each for each in slices if each.generation == newest]
+    missing = f"incomplete: {len(current)} of {current[0].count} slices of generation {newest}"
+    # All nodes look at pools with counters, whose devices may be for another one.
+    own = [each for each in current if each.node_name in {"", node}]
+    return _of((pool.driver, pool.name), own, f"invalid: {pool.reason}" if pool.reason else missing)
+
+
+def _outdated(slices: Sequence[Slice], node: str) -> Unused:
+    newest = max(each.generation for each in slices)
+    own = [each for each in slices if each.node_name == node]
+    return _of(slices[0].id, own, f"outdated: its slices for the node are older than generation {newest}")
+
+
+def _of(id_: PoolId, slices: Sequence[Slice], why: str) -> Unused:
+    contents = {id(device.content): device.content for each in slices for device in each.devices}
+    devices = sum(len(each.devices) for each in slices)
+    return Unused("/".join(id_), why, tuple(contents.values()), devices)
