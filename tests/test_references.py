@@ -57,13 +57,13 @@ spec:
   resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
 """
     done = draguard("validate", "-", stdin=pod)
-    assert "note: not looked up: 1 ResourceClaimTemplate (none beside them; --cluster" in done.out
+    assert "note: not looked up: 1 ResourceClaimTemplate (none beside them; give" in done.out
     assert done.code == 0
     refused = (
         b"---\n{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpu}, spec: {spac: {}}}\n"
     )
     done = draguard("validate", "-", stdin=pod + refused)
-    assert "note: not looked up: 1 ResourceClaimTemplate (none without errors beside them; --cluster" in done.out
+    assert "note: not looked up: 1 ResourceClaimTemplate (none without errors beside them; give" in done.out
 
 
 def test_the_cluster_is_looked_into(tmp_path: Path) -> None:
