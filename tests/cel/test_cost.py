@@ -254,7 +254,7 @@ NOPE = 2  # d.nope: the variable and the field that is not there
         ("numbers.transformMapEntry(i, x, {i: x / 0}) == d", 1 + 30 + 2 * (2 + 30 + 1 + 2) + 1 + 1 + 1),
         ("numbers.all(x, x / 0 > 1)", 1 + 2 * (3 + 2 + 1) + 1),
         ("numbers.sort() == d.nope", 1 + (8 + 11) + NOPE + 1),
-        ("[d.nope].flatten(d.nope) == numbers", (10 + NOPE) + NOPE + (1 + 11) + 1 + 1),
+        ("[d.nope].flatten() == numbers", (10 + NOPE) + (1 + 11) + 1 + 1),
         ("names.exists(k, d.nope == k) == (n / 0 > 1)", 1 + (4 + NOPE + 1 + 1) + 1 + 3 + 1),
     ],
 )

@@ -15,6 +15,8 @@ OPERAND = (
 )
 FIELD = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
 ENTRY = OPERAND.replace("'(', '.'", "'}', '(', '.', ','").replace("'!'", "'!', '?'")
+ARGUMENT = OPERAND.replace("'.'", "')', '.'")
+INDEX = OPERAND.replace("'!'", "'!', '?'")
 ELEMENT = OPERAND.replace("'{', '(', '.'", "']', '{', '(', '.', ','").replace("'!'", "'!', '?'")
 
 
@@ -84,6 +86,44 @@ def messages(text: str, environment: Environment = PLAIN) -> list[tuple[int, int
         ("((1", [(1, 4, "Syntax error: mismatched input '<EOF>' expecting ')'")]),
         ("(1 2)", [(1, 4, "Syntax error: extraneous input '2' expecting ')'")]),
         ("[1 2]", [(1, 4, "Syntax error: extraneous input '2' expecting {']', ','}")]),
+        ("f('a", [
+            (1, 3, "Syntax error: token recognition error at: ''a'"),
+            (1, 5, f"Syntax error: mismatched input '<EOF>' expecting {ARGUMENT}"),
+        ]),
+        ("f(%1)", [(1, 3, f"Syntax error: extraneous input '%' expecting {ARGUMENT}")]),
+        ("1.f(", [(1, 5, f"Syntax error: mismatched input '<EOF>' expecting {ARGUMENT}")]),
+        ("a[", [(1, 3, f"Syntax error: mismatched input '<EOF>' expecting {INDEX}")]),
+        ("a ? 1", [(1, 6, "Syntax error: mismatched input '<EOF>' expecting ':'")]),
+        ("f(true ? false ? 1 : 2 : 3)", [
+            (1, 16, "Syntax error: mismatched input '?' expecting ':'"),
+            (1, 24, "Syntax error: mismatched input ':' expecting <EOF>"),
+        ]),
+        ("has(a?b.c)", [
+            (1, 6, "invalid argument to has() macro"),
+            (1, 10, "Syntax error: mismatched input ')' expecting ':'"),
+        ]),
+        ("['a', 'b',", [(1, 11, "Syntax error: missing ']' at '<EOF>'")]),
+        ("['a' 'b', 'c']", [
+            (1, 6, "Syntax error: extraneous input ''b'' expecting {']', ','}"),
+            (1, 11, "Syntax error: extraneous input ''c'' expecting ']'"),
+        ]),
+        ("[1a, 2b]", [
+            (1, 3, "Syntax error: extraneous input 'a' expecting {']', ','}"),
+            (1, 6, "Syntax error: mismatched input '2' expecting ']'"),
+        ]),
+        ("type(['a',", [(1, 11, "Syntax error: mismatched input '<EOF>' expecting ']'")]),
+        ("{'a': 1,+ 2}", [
+            (1, 9, "Syntax error: missing '}' at '+'"),
+            (1, 12, "Syntax error: extraneous input '}' expecting <EOF>"),
+        ]),
+        ("T{(a: 1)}", [
+            (1, 3, f"Syntax error: extraneous input '(' expecting {FIELD}"),
+            (1, 8, "Syntax error: extraneous input ')' expecting {'}', ','}"),
+        ]),
+        ("uint(double(1 size(2)))", [
+            (1, 15, "Syntax error: mismatched input 'size' expecting ')'"),
+            (1, 22, "Syntax error: mismatched input ')' expecting <EOF>"),
+        ]),
         ('{"a": 1}."a"', [(1, 10, "Syntax error: no viable alternative at input '.\"a\"'")]),
         ("a.", [(1, 3, "Syntax error: no viable alternative at input '.'")]),
         (".1a", [(1, 3, "Syntax error: extraneous input 'a' expecting <EOF>")]),
@@ -96,7 +136,7 @@ def messages(text: str, environment: Environment = PLAIN) -> list[tuple[int, int
             (1, 7, f"Syntax error: mismatched input '<EOF>' expecting {OPERAND}"),
         ]),
         ("'a\nb'", [
-            (1, 1, "Syntax error: token recognition error at: ''a\\n'"),
+            (1, 1, "Syntax error: token recognition error at: ''a\n'"),
             (2, 2, "Syntax error: token recognition error at: '''"),
         ]),
         ("while", [(1, 1, "reserved identifier: while")]),

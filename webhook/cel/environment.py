@@ -17,7 +17,9 @@ from webhook.cel.types import base as types
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from webhook.budget import Budget
     from webhook.cel.checker.declarations import EnvironmentOptions, Library
+    from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.base import Type
 
 
@@ -57,7 +59,7 @@ class Environment(Scope):
             CompileError: The text is no expression.
         """
         try:
-            root = parse(_issues(text), self.macros, current(), optional_syntax=self.optional_syntax)
+            root = self._parse(_issues(text), current())
         except RecursionError:
             raise _too_deep(text) from None
         return Checked(text, root, types.DYN, is_checked=False)
@@ -70,7 +72,7 @@ class Environment(Scope):
         """
         issues, budget = _issues(text), current()
         try:
-            root = parse(issues, self.macros, budget, optional_syntax=self.optional_syntax)
+            root = self._parse(issues, budget)
             watched = check(root, self, issues, budget)
         except RecursionError:
             raise _too_deep(text) from None
@@ -80,6 +82,15 @@ class Environment(Scope):
                 validator.check(node, issues)
         issues.raise_if_any()
         return Checked(text, root, root.type, is_checked=True)
+
+    def _parse(self, issues: Issues, budget: Budget) -> Expression:
+        return parse(
+            issues,
+            self.macros,
+            budget,
+            optional_syntax=self.optional_syntax,
+            quoted_fields=self.options.quoted_fields,
+        )
 
     def program(self, checked: Checked) -> Program:
         """Makes an expression ready to be evaluated.

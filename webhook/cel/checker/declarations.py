@@ -138,6 +138,7 @@ class EnvironmentOptions:
             EnableErrorOnBadPresenceTest); Kubernetes has them false and absent.
         strict_map_keys: Whether `{1: 2, 1: 3}` and `{1.5: 2}` are errors, as the CEL specification wants and cel-go
             does not.
+        quoted_fields: Whether a.`b-c` may be written (cel-go EnableIdentifierEscapeSyntax).
     """
 
     container: str = ""
@@ -147,3 +148,4 @@ class EnvironmentOptions:
     presence_test_cost: int = 1
     strict_presence_test: bool = False
     strict_map_keys: bool = False
+    quoted_fields: bool = True

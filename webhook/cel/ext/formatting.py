@@ -51,7 +51,9 @@ class _FormatError(Exception):
         self.node = node
 
 
-def _interpolate(text: str, count: int, clause: Callable[[str, int | None, int], str]) -> tuple[str, int]:
+def _interpolate(
+    text: str, count: int, clause: Callable[[str, int | None, int], str], *, is_checked: bool = False
+) -> tuple[str, int]:
     """Replaces every clause by what the function makes of its letter, precision and argument's index."""
     pieces = []
     used = at = 0
@@ -63,10 +65,11 @@ def _interpolate(text: str, count: int, clause: Callable[[str, int | None, int],
             pieces.append("%")
             at += 2
         else:
-            if used >= count:
+            is_last = at + 1 >= len(text)
+            if used >= count and not (is_last and is_checked):
                 msg = f"index {used} out of range"
                 raise _FormatError(msg)
-            if at + 1 >= len(text):
+            if is_last:
                 msg = "unexpected end of string"
                 raise _FormatError(msg)
             precision, letter_at = _precision(text, at + 1)
@@ -378,7 +381,7 @@ def _check_call(formatter: Formatter, call: ast.Call, text: str, elements: list[
         return ""
 
     try:
-        used = _interpolate(text, len(elements), clause)[1]
+        used = _interpolate(text, len(elements), clause, is_checked=True)[1]
     except _FormatError as error:
         issues.report(call.offset if error.node is None else error.node.offset, str(error))
         return

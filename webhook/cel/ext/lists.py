@@ -139,10 +139,13 @@ def _allocation(size: float, factor: float = 1.0) -> int:
     return cost if 0 <= cost < _TWO_63 else _TWO_63
 
 
+def _go_name(value: Value) -> str:
+    return "*types.Err" if type(value) is EvaluationError else go_type(value)
+
+
 def _no_list(value: Value) -> CostLimitExceededError:
-    name = "*types.Err" if type(value) is EvaluationError else go_type(value)
     missing = "Contains" if type(value) in _ADDERS else "Add"
-    return crash(f"interface conversion: {name} is not traits.Lister: missing method {missing}")
+    return crash(f"interface conversion: {_go_name(value)} is not traits.Lister: missing method {missing}")
 
 
 def _of_result(_: Sequence[Value], result: Value) -> int:
@@ -150,8 +153,11 @@ def _of_result(_: Sequence[Value], result: Value) -> int:
 
 
 def _of_flattening(arguments: Sequence[Value], _: Value) -> int:
-    is_told = len(arguments) > 1 and type(arguments[1]) is int
-    return _allocation(size_of(arguments[0]), float(arguments[1]) if is_told else 1.0)
+    depth = arguments[1] if len(arguments) > 1 else 1
+    if type(depth) is not int:
+        msg = f"interface conversion: ref.Val is {_go_name(depth)}, not types.Int"
+        raise crash(msg)
+    return _allocation(size_of(arguments[0]), float(depth))
 
 
 def _of_comparing(position: int) -> CostFunction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import ClassVar, Final
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
@@ -13,11 +13,6 @@ from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
 from webhook.cel.types.values import only_class
 from webhook.formats import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-Address = TypeVar("Address")
 
 CIDR_TYPE: Final = opaque("net.CIDR")
 _FAILED: Final = "network address parse error during conversion from string: "
@@ -78,20 +73,16 @@ def _is_cidr(text: str) -> bool:
     return True
 
 
-def _read(parse: Callable[[str], Address], text: str) -> Address:
-    """What a text is; upstream's error of one that is not does not say why."""
-    try:
-        return parse(text)
-    except EvaluationError:
-        raise no_such_overload() from None
-
-
 def _contains_ip(cidr: CIDR, address: IP) -> bool:
     return cidr.prefix.contains(address.address)
 
 
 def _contains_ip_text(cidr: CIDR, text: str) -> bool:
-    return _contains_ip(cidr, _read(ip.parse, text))
+    try:
+        address = ip.parse(text)
+    except EvaluationError:  # which upstream does not show
+        raise no_such_overload() from None
+    return _contains_ip(cidr, address)
 
 
 def _contains_cidr(cidr: CIDR, other: CIDR) -> bool:
@@ -99,7 +90,7 @@ def _contains_cidr(cidr: CIDR, other: CIDR) -> bool:
 
 
 def _contains_cidr_text(cidr: CIDR, text: str) -> bool:
-    return _contains_cidr(cidr, _read(parse, text))
+    return _contains_cidr(cidr, parse(text))
 
 
 def _address(cidr: CIDR) -> IP:

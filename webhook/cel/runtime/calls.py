@@ -42,7 +42,7 @@ _NOT_CALLED: Final = EvaluationError("not called")
 _OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
     "_+_": operators.add, "_-_": operators.subtract, "_*_": operators.multiply, "_/_": operators.divide,
     "_%_": operators.modulo, "_<_": operators.less, "_<=_": operators.less_equal, "_>_": operators.greater,
-    "_>=_": operators.greater_equal, "-_": operators.negate, "!_": operators.logical_not,
+    "_>=_": operators.greater_equal, "-_": operators.negate, "!_": operators.logical_not, "size": operators.size,
 }  # fmt: skip
 PLANNED: Final = ""
 """Stands for a function of patterns that is made for the one pattern that it is given."""
@@ -53,7 +53,7 @@ PATTERN_AT: Final = {"matches": -1, "find": 0, "findAll": 0}
 # Where cel-go's refusal does not name the types of the arguments (cel-go common/stdlib/standard.go).
 _REFUSALS: Final = {
     **dict.fromkeys(("startsWith", "endsWith", "contains"), "no such overload"),
-    **{name: f"no such overload: {name}" for name in ("size", "sort", "@sortByAssociatedKeys", "matches")},
+    **{name: f"no such overload: {name}" for name in ("sort", "@sortByAssociatedKeys", "matches")},
     PLANNED: "no such overload",
 }
 
@@ -149,7 +149,7 @@ class _Dispatcher:
             if found is not None and len(parameters) == len(arguments) and all(map(may_take, arguments, parameters)):
                 break
         else:
-            if self._operator is None:
+            if self._operator is None or not self._candidates:
                 raise refusal(self._function, arguments)
             found = self._operator
         if PLAIN_CLASSES.issuperset(map(type, arguments)) and not self._looks_inside:

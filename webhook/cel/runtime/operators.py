@@ -38,6 +38,7 @@ _OPERANDS: Final[dict[str, frozenset[type]]] = {
     "_/_": frozenset({int, UInt, float}),
     "_%_": frozenset({int, UInt}),
     "-_": frozenset({bool}),
+    "size": frozenset({str, bytes, list, dict}),
     **dict.fromkeys(
         ("_<_", "_<=_", "_>_", "_>=_"), frozenset({int, UInt, float, str, bytes, bool, Duration, Timestamp})
     ),
@@ -275,6 +276,13 @@ def negate(value: Value) -> Value:
     if cls is Duration:
         return Duration(_int(-value.nanos))
     raise _refusal(value, "-_")
+
+
+def size(value: Value) -> int:
+    """`size(value)`."""
+    if type(value) in _OPERANDS["size"]:
+        return len(value)
+    raise _refusal(value, "size")
 
 
 def logical_not(value: Value) -> bool:

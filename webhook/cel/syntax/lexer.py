@@ -124,7 +124,7 @@ def _tokenize_carefully(text: str, issues: Issues) -> Tokens:
         if found is None:
             read = dead_end.match(text, offset)
             wrong = read[0] if read else text[offset]
-            issues.report(offset, f"Syntax error: token recognition error at: '{escape(wrong)}'")
+            issues.report(offset, f"Syntax error: token recognition error at: '{wrong}'")
             offset += len(wrong)
             continue
         word = found[0]

@@ -12,7 +12,7 @@ from webhook.cel.syntax.macros import ANY_ARITY, Builder, MacroError
 from webhook.cel.syntax.tokens import StopParsingError, TokenStream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from webhook.budget import Budget
     from webhook.cel.errors import Issues
@@ -31,6 +31,8 @@ _OPERAND: Final = frozenset(
     {"[", "{", "(", ".", "-", "!", *_CONSTANTS, *_NUMBERS, "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"}
 )
 _OPENING: Final = frozenset({"(", "[", "{"})
+_OPENED_CALL: Final = _OPERAND | {")"}
+_OPENED_INDEX: Final = _OPERAND | {"?"}
 _FIELD: Final = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
 _OR, _AND, _RELATION, _SUM, _PRODUCT = range(5)
 """How tightly operators bind."""
@@ -56,7 +58,12 @@ _COST_OF_MACRO: Final = 100
 
 
 def parse(
-    issues: Issues, macros: Mapping[tuple[str, int, bool], Macro], budget: Budget, *, optional_syntax: bool
+    issues: Issues,
+    macros: Mapping[tuple[str, int, bool], Macro],
+    budget: Budget,
+    *,
+    optional_syntax: bool,
+    quoted_fields: bool,
 ) -> Expression:
     """Parses an expression and expands its macros.
 
@@ -65,6 +72,7 @@ def parse(
         macros: Macros by name, number of arguments and whether they are called on a target.
         budget: Pays for the work, that of all later steps included as far as it grows with the text.
         optional_syntax: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
+        quoted_fields: Whether fields may stand in backquotes.
 
     Raises:
         CompileError: The text is not an expression, or one beyond the limits.
@@ -80,7 +88,15 @@ def parse(
     budget.spend(len(text) // _COST_OF_CHARACTERS)
     tokens = tokenize(text, issues)
     budget.spend(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
-    root = _Parser(TokenStream(tokens, issues), issues, macros, budget, optional_syntax=optional_syntax).start()
+    parser = _Parser(
+        TokenStream(tokens, issues),
+        issues,
+        macros,
+        budget,
+        optional_syntax=optional_syntax,
+        quoted_fields=quoted_fields,
+    )
+    root = parser.start()
     issues.raise_if_any()
     return root
 
@@ -94,16 +110,17 @@ class _Parser:
         budget: Budget,
         *,
         optional_syntax: bool,
+        quoted_fields: bool,
     ) -> None:
         self._tokens = tokens
         self._issues = issues
         self._macros = macros
         self._budget = budget
         self._optional_syntax = optional_syntax
+        self._quoted_fields = quoted_fields
         self._expression_depth = 0
         self._relation_depth = 0
         self._calculation_depth = 0
-        self._opening: tuple[int, frozenset[str]] = (-1, frozenset())
 
     def start(self) -> Expression:
         try:
@@ -154,8 +171,7 @@ class _Parser:
             tokens.follow.append(_COLON)
             then = self._operation(_OR)
             tokens.follow.pop()
-            tokens.expect(":")
-            otherwise = self._expression()
+            otherwise = self._expression() if tokens.colon(_OPERAND) else ast.Failed(offset)
             node = self._raised(ast.Call(offset, "_?_:_", [node, then, otherwise]), node, then, otherwise)
         self._expression_depth -= 1
         return node
@@ -236,12 +252,17 @@ class _Parser:
         return self._list(offset) if kind == "[" else self._map(offset)
 
     def _no_operand(self) -> Expression:
-        at, also = self._opening
-        expected = _OPERAND | also if at == self._tokens.at else _OPERAND
-        if self._tokens.drop_extraneous(expected) and self._tokens.kind in _OPERAND:
+        if self._tokens.drop_extraneous(_OPERAND):
             return self._operand()
-        self._tokens.mismatched(expected)
+        self._tokens.mismatched(_OPERAND)
         return ast.Failed(self._tokens.offset)
+
+    def _opens(self, expected: frozenset[str]) -> bool:
+        """Whether what comes can be in a construct that has just begun; if not, that is over."""
+        if self._tokens.kind in expected or self._tokens.drop_extraneous(expected):
+            return True
+        self._tokens.mismatched(expected)
+        return False
 
     def _number(self) -> Expression:
         offset = self._tokens.offset
@@ -304,30 +325,24 @@ class _Parser:
             self._tokens.advance()
             name += f".{self._tokens.take()}"
         offset = self._tokens.advance()
-        entries = []
-        while self._tokens.kind != "}":
-            entry = self._field()
-            if entry is not None:
-                entries.append(entry)
-            if self._tokens.kind != ",":
-                break
-            self._tokens.advance()
-        self._tokens.expect("}", ",")
+        entries: list[ast.Entry] = []
+        start = self._tokens.offset
+
+        def read() -> bool:
+            optional = self._optional_mark()
+            if self._tokens.kind not in _FIELD and not self._tokens.drop_extraneous(_FIELD):
+                self._tokens.mismatched(_FIELD)
+                return False
+            field = self._field_name(start)
+            colon = self._tokens.offset
+            if not self._tokens.colon(_OPERAND):
+                return False
+            entries.append(ast.Entry(colon, field, self._within(_IN_MAP), optional=optional))
+            return True
+
+        self._inside("}", _FIELD, read)
         node = ast.StructExpression(offset, name, entries)
         return self._raised(node, *node.children(), by=0)
-
-    def _field(self) -> ast.Entry | None:
-        optional = self._optional_mark()
-        if self._tokens.kind not in _FIELD:
-            expected = _FIELD.union("},?")
-            if not self._tokens.drop_extraneous(expected):
-                self._tokens.mismatched(expected)
-            if self._tokens.kind not in _FIELD:
-                return None
-        field = self._tokens.take().strip("`")
-        colon = self._tokens.expect(":")
-        value = self._within(_IN_MAP)
-        return ast.Entry(value.offset if colon is None else colon, field, value, optional=optional)
 
     def _optional_mark(self) -> bool:
         if self._tokens.kind != "?":
@@ -340,41 +355,58 @@ class _Parser:
     def _list(self, offset: int) -> Expression:
         elements: list[Expression] = []
         optional = set()
-        self._opening = (self._tokens.at, frozenset("],?"))
-        if self._tokens.kind == ",":
-            self._tokens.advance()
-        else:
-            while self._tokens.kind != "]":
-                if self._optional_mark():
-                    optional.add(len(elements))
-                elements.append(self._within(_IN_LIST))
-                if self._tokens.kind != ",":
-                    break
-                self._tokens.advance()
-        self._tokens.expect("]", ",")
+
+        def read() -> bool:
+            if self._optional_mark():
+                optional.add(len(elements))
+            elements.append(self._within(_IN_LIST))
+            return True
+
+        self._inside("]", _OPERAND, read)
         return self._raised(ast.ListExpression(offset, elements, frozenset(optional)), *elements, by=0)
 
     def _map(self, offset: int) -> Expression:
         entries: list[ast.Entry] = []
-        self._opening = (self._tokens.at, frozenset("},?"))
-        if self._tokens.kind == ",":
-            self._tokens.advance()
-        else:
-            while self._tokens.kind != "}":
-                optional = self._optional_mark()
-                key = self._within(_COLON)
-                colon = self._tokens.expect(":")
-                value = self._within(_IN_MAP)
-                entries.append(ast.Entry(key.offset if colon is None else colon, key, value, optional=optional))
-                if self._tokens.kind != ",":
-                    break
-                self._tokens.advance()
-        self._tokens.expect("}", ",")
+
+        def read() -> bool:
+            optional = self._optional_mark()
+            key = self._within(_COLON)
+            colon = self._tokens.offset
+            if not self._tokens.colon(_OPERAND):
+                return False
+            entries.append(ast.Entry(colon, key, self._within(_IN_MAP), optional=optional))
+            return True
+
+        self._inside("}", _OPERAND, read)
         node = ast.MapExpression(offset, entries)
         return self._raised(node, *node.children(), by=0)
 
+    def _inside(self, closing: str, starts: frozenset[str], read: Callable[[], bool]) -> None:
+        """What stands in brackets, and after it the closing one.
+
+        Args:
+            closing: The closing one.
+            starts: What an entry starts with, a question mark apart.
+            read: Reads an entry; False if that ends early.
+        """
+        tokens = self._tokens
+        if not self._opens(starts.union({closing}, ",?")):
+            return
+        if tokens.kind == ",":
+            tokens.advance()
+        else:
+            while tokens.kind in starts or tokens.kind == "?":
+                if not read() or tokens.kind != ",":
+                    if not tokens.entry_ended(closing):
+                        return
+                    break
+                tokens.advance()
+        tokens.expect(closing)
+
     def _arguments(self) -> list[Expression]:
         arguments: list[Expression] = []
+        if not self._opens(_OPENED_CALL):
+            return arguments
         if self._tokens.kind != ")":
             arguments.append(self._within(_IN_ARGUMENTS))
             while self._tokens.kind == ",":
@@ -397,6 +429,8 @@ class _Parser:
 
     def _index(self, operand: Expression) -> Expression:
         offset = self._tokens.advance()
+        if not self._opens(_OPENED_INDEX):
+            return ast.Failed(offset)
         optional = self._tokens.kind == "?"
         if optional:
             self._tokens.advance()
@@ -428,12 +462,20 @@ class _Parser:
             tokens.no_field()
             return ast.Failed(dot)
         at = tokens.offset
-        field = tokens.take().strip("`")
+        field = self._field_name(at)
         if not optional:
             return self._raised(ast.Select(dot, operand, field), operand)
         if not self._optional_syntax:
             return self._report(dot, "unsupported syntax '.?'")
         return self._raised(ast.Call(dot, "_?._", [operand, ast.Literal(at, field)]), operand)
+
+    def _field_name(self, offset: int) -> str:
+        name = self._tokens.take()
+        if name[0] != "`":
+            return name
+        if not self._quoted_fields:
+            self._report(offset, "unsupported syntax: '`'")
+        return name[1:-1]
 
     def _call(
         self, offset: int, function: str, arguments: list[Expression], target: Expression | None = None

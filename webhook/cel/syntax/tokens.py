@@ -86,32 +86,55 @@ class TokenStream:
             self.at += 1
             self.kind = self._kinds[self.at]
 
-    def expect(self, kind: str, *also: str) -> int | None:
-        """Takes the token of this kind.
+    def expect(self, kind: str) -> None:
+        """Takes the token of this kind, or supposes it in the place of one that is missing."""
+        self._takes(kind, self._can_follow())
+
+    def entry_ended(self, closing: str) -> bool:
+        """Looks at what comes after an entry: the closing bracket, or a comma.
 
         Args:
-            kind: What must come.
-            *also: What could have come as well, for the message.
+            closing: The closing bracket.
 
         Returns:
-            Where it starts; None if it was supposed in the place of one that is missing.
+            Whether that is to come next; if not, what it closes is over.
         """
-        if self.kind == kind:
-            return self.advance()
-        if self.drop_extraneous(frozenset({kind}), also):
-            return self.advance()
-        if not also and self.kind in self._can_follow():
-            self._error(f"missing {_listed({kind})} at '{self._shown}'")
-            return None
-        self.mismatched(frozenset({kind, *also}))
-        return self.advance() if self.kind == kind else None
+        if self.kind == closing:
+            return True
+        expected = frozenset({closing, ","})
+        if not self.drop_extraneous(expected):
+            self.mismatched(expected)
+            return False
+        if self.kind == ",":
+            self.advance()
+        return True
 
-    def drop_extraneous(self, expected: frozenset[str], also: tuple[str, ...] = ()) -> bool:
+    def colon(self, following: frozenset[str]) -> bool:
+        """Takes a colon, or supposes it in the place of one that is missing.
+
+        Args:
+            following: What can come after it.
+
+        Returns:
+            Whether to go on after it; if not, what it stands in is over.
+        """
+        return self._takes(":", following)
+
+    def _takes(self, kind: str, following: frozenset[str]) -> bool:
+        if self.kind == kind or self.drop_extraneous(frozenset({kind})):
+            self.advance()
+            return True
+        if self.kind in following:
+            self._error(f"missing {_listed({kind})} at '{self._shown}'")
+            return True
+        self.mismatched(frozenset({kind}))
+        return False
+
+    def drop_extraneous(self, expected: frozenset[str]) -> bool:
         """Leaves a token out if the one after it is what was expected."""
         if self.kind == END or self.ahead(1) not in expected:
             return False
-        shown = _listed(expected.union(also))
-        self._error(f"extraneous input '{self._shown}' expecting {shown}")
+        self._error(f"extraneous input '{self._shown}' expecting {_listed(expected)}")
         self._step()
         return True
 
