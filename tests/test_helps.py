@@ -74,6 +74,13 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
         (TEMPLATE, "deviceClassName", "deviceClass", (10, 11), 'did you mean "deviceClassName"?'),
         (TEMPLATE, "name: gpu\n", "name: GPU\n", (8, 9), 'did you mean "gpu"?'),
         (
+            POD,
+            "[{name: gpu}]",
+            "[{name: gpu, request: gpu/big}]",
+            (9, 28),
+            'containers name the request alone, whichever alternative is allocated: "gpu"',
+        ),
+        (
             TEMPLATE,
             CLASS_NAME,
             f"{CLASS_NAME}          allocationMode: All\n          count: 2\n",

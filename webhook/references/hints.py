@@ -176,7 +176,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         near = lower.get(nearest(match[1].lower(), lower)) or nearest(match[1], names)
         return _rename(near) if near else Advice()
     if _NO_NAME.search(problem.message):
-        return _respelt(at(obj, problem.path))
+        return _respelt(at(obj, problem.path), is_request=problem.path[-1] == "request")
     return Advice()
 
 
@@ -193,10 +193,14 @@ def _repeated(problem: Problem, obj: Any) -> Advice:
     return Advice()
 
 
-def _respelt(name: object) -> Advice:
+def _respelt(name: object, *, is_request: bool) -> Advice:
     """Say how a name is written with the characters that names may have."""
     if not isinstance(name, str) or len(name) > _LONGEST:
         return Advice()
+    request, slash, _ = name.partition("/")
+    if is_request and slash and request:
+        hint = f'containers name the request alone, whichever alternative is allocated: "{request}"'
+        return Advice(hint, Fix("replace", request))
     respelt = _NOT_IN_NAMES.sub("-", name.lower()).strip("-.")
     return Advice(f'did you mean "{respelt}"?', Fix("respell", respelt, safe=False)) if respelt else Advice()
 
