@@ -95,6 +95,16 @@ class TestFit:
         assert done.code == 2
         assert "--fit takes one pod or workload" in done.err
 
+    def test_a_daemon_set_has_one_pod_on_each_node(self, tmp_path: Path) -> None:
+        workload = tmp_path / "daemonset.yaml"
+        spec = {"template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
+        workload.write_text(
+            json.dumps({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": spec})
+        )
+        done = draguard("simulate", workload, "--cluster", CLUSTER, "--fit")
+        assert done.code == 2
+        assert "--fit counts copies of one pod, and DaemonSet default/d has one pod on each node" in done.err
+
     @pytest.mark.parametrize("options", [(), ("--pending",)])
     def test_a_cluster_without_pending_pods_is_fine(self, options: tuple[str, ...]) -> None:
         done = draguard("simulate", "--cluster", CLUSTER, *options)
@@ -264,6 +274,13 @@ class TestSnapshot:
         assert shorter.startswith("kubectl --context c get deviceclasses,")
         assert "devicetaintrules" not in shorter
         assert shorter.endswith(" -n a -o yaml\n")
+
+    def test_warns_of_what_one_namespace_leaves_out(self) -> None:
+        assert draguard("snapshot", "-n", "a").err == (
+            "warning: claims and pods outside namespace a are left out: "
+            "devices, cpu and memory that they use look free\n"
+        )
+        assert draguard("snapshot").err == ""
 
     def test_runs_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
         program = tmp_path / "kubectl"

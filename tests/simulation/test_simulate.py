@@ -215,15 +215,101 @@ class TestClaims:
         assert nodes(objects, *pods, feature_gates=gates) == ["a", "a", "a"]
         assert nodes(objects, *pods) == ["a", "a", "b"]
 
-    def test_taint_rules_are_applied_from_1_37_and_not_by_1_36(self) -> None:
+    @pytest.mark.parametrize(
+        ("release", "gates", "note"),
+        [
+            (
+                "1.36",
+                {"DRADeviceTaintRules": True},
+                ", even with the feature gate DRADeviceTaintRules: by a bug, it expects another version than it gets",
+            ),
+            (
+                "1.35",
+                {},
+                " without the feature gate DRADeviceTaintRules and DRADeviceTaints",
+            ),
+            ("1.35", {"DRADeviceTaintRules": True}, " without the feature gate DRADeviceTaints"),
+            ("1.35", {"DRADeviceTaints": True}, " without the feature gate DRADeviceTaintRules"),
+            ("1.35", {"DRADeviceTaints": True, "DRADeviceTaintRules": True}, None),
+            ("1.34", {"DRADeviceTaints": True}, None),
+            ("1.37", {}, None),
+        ],
+    )
+    def test_taint_rules_are_applied_or_a_note_says_why_not(
+        self, release: str, gates: dict[str, bool], note: str | None
+    ) -> None:
         rule = {
             "kind": "DeviceTaintRule",
             "metadata": {"name": "rule"},
             "spec": {"deviceSelector": {"driver": "gpu.example.com"}, "taint": {"key": "k", "effect": "NoSchedule"}},
         }
-        (answer,) = simulate([*GPU, *NODES, claim(), rule], [pod(claims={"gpu": "c"})])
-        assert answer["node"] == "a"
-        assert answer["why"]["notes"] == ["the scheduler of Kubernetes 1.36 does not apply DeviceTaintRules"]
+        objects = [*GPU, *NODES, claim(), rule]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})], kubernetes=release, feature_gates=gates)
+        assert answer["node"] == (None if note is None else "a")
+        ignored = f"the scheduler of Kubernetes {release} does not apply DeviceTaintRules"
+        assert answer["why"]["notes"] == ([] if note is None else [f"{ignored}{note}"])
+
+
+class TestLeftOut:
+    """What a pod uses that is not simulated."""
+
+    @pytest.mark.parametrize(
+        ("spec", "note"),
+        [
+            (
+                {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+                "required pod affinity",
+            ),
+            (
+                {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+                "required pod anti-affinity",
+            ),
+            ({"topologySpreadConstraints": [{"maxSkew": 1}]}, "topology spread constraints"),
+            ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, "persistent volumes"),
+            (
+                {
+                    "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}],
+                    "topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}],
+                },
+                "topology spread constraints, persistent volumes",
+            ),
+        ],
+    )
+    def test_is_noted(self, spec: JSONObject, note: str) -> None:
+        (answer,) = simulate(NODES, [pod(**spec)])
+        assert answer["why"]["notes"] == [f"not simulated for this pod: {note}"]
+
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            {"schedulerName": "default-scheduler"},
+            {"volumes": [{"name": "v", "emptyDir": {}}]},
+            {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]},
+            {"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+        ],
+    )
+    def test_what_makes_no_difference_is_not(self, spec: JSONObject) -> None:
+        (answer,) = simulate(NODES, [pod(**spec)])
+        assert answer["why"]["notes"] == []
+
+    def test_another_scheduler_decides(self) -> None:
+        (answer,) = simulate(NODES, [pod(schedulerName="volcano")])
+        assert answer["why"]["notes"] == [
+            "another scheduler decides about this pod: volcano; this is what kube-scheduler would do"
+        ]
+
+    @pytest.mark.parametrize(
+        ("mine", "others", "policy", "noted"),
+        [(1, 0, None, True), (0, 0, None, False), (1, 0, "Never", False), (9, 5, None, True)],
+    )
+    def test_pods_of_a_lower_priority_could_be_evicted(
+        self, mine: int, others: int, policy: str | None, *, noted: bool
+    ) -> None:
+        running = {**pod("old", requests={"cpu": "8"}, nodeName="a", priority=others), "kind": "Pod"}
+        (answer,) = simulate([node("a"), running], [pod(requests={"cpu": "8"}, priority=mine, preemptionPolicy=policy)])
+        assert answer["why"]["notes"] == (["not simulated for this pod: preemption"] if noted else [])
+        (answer,) = simulate([node("a"), running], [pod(requests={"cpu": "9"}, priority=mine)])
+        assert answer["why"]["notes"] == []  # an empty node would not do
 
 
 class TestOrder:

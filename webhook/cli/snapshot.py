@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 RESOURCES: Final = tuple(guess_resource(kind) for kind, group in KINDS.items() if group in {DRA, ""})
 """What a simulation looks at; PriorityClasses are not needed, as pods in a cluster have their priority."""
 _FAILED: Final = 1
+_ONE_NAMESPACE: Final = (
+    "warning: claims and pods outside namespace {} are left out: devices, cpu and memory that they use look free"
+)
 
 
 def run(arguments: Namespace) -> int:
@@ -26,6 +29,8 @@ def run(arguments: Namespace) -> int:
         message = f"--without {unknown[0]}: give one of {', '.join(RESOURCES)}"
         raise UsageError(message)
     command = _command(arguments)
+    if arguments.namespace:
+        print(_ONE_NAMESPACE.format(arguments.namespace), file=sys.stderr)
     if not arguments.run:
         print(shlex.join(command))
         return 0

@@ -35,7 +35,7 @@ class Scene:
         self.allocator = Allocator(
             [without_nulls(each) for each in inventory.all("DeviceClass")],
             slices,
-            taint_rules=inventory.all("DeviceTaintRule") if Settings(release, gates).has_taint_rules else (),
+            taint_rules=() if Settings(release, gates).taint_rules_ignored else inventory.all("DeviceTaintRule"),
             features=Features.of(gates, release),
             release=release,
             with_lists="DRAListTypeAttributes" in gates,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of
 from webhook.objects import name_of, namespace_of
+from webhook.simulation.leftout import LeftOut
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.suggestions import Suggestions
 from webhook.simulation.verdicts import Round
@@ -34,6 +35,7 @@ class Answers:
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
+        self._left_out = LeftOut(scheduler.cluster.inventory)
         self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject]] = {}
 
     def of(self, placement: Placement) -> dict[str, Any]:
@@ -82,9 +84,9 @@ class Answers:
                 for each in placement.claims
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
             ]
-        if not settings.has_taint_rules and self._cluster.inventory.all("DeviceTaintRule"):
-            notes.append(f"the scheduler of Kubernetes 1.{settings.release} does not apply DeviceTaintRules")
-        return notes
+        if settings.taint_rules_ignored and self._cluster.inventory.all("DeviceTaintRule"):
+            notes.append(settings.taint_rules_ignored)
+        return [*notes, *self._left_out.notes(placement)]
 
 
 def _full_name(claim: JSONObject) -> str:

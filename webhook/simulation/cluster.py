@@ -28,6 +28,8 @@ DEFAULT_RELEASE: Final = "1.36"
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
+_TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
+"""The feature gates without which rules do nothing, each from a release on."""
 _OLDEST: Final = 31
 """The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
 
@@ -60,10 +62,15 @@ class Settings(NamedTuple):
         return cls(release, gates.enabled(release, feature_gates))
 
     @property
-    def has_taint_rules(self) -> bool:
-        """Whether the scheduler applies DeviceTaintRules."""
-        on = self.release >= _TAINT_RULES_BROKEN or bool(self.gates & {"DRADeviceTaintRules", "DRADeviceTaints"})
-        return on and self.release != _TAINT_RULES_BROKEN
+    def taint_rules_ignored(self) -> str:
+        """Why the scheduler does not apply DeviceTaintRules; empty if it does."""
+        what = f"the scheduler of Kubernetes 1.{self.release} does not apply DeviceTaintRules"
+        if self.release == _TAINT_RULES_BROKEN:
+            gate = "even with the feature gate DRADeviceTaintRules"
+            return f"{what}, {gate}: by a bug, it expects another version than it gets"
+        needed = {gate for gate, since in _TAINT_RULES_NEED.items() if self.release >= since}
+        missing = " and ".join(sorted(needed - self.gates))
+        return f"{what} without the feature gate {missing}" if missing else ""
 
     @property
     def has_binding_conditions(self) -> bool:
@@ -103,7 +110,7 @@ class Cluster:
             inventory.all("DeviceClass"),
             inventory.all("ResourceSlice"),
             [each for each in claims if allocation_of(each)],
-            taint_rules=inventory.all("DeviceTaintRule") if settings.has_taint_rules else (),
+            taint_rules=inventory.all("DeviceTaintRule") if not settings.taint_rules_ignored else (),
             features=Features.of(settings.gates, settings.release),
             release=settings.release,
             with_lists="DRAListTypeAttributes" in settings.gates,

@@ -34,12 +34,12 @@ each step, with similar nodes grouped; and what would help: draguard tries chang
 lead to a node, the smallest first.
 
 Not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those
-of devices. Where several nodes suit a pod equally well the scheduler picks one at random; here it is
-the first.
+of devices; pods that use any of these have a note. Where several nodes suit a pod equally well the
+scheduler picks one at random; here it is the first.
 
 JSON output is a list with an object for each pod: namespace, name, node, condition (of type
 PodScheduled), claims (allocations by name), candidates (nodes that suit it equally well), why (reason,
-nodes, help, notes). With --fit it is one object: pod, pods, nodes, last. More keys may come, none will
+nodes, help, tried, notes). With --fit it is one object: pod, pods, nodes, last. More keys may come, none will
 go.
 """
 
@@ -58,21 +58,22 @@ no device matches a request, or if a selector fails on a device, which ends the 
 all nodes.
 
 JSON output is a list with an object for each request, class or expression: file, kind, namespace,
-name, request, deviceClass, devices (how many there are), matching, rows (outcome, reason, model, nodes,
-devices).
+name, request, deviceClass, devices (how many there are), matching, rows (outcome, reason, model, unused,
+nodes, devices).
 """
 
 SNAPSHOT = """\
 examples:
   draguard snapshot                                  print the command
   draguard snapshot --run > cluster.yaml             run it
-  draguard snapshot --run --context prod -n team-x > cluster.yaml
+  draguard snapshot --run --context prod > cluster.yaml
 
 What may be left out: pods, if nothing else uses the nodes' cpu and memory; namespaces; devicetaintrules,
 where there are none (a server that does not serve a kind makes kubectl fail: leave it out with
 --without). Nodes and resourceslices are needed for `draguard simulate`, deviceclasses and
-resourceslices for `draguard match`. Secrets are not read; pods hold environment variables: look at the
-file before you pass it on.
+resourceslices for `draguard match`. With -n, which is for those who may not read other namespaces,
+claims and pods of others are left out, and the devices that they use look free. Secrets are not read;
+pods hold environment variables: look at the file before you pass it on.
 """
 
 
@@ -118,7 +119,9 @@ def snapshot(parser: argparse.ArgumentParser) -> None:
     """Take what `draguard snapshot` takes."""
     parser.add_argument("--run", action="store_true", help="run the command, and print what it prints")
     parser.add_argument("--context", metavar="NAME", help="the context of kubectl's configuration")
-    parser.add_argument("-n", "--namespace", metavar="NAME", help="one namespace only (default: all)")
+    parser.add_argument(
+        "-n", "--namespace", metavar="NAME", help="one namespace only (default: all); what others use looks free"
+    )
     repeated(parser, "--without", metavar="RESOURCE", help="leave a resource out")
 
 

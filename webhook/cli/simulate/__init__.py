@@ -19,7 +19,7 @@ from webhook.cli.simulate.report import Text, waits
 from webhook.documents import STDIN, Unreadable
 from webhook.findings import unread
 from webhook.inventory import Inventory, MalformedError
-from webhook.objects import name_of, namespace_of
+from webhook.objects import name_of, namespace_of, text
 from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.text import as_text
@@ -60,6 +60,8 @@ def run(arguments: Namespace) -> int:
         print(line, file=sys.stderr)
     if report.errors:
         return 2 if any(finding.line == 0 for finding in report.findings) else 1
+    if arguments.fit:
+        _check_fit(workloads)
     _what_if(arguments, inventory)
     pods = _pods(workloads, inventory, arguments)
     if not pods and arguments.fit:
@@ -70,10 +72,10 @@ def run(arguments: Namespace) -> int:
     except ValueError as error:
         message = f"Kubernetes {stated}: {error}"
         raise UsageError(message) from error
-    text = Text(color=wants_colors(arguments))
+    told = Text(color=wants_colors(arguments))
     if arguments.fit:
-        return _fit(scheduler, pods, text, arguments)
-    return _schedule(scheduler, pods, text, arguments)
+        return _fit(scheduler, pods, told, arguments)
+    return _schedule(scheduler, pods, told, arguments)
 
 
 def _workloads(documents: Iterable[Document | Unreadable], inventory: Inventory, report: Report) -> list[JSONObject]:
@@ -126,13 +128,13 @@ def _what_if(arguments: Namespace, inventory: Inventory) -> None:
         if inventory.discard("Node", name) is None:
             message = f"--without {name}: there is no such node{_suggestion(name, _names(inventory, 'Node'))}"
             raise UsageError(message)
-    for text in arguments.release:
-        namespace, _, name = text.rpartition("/")
+    for released in arguments.release:
+        namespace, _, name = released.rpartition("/")
         claim = inventory.find("ResourceClaim", name, namespace or arguments.namespace)
         if claim is None:
             known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
             wanted = f"{namespace or arguments.namespace}/{name}"
-            message = f"--release {text}: there is no such claim{_suggestion(wanted, known)}"
+            message = f"--release {released}: there is no such claim{_suggestion(wanted, known)}"
             raise UsageError(message)
         inventory.add({**claim, "status": {}})
 
@@ -171,7 +173,7 @@ def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Name
     return [inventory.take(pod) or pod for pod in found]
 
 
-def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, arguments: Namespace) -> int:
+def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], told: Text, arguments: Namespace) -> int:
     tell = Answers(scheduler)
     references = References(scheduler.cluster)
     answers: dict[int, JSONObject] = {}
@@ -187,15 +189,30 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, argu
     if arguments.output == "json":
         print(json.dumps(found, indent=2))
     else:
-        for line in text.answers(found):
+        for line in told.answers(found):
             print(line)
         if not arguments.quiet:
-            print(text.summary(found))
+            print(told.summary(found))
             print(NOT_SIMULATED)
     return 1 if any(each["node"] is None and not waits(each) for each in found) else 0
 
 
-def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, arguments: Namespace) -> int:
+def _check_fit(workloads: Iterable[JSONObject]) -> None:
+    """Refuse to count pods of which each node has one.
+
+    Raises:
+        UsageError: There is a DaemonSet.
+    """
+    for each in workloads:
+        if text(each, "kind") == "DaemonSet":
+            name = f"DaemonSet {namespace_of(each)}/{name_of(each)}"
+            message = (
+                f"--fit counts copies of one pod, and {name} has one pod on each node: leave --fit out to see them"
+            )
+            raise UsageError(message)
+
+
+def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], told: Text, arguments: Namespace) -> int:
     if len({_shape(pod) for pod in pods}) > 1:
         message = f"--fit takes one pod or workload, and there are {len(pods)} different pods"
         raise UsageError(message)
@@ -206,7 +223,7 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], text: Text, arguments
     if arguments.output == "json":
         print(json.dumps({"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}, indent=2))
     else:
-        for line in text.fit(pod, found, last):
+        for line in told.fit(pod, found, last):
             print(line)
         if not arguments.quiet:
             print(NOT_SIMULATED)
