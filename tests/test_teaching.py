@@ -209,7 +209,7 @@ class TestTypes:
             ),
             (
                 {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "9" * 19}}]},
-                "a whole number below 9,223,372,036,854,775,808 is wanted",
+                "write a whole number below 9,223,372,036,854,775,808",
             ),
             (
                 {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "allocationMode": False}}]},
@@ -250,6 +250,12 @@ class TestImmutable:
         (problem,) = (each for each in validate(new, old) if each.rule == "immutable")
         assert changed(problem, old, new, "1.36").endswith("…")
         assert "requests[1]: absent → {" in changed(problem, old, new, "1.36")
+
+    def test_long_values_are_shown_where_they_differ(self) -> None:
+        old, new = (selecting(f"device.driver == {'a' * 100!r} && {end}") for end in ("true", "false"))
+        (problem,) = (each for each in validate(new, old) if each.rule == "immutable")
+        text = changed(problem, old, new, "1.36")
+        assert text.endswith(f"""selectors[0].cel.expression: …{"a" * 15}' && true" → …{"a" * 15}' && false\"""")
 
     def test_nothing_is_made_up(self) -> None:
         old, new = claim(), selecting("true")

@@ -102,7 +102,7 @@ def test_what_a_patch_has_written_is_shown(path: Path, overlay: Path) -> None:
     (overlay / "claim.yaml").write_text(BASE.replace("        allocationMod: All\n", ""), encoding="utf-8")
     out = draguard("validate", overlay).out
     assert out.startswith(f"{overlay}/claim.yaml:11:")
-    assert f"rendered from {overlay}/kustomization.yml, as allocationMod: All\n" in out
+    assert f"rendered from {overlay}/kustomization.yml as `allocationMod: All`\n" in out
 
 
 def test_what_cannot_be_built_is_a_finding(path: Path, overlay: Path) -> None:

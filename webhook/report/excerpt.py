@@ -76,7 +76,7 @@ def rendered_as(finding: Finding) -> str:
     if not finding.rendered:
         return ""
     template = f", rendered from {finding.template}" if finding.template else ""
-    written = f", as {shortened(finding.written)}" if finding.written else ""
+    written = f"{'' if template else ', rendered'} as `{shortened(finding.written)}`" if finding.written else ""
     if not finding.placed and finding.file.rpartition("/")[2] in KUSTOMIZATIONS:
         written = f", line {finding.line} of what is built"
     return f"{object_of(finding)}{template}{written}"

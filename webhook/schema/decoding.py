@@ -147,7 +147,7 @@ def _conversion_hint(value: object, go_type: str) -> Advice:
         bound = _INTEGERS[go_type]
         if _WHOLE.fullmatch(value) is not None and -bound <= int(value) < bound:
             return Advice("leave out the quotes: a whole number", Fix("replace", int(value)))
-        return Advice(f"a whole number below {bound:,} is wanted")
+        return Advice(f"write a whole number below {bound:,}")
     if isinstance(value, str) and go_type == "bool":
         is_quoted = value.lower() in _BOOLEANS
         fix = Fix("replace", _BOOLEANS[value.lower()]) if is_quoted else None
