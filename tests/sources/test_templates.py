@@ -116,4 +116,4 @@ def test_findings_stand_in_templates(tmp_path: Path) -> None:
     assert f"{directory}/templates/claim.yaml:6:3: error object-name: " in out
     assert f"{directory}/templates/claim.yaml:14:5: error unknown-field: " in out
     assert '14 |     {{- include "requests" $ | nindent 4 }}\n' in out
-    assert "/Gpu, rendered as `name: Gpu`\n" in out
+    assert "Gpu-0, rendered as `name: Gpu-0`\n" in out
