@@ -66,6 +66,20 @@ spec:
     assert "note: not looked up: 1 ResourceClaimTemplate (none without errors beside them; give" in done.out
 
 
+@pytest.mark.parametrize("broken", ["\tmetadata: {name: a}", "kind: ResourceClaimsTemplate"])
+def test_what_a_broken_document_of_the_file_may_hold_is_not_missed(broken: str) -> None:
+    template = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: NAME}\n"
+    template += "spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: c}}]}}}\n"
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {resourceClaims: [{name: g, "
+    pod += (
+        "resourceClaimTemplateName: two-gpus}], containers: [{name: c, image: i, resources: {claims: [{name: g}]}}]}\n"
+    )
+    wrong = template.replace("NAME", "two-gpus").replace("kind: ResourceClaimTemplate", broken)
+    done = draguard("validate", "-", stdin="---\n".join([pod, template.replace("NAME", "other"), wrong]).encode())
+    assert ("template-not-found" in done.out, done.out.count(": error ")) == (False, 1)
+    assert "1 ResourceClaimTemplate (none without errors beside them" in done.out
+
+
 def test_the_cluster_is_looked_into(tmp_path: Path) -> None:
     manifest, cluster = tmp_path / "claim.yaml", tmp_path / "cluster.yaml"
     manifest.write_text("""

@@ -146,6 +146,7 @@ class _InOrder:
 
     def pass_over(self, unreadable: Unreadable) -> None:
         """Report what cannot be read."""
+        self._references.note_cut(unreadable.source)
         if unreadable.line:
             self._report.files[unreadable.source] = None
         if unreadable.source not in self._full:
@@ -176,6 +177,8 @@ class _InOrder:
             return
         release = self._release(document, served, judgement)
         if served is None:
+            if judgement.taken is None:
+                self._references.note_cut(document.source)
             if judgement.waits:
                 self._put_off(document, None)
             else:

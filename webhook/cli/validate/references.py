@@ -72,6 +72,8 @@ class References:
         self._around: dict[tuple[str, str], Any] = {}
         self._refused: set[str] = set()
         """The kinds of which there are manifests with errors, which nothing is looked up in."""
+        self._cut: set[str] = set()
+        """The files with documents that cannot be read, or whose kind is unknown."""
         self._work = Budget(_WORK, is_offline=True)
         # What is in one cluster is known to belong together.
         self._neighbours = None if is_cluster else Neighbours()
@@ -93,6 +95,10 @@ class References:
             self._documents[id(document)] = _Noted(document, obj, release)
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
+
+    def note_cut(self, file: str) -> None:
+        """Remember that a document of a file cannot be looked up, such as one that cannot be read."""
+        self._cut.add(file)
 
     def note_resources(self, document: Document, release: str) -> None:
         """Take a pod or workload without claims up if it requests resources that device classes may provide."""
@@ -149,7 +155,7 @@ class References:
                 [*report.findings, *findings],
                 key=lambda each: (order.get(each.file, -1), each.line, each.column),
             )
-        return list(_not_looked_at(skipped, self._refused))
+        return list(_not_looked_at(skipped, has_errors=bool(self._cut) or not self._refused.isdisjoint(skipped)))
 
     def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Counter[str]]:
         """Look at some manifests; count what was not looked up by kind."""
@@ -169,7 +175,8 @@ class References:
                 skipped[name] += count
             for problem in known.problems:
                 needs = RULES[problem.rule].needs
-                if neighbours and needs and not problem.hint.startswith(MEANT) and not neighbours.beside(file, needs):
+                is_beside = file not in self._cut and (neighbours is None or neighbours.beside(file, needs))
+                if needs and not problem.hint.startswith(MEANT) and not is_beside:
                     skipped[needs[0]] += 1
                     continue
                 findings.append(_placed(problem, given))
@@ -307,11 +314,11 @@ def _plural(kind: str) -> str:
     return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
-def _not_looked_at(skipped: Counter[str], refused: set[str]) -> Iterator[str]:
+def _not_looked_at(skipped: Counter[str], *, has_errors: bool) -> Iterator[str]:
     if unmatched := skipped.pop(_UNMATCHED, 0):
         objects = counted(unmatched, "object")
         yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
     if skipped:
         kinds = ", ".join(f"{count} {_plural(kind) if count > 1 else kind}" for kind, count in sorted(skipped.items()))
-        none = "none without errors" if refused.intersection(skipped) else "none"
+        none = "none without errors" if has_errors else "none"
         yield f"note: not looked up: {kinds} ({none} beside them; give the objects of the cluster with --cluster)"
