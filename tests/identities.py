@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from webhook import issuing
+from webhook.certificates import issuing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

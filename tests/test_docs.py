@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from docs.generate import generated
+from tests.cli.test_review import review
 from tests.command import ROOT, draguard
 from tests.sources.programs import CLAIM, chart, program
-from tests.test_cli_review import review
 from webhook.cli.arguments import make_parser
 
 if TYPE_CHECKING:

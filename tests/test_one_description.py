@@ -147,7 +147,7 @@ def test_no_kind_is_listed_twice() -> None:
 OF_OLDER_CLAIMS = "webhook/migration/classic.py"
 """What becomes of each kind of v1alpha2; a kind may need several answers."""
 CHOICES = "webhook/cli/arguments/migration.py"
-"""The choices of an option, which are there before any type is; tests/test_migration.py holds them to the types."""
+"""The choices of an option, which are there before any type is; tests/migration/ holds them to the types."""
 
 
 QUOTED = re.compile(r'"([\w./]+)"')

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from tests import apiserver
 from tests.attacks import Attack
+from tests.cluster.test_manager import LEASE, NAME, SECRET, VALIDATING, configuration, documented_roles
 from tests.command import SCRIPT
-from tests.test_cluster_manager import LEASE, NAME, SECRET, VALIDATING, configuration, documented_roles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.admission.test_admission import CLAIM, asked
 from tests.command import draguard
-from tests.test_admission import CLAIM, asked
 from webhook.admission import Enforcement, ReviewOptions, review
 
 if TYPE_CHECKING:

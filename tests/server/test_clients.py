@@ -17,10 +17,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from tests.cli.test_serve import running
 from tests.command import draguard
 from tests.identities import Identity, authority, identity
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
-from tests.test_cli_serve import running
 from webhook.certificates import certs, issuing
 from webhook.server import Certificate, Clients, ServerError, create_app
 from webhook.server.bounded import BoundedLog

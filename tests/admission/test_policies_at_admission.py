@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.admission.test_admission import POD, SLICE, asked
+from tests.cli.test_serve import ask, running
 from tests.command import draguard
 from tests.policy.examples import PODS, binding, mutating, policy
-from tests.test_admission import POD, SLICE, asked
-from tests.test_cli_serve import ask, running
 from webhook.admission import Endpoint, ReviewOptions, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents.dump import dump

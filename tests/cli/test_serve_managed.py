@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import apiserver
+from tests.cli.test_review import review
+from tests.cli.test_serve import ask, running
+from tests.cluster.test_manager import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
 from tests.command import SCRIPT, draguard
 from tests.serving import eventually
-from tests.test_cli_review import review
-from tests.test_cli_serve import ask, running
-from tests.test_cluster_manager import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from webhook import validate
 pytestmark = pytest.mark.slow
 
 
-FOLDER = Path(__file__).parent / "conformance"
+FOLDER = Path(__file__).parents[1] / "conformance"
 FILES = ("v1-1.36", "v1-1.34", "v1beta1-1.36", "v1alpha3-1.36")
 
 

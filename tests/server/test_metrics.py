@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from webhook.admission import Endpoint
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FILES = ROOT / "charts" / "draguard" / "files"
 OF_TARGETS = {"namespace", "instance"}
 """Labels that Prometheus adds."""

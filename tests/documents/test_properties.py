@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-PARTS = json.loads((Path(__file__).parent / "documents" / "pieces.json").read_text("utf-8"))
+PARTS = json.loads((Path(__file__).parent / "pieces.json").read_text("utf-8"))
 PIECES, KEYS, VALUES = PARTS["pieces"], PARTS["keys"], PARTS["values"]
 
 YAML = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import ROOT, draguard
-from tests.test_migration import CLASSIC, EXACT, FLAT, converted
+from tests.migration.test_migration import CLASSIC, EXACT, FLAT, converted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.admission.test_admission import POD, asked, with_spec
 from tests.command import draguard
 from tests.policy.examples import binding, mutating, policy
-from tests.test_admission import POD, asked, with_spec
-from tests.test_workloads import job
+from tests.workloads.test_workloads import job
 from webhook.admission import MODES, Call, Enforcement, ReviewOptions, answer
 from webhook.policy.load import load
 

@@ -334,7 +334,7 @@ class TestProcess:
     def process(self, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         certs.issue(tmp_path, ["127.0.0.1"])
         command = [sys.executable, "-c", PROCESS, str(tmp_path), "0.5"]
-        root = Path(__file__).parent.parent
+        root = Path(__file__).parents[2]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, cwd=root, stdout=pipe, stderr=pipe, text=True) as started:
             yield started

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.process
 
-DOCUMENTED = Path(__file__).parent.parent / "docs/certificates.md"
+DOCUMENTED = Path(__file__).parents[2] / "docs/certificates.md"
 SECRET = "/api/v1/namespaces/draguard-system/secrets/draguard-certificates"  # noqa: S105 - where it is
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-certificates"
 VALIDATING, MUTATING = (

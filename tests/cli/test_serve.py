@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.test_review import review
 from tests.command import SCRIPT, draguard, process
-from tests.test_cli_review import review
 from webhook import server
 from webhook.certificates import certs
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-RECORDED = Path(__file__).parent / "conformance" / "v1-1.36.jsonl.gz"
+RECORDED = Path(__file__).parents[1] / "conformance" / "v1-1.36.jsonl.gz"
 
 
 def mapped(path: tuple[str | int, ...], kind: str) -> tuple[str | int, ...]:

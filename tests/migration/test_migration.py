@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.api.test_conversion import BASES, CLAIM, Base, named, pairs, plain
 from tests.examples import examples
-from tests.test_conversion import BASES, CLAIM, Base, named, pairs, plain
 from webhook.api.conversion import convert
 from webhook.api.versions import GROUP, VERSIONS
 from webhook.cli.arguments.migration import TARGETS

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.test_review import review
 from tests.serving import JSON, Served, eventually, post, serving, statuses
-from tests.test_cli_review import review
 from webhook import admission
 from webhook.server import create_app
 from webhook.server.http.limits import Limits

@@ -34,7 +34,7 @@ Fields = dict[str, str]
 def listed() -> dict[tuple[str, str, str], Fields]:
     """Read the list: the Go type of each path, by release, version and kind."""
     found: defaultdict[tuple[str, str, str], Fields] = defaultdict(dict)
-    for line in (Path(__file__).parent / "dra-fields.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+    for line in (Path(__file__).parents[1] / "dra-fields.tsv").read_text(encoding="utf-8").splitlines()[1:]:
         kubernetes, version, kind, path, go_type = line.split("\t")
         found[kubernetes, version, kind][re.sub(r"\{[^}]*\}", "{}", path)] = plain(go_type, version)
     return dict(found)

@@ -15,10 +15,7 @@ import pytest
 
 from webhook.documents import Document, Unreadable, parse
 
-RECORDED = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "documents" / "kubectl-1.33.jsonl").read_text("utf-8").splitlines()
-]
+RECORDED = [json.loads(line) for line in (Path(__file__).parent / "kubectl-1.33.jsonl").read_text("utf-8").splitlines()]
 
 
 def split(text: str) -> tuple[list[Any], list[str]]:

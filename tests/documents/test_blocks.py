@@ -14,7 +14,7 @@ from webhook.documents.blocks import read_blocks
 from webhook.documents.compose import compose
 from webhook.documents.fault import Fault
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FILES = sorted(
     [*ROOT.glob("examples/**/*.yaml"), *ROOT.glob("policies/**/*.yaml"), *ROOT.glob("tests/cases/**/*.yaml")]
 )

@@ -1,0 +1,1 @@
+"""Tests of the webhook's own certificate in a cluster."""
