@@ -193,7 +193,8 @@ class Allocator:
         def left(pool: int) -> Available:
             name = view.pools[pool].scope
             if name not in counters:
-                counters[name] = available(view.pools[pool], view.pool_usage(pool))
+                usage, with_shares = view.pool_usage(pool), self._variant.draws_for_shares
+                counters[name] = available(view.pools[pool], usage, with_shares=with_shares)
             return counters[name]
 
         return left
@@ -250,8 +251,7 @@ class Allocator:
     def _chooser_of_all(self, ask: Ask, last: Ask | None) -> Chooser:
         """Return what tells which devices a request for all of them wants.
 
-        Until 1.35 the second alternative of a request was cached under the index of the first: if both want all
-        devices, the second gets those that the first selects.
+        Until 1.35 the second alternative of a request was cached under the index of the first.
         """
         is_second = ask.alternative == 1 and last is not None and last.is_all
         return last.chooser if last is not None and is_second and self._variant.mixes_up_alternatives else ask.chooser
@@ -310,7 +310,7 @@ class Allocator:
             return True
         if self._variant.is_sorted:
             return False
-        asks = demand.asks
+        asks = [check for check in demand.checks if isinstance(check, Ask)]
         if every := [ask for ask in asks if ask.is_all]:
             unusable = sum(pool.is_incomplete or pool.is_invalid for pool in view.pools)
             if unusable:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.allocation.constraints import Match
+from webhook.allocation.constraints import DistinctDevices, Match
 from webhook.allocation.selecting import Fault
 
 if TYPE_CHECKING:
@@ -177,6 +177,8 @@ class Bounds:
             if constraint.number:
                 return constraint.value is None or not self._is_enough(under, values.get(constraint.value, 0))
             return not any(self._is_enough(under, devices) for devices in values.values())
+        if isinstance(constraint, DistinctDevices):
+            return False
         taken = set(constraint.values.values())
         together = 0
         for need in under:
@@ -223,7 +225,7 @@ def can_be_cut(demand: Demand, view: NodeView) -> bool:
         return False  # a request may use a device several times
     for request in demand.order:
         for ask in () if request is None else request.asks:
-            if ask.is_all and ask.constraints:
+            if ask.is_all and (ask.constraints or (ask.parent and view.variant.mixes_up_alternatives)):
                 return False
             if any(isinstance(ask.chooser.choose(device.content), Fault) for device in view.devices):
                 return False

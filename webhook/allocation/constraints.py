@@ -68,7 +68,7 @@ class Match:
         self.number = 0
         self.value: Value | None = None
 
-    def add(self, _request: str, value: Value | None) -> bool:
+    def add(self, _request: str, value: Value | None, _device: int) -> bool:
         """Take a device in, if its value satisfies the constraint."""
         if value is None:
             return False
@@ -105,7 +105,7 @@ class MatchLists(Match):
 
     __slots__ = ()
 
-    def add(self, _request: str, value: Value | None) -> bool:
+    def add(self, _request: str, value: Value | None, _device: int) -> bool:
         """Take a device in, if its value satisfies the constraint."""
         if value is None or not isinstance(value, frozenset):
             return False
@@ -130,15 +130,20 @@ class Distinct:
         self.number = 0
         self.values: dict[str, Value] = {}
 
-    def add(self, request: str, value: Value | None) -> bool:
+    def add(self, request: str, value: Value | None, device: int) -> bool:
         """Take a device in, if its value satisfies the constraint."""
         if value is None:
             return False
+        value = self._told_apart(value, device)
         if self.number and not self._is_distinct(value):
             return False
         self.values[request] = value
         self.number += 1
         return True
+
+    def _told_apart(self, value: Value, _device: int) -> Value:
+        """Return what values are told apart by."""
+        return value
 
     def _is_distinct(self, value: Value) -> bool:
         return not self.values or (value != _UNKNOWN and value not in self.values.values())
@@ -160,6 +165,15 @@ class Distinct:
     def restore(self, saved: Any) -> None:
         """Go back to a saved state."""
         self.number, self.values = saved[0], dict(saved[1])
+
+
+class DistinctDevices(Distinct):
+    """No two devices are the same, whatever their values: until 1.34 pointers to values were compared."""
+
+    __slots__ = ()
+
+    def _told_apart(self, value: Value, device: int) -> Value:
+        return value if value == _UNKNOWN else ("device", device)
 
 
 class DistinctLists(Distinct):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.capacity import take
-from webhook.allocation.constraints import Attribute, Distinct, DistinctLists, Match, MatchLists
+from webhook.allocation.constraints import Attribute, Distinct, DistinctDevices, DistinctLists, Match, MatchLists
 from webhook.allocation.deriving import Derived
 from webhook.allocation.nodes import terms
 
@@ -398,5 +398,6 @@ class _Reader(NamedTuple):
         if raw.get("matchAttribute") is not None:
             return MatchLists if with_lists else Match, Attribute(raw["matchAttribute"], with_lists=with_lists)
         if raw.get("distinctAttribute") is not None and self.variant.knows_capacity:
-            return DistinctLists if with_lists else Distinct, Attribute(raw["distinctAttribute"], with_lists=with_lists)
+            kind = DistinctLists if with_lists else Distinct if self.variant.compares_values else DistinctDevices
+            return kind, Attribute(raw["distinctAttribute"], with_lists=with_lists)
         return None

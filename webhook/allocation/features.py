@@ -126,9 +126,23 @@ class Implementation:
         return self.release >= _POOLS_WHOLE_SINCE
 
     @property
+    def compares_values(self) -> bool:
+        """Whether ``distinctAttribute`` compares values; before, pointers to them."""
+        return self.release >= _POOLS_WHOLE_SINCE
+
+    @property
     def mixes_up_alternatives(self) -> bool:
-        """Whether the second alternative for all devices gets those of the first, if that wants all, too."""
+        """Whether alternatives for all devices are mixed up with the first one.
+
+        If both want all devices, the second alternative gets those of the first; and after the first device of an
+        alternative, the search goes on as if it was one of the first alternative.
+        """
         return self.release < _SORTED_SINCE
+
+    @property
+    def draws_for_shares(self) -> bool:
+        """Whether devices that claims have shares of draw on counters; before, those in use as a whole only."""
+        return self.release >= _SORTED_SINCE
 
     @property
     def configures_once(self) -> bool:

@@ -139,7 +139,7 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> Json | None:
         name, selector = device.slice.node_name, device.slice.node_selector
         if device.slice.is_per_device:
             name, selector = device.content.raw.get("nodeName"), device.content.raw.get("nodeSelector")
-        if name is not None or device.content.raw.get("bindsToNode"):
+        if name is not None or (device.content.raw.get("bindsToNode") and view.variant.knows_capacity):
             field = {"key": "metadata.name", "operator": "In", "values": [view.node]}
             return {"nodeSelectorTerms": [{"matchFields": [field]}]}
         if selector is not None:

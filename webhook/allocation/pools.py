@@ -124,9 +124,9 @@ def gather(
     if catalog.with_counters and variant.features.PartitionableDevices and variant.sees_all_counters:
         seen += [each for pool in {each.id for each in seen} for each in catalog.with_counters.get(pool, ())]
     if variant.is_sorted:
-        seen.sort(key=lambda each: (not each.node_name or bool(each.counter_sets), each.order))
+        seen.sort(key=lambda each: (_is_of_no_node(each, variant), each.order))
     else:
-        seen.sort(key=lambda each: each.order)
+        seen.sort(key=lambda each: (_comes_last(each, variant), each.order))
     found: dict[PoolId, list[Slice]] = {}
     for each in seen:
         _add(found, each)
@@ -135,14 +135,28 @@ def gather(
         pools += [pool for pool in elsewhere if (pool.driver, pool.name) not in found]
     if variant.is_sorted:
         pools.sort(key=lambda pool: (pool.has_binding_conditions, pool.driver, pool.name))
+    elif variant.knows_capacity:
+        pools.sort(key=lambda pool: pool.has_binding_conditions)
     return pools
+
+
+def _is_of_no_node(each: Slice, variant: Implementation) -> bool:
+    """Tell whether a slice comes after those of nodes; counters count as such where all nodes look at them."""
+    return not each.node_name or (variant.sees_all_counters and bool(each.counter_sets))
+
+
+def _comes_last(each: Slice, variant: Implementation) -> bool:
+    """Tell whether a slice comes last, because a device of it must be bound."""
+    is_looked_at = not (variant.sees_whole_pools and each.counter_sets)
+    return variant.knows_capacity and is_looked_at and _has_binding_conditions(each)
 
 
 def _by_slice(seen: Sequence[Slice], variant: Implementation) -> list[Pool]:
     """Return pools as 1.34 sees them, each slice for itself."""
     found: dict[PoolId, list[Slice]] = {}
-    for each in sorted(seen, key=lambda each: (variant.knows_capacity and _has_binding_conditions(each), each.order)):
+    for each in sorted(seen, key=lambda each: (_comes_last(each, variant), each.order)):
         _add(found, each)
+    in_order = sorted(found.items(), key=lambda pool: any(_comes_last(each, variant) for each in pool[1]))
     return [
         Pool(
             *id_,
@@ -153,7 +167,7 @@ def _by_slice(seen: Sequence[Slice], variant: Implementation) -> list[Pool]:
             is_ambiguous=any(other.count != slices[0].count for other in slices),
             scope=f"slice {each.name}",
         )
-        for id_, slices in found.items()
+        for id_, slices in in_order
         for each in slices
     ]
 

@@ -281,7 +281,8 @@ class Search:
             return self._leave(frame, FAILED)
         frame.pick = pick
         start = frame.next if self._ascending else 0
-        return self._enter(frame.position, frame.place, frame.index + 1, start)
+        place = 0 if ask.is_all and self._view.variant.mixes_up_alternatives else frame.place
+        return self._enter(frame.position, place, frame.index + 1, start)
 
     def _leave(self, frame: _Scan, code: int) -> int:
         self._stack.pop()

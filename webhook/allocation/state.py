@@ -191,7 +191,7 @@ class State:
         content = self._view.devices[index].content
         constraints = self.constraints[ask.claim]
         for count, number in enumerate(ask.constraints):
-            if constraints[number].add(ask.base, ask.value(constraints[number].attribute, content)):
+            if constraints[number].add(ask.base, ask.value(constraints[number].attribute, content), index):
                 continue
             if ask.is_all:
                 text = f", request {ask.name}: cannot add device "

@@ -150,12 +150,19 @@ class Available:
         self.is_overdrawn = any(left < 0 for left in counters.values())
 
 
-def available(pool: Pool, used: PoolUsage) -> Available:
-    """Return what is left of a pool's counters after the devices that are in use (``checkAvailableCounters``)."""
+def available(pool: Pool, used: PoolUsage, *, with_shares: bool) -> Available:
+    """Return what is left of a pool's counters after the devices that are in use (``checkAvailableCounters``).
+
+    Args:
+        pool: The pool.
+        used: What is in use of it.
+        with_shares: Whether devices count of which only shares are in use.
+    """
     left = dict(pool.counters)
     for each in (*pool.slices, *pool.others):
         for device in each.devices:
-            if device.content.consumes and used.is_allocated(device.name):
+            is_used = used.is_allocated(device.name) if with_shares else device.name in used.dedicated
+            if is_used and device.content.consumes:
                 for key, amount in device.content.consumes.items():
                     if key in left:
                         left[key] -= amount
