@@ -117,7 +117,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
 
 def _objects(arguments: Namespace, inventory: Inventory, report: Report) -> list[tuple[str, JSONObject]]:
     found = []
-    for document in read_sources(arguments.paths, kubernetes(arguments)):
+    for document in read_sources(arguments, arguments.paths, kubernetes(arguments)):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             continue

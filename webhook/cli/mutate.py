@@ -27,7 +27,7 @@ def run(arguments: Namespace) -> int:
     """Print the manifests or the patches, unless something is wrong with any of them."""
     options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
     sender = _sender(arguments)
-    documents = list(read_sources(some_paths(arguments), kubernetes(arguments)))
+    documents = list(read_sources(arguments, some_paths(arguments), kubernetes(arguments), arguments.namespace))
     if sender:
         sender.know(_namespaces(documents))
     objects: list[Any] = []

@@ -92,6 +92,7 @@ MUTATE = """\
 examples:
   draguard mutate pod.yaml
   draguard mutate --patch manifests/
+  draguard mutate charts/inference --helm-set node=node-a
   kustomize build . | draguard mutate - | kubectl apply -f -
 
 Pods, and pod templates of workloads, that name their node (spec.nodeName) and use resource claims
@@ -212,6 +213,7 @@ def mutate(parser: argparse.ArgumentParser) -> None:
     reading.paths(parser)
     parser.add_argument("--patch", action="store_true", help="print JSON Patches in place of manifests")
     parser.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
+    reading.charts(parser)
     prescheduled(parser)
     requester(policies(parser))
 

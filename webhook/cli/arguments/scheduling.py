@@ -17,6 +17,7 @@ examples:
   draguard snapshot --run > cluster.yaml             what is in the cluster
   draguard simulate --cluster cluster.yaml           why do its pods stay pending?
   draguard simulate deployment.yaml --cluster cluster.yaml
+  draguard simulate charts/inference --helm-set replicas=4 --cluster cluster.yaml
   draguard why pod.yaml --cluster must-gather/ --release team-x/train-1
   draguard simulate job.yaml --cluster cluster.yaml --without node-7
   draguard simulate pod.yaml --cluster cluster.yaml --fit
@@ -92,12 +93,16 @@ def simulate(parser: argparse.ArgumentParser) -> None:
     repeated(parser, "--without", metavar="NODE", help="simulate the cluster without this node")
     repeated(parser, "--release", metavar="[NAMESPACE/]CLAIM", help="simulate the cluster with this claim released")
     parser.add_argument(
-        "-n", "--namespace", default="default", help="where claims of --release are that state none (%(default)s)"
+        "-n",
+        "--namespace",
+        default="default",
+        help="of charts, and of the claims of --release that state none (default: %(default)s)",
     )
     parser.add_argument(
         "--kubernetes-version", metavar="VERSION", help="the scheduler's release, such as 1.35 (default: 1.36)"
     )
     gates(parser, "the defaults of the release")
+    reading.charts(parser)
     _output(parser)
 
 
@@ -112,6 +117,7 @@ def match(parser: argparse.ArgumentParser) -> None:
         "--kubernetes-version", metavar="VERSION", help="the scheduler's release, such as 1.35 (default: 1.36)"
     )
     gates(parser, "the defaults of the release")
+    reading.charts(parser)
     _output(parser)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.documents import STDIN
-from webhook.sources import RenderOptions, SourceError, read
+from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -38,25 +38,39 @@ def some_paths(arguments: Namespace) -> list[str]:
 
 
 def read_sources(
-    paths: Sequence[str], kubernetes: str | None = None, namespace: str = "default"
+    arguments: Namespace, paths: Sequence[str], kubernetes: str | None, namespace: str = "default"
 ) -> Iterable[Document | Unreadable]:
-    """Read manifests; Helm charts and kustomizations among the paths are rendered, with their own values.
+    """Read manifests; Helm charts and kustomizations among the paths are rendered.
 
     Args:
+        arguments: The command's, which say how charts are rendered.
         paths: The paths; nothing is read if there are none.
         kubernetes: The release for which charts are rendered; None for the newest.
         namespace: The namespace for which they are.
 
     Raises:
-        UsageError: There is nothing to render with.
+        UsageError: There is nothing to render with, or an option does not fit.
     """
+    check_charts(arguments, paths)
     if not paths:
         return ()
     release = release_of(kubernetes) if kubernetes else NEWEST
+    options = RenderOptions(tuple(arguments.helm_values), tuple(arguments.helm_set), namespace, release)
     try:
-        return read(paths, options=RenderOptions(namespace=namespace, release=release))
+        return read(paths, options=options)
     except SourceError as error:
         raise UsageError(str(error)) from error
+
+
+def check_charts(arguments: Namespace, paths: Iterable[str]) -> None:
+    """Check that values for charts have a chart to go to.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if (arguments.helm_values or arguments.helm_set) and not any(map(is_rendered, paths)):
+        message = "--helm-values and --helm-set: no path is the directory of a Helm chart"
+        raise UsageError(message)
 
 
 def _is_given() -> bool:

@@ -55,7 +55,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError(message)
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
-    workloads = _workloads(read_sources(arguments.paths, stated, arguments.namespace), inventory, report)
+    workloads = _workloads(read_sources(arguments, arguments.paths, stated, arguments.namespace), inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.errors:

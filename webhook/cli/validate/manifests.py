@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.progress import counting, with_progress
-from webhook.cli.console.reading import paths_of
+from webhook.cli.console.reading import check_charts, paths_of
 from webhook.cli.options.suppressing import exclusions, own_files
 from webhook.cli.validate.processes import BYTES, ENOUGH
 from webhook.documents import STDIN, Selection, parse
@@ -51,9 +51,7 @@ class Manifests:
             own=own_files(arguments),
         )
         self._rendered = bool(self.rendered)
-        if not self._rendered and (arguments.helm_values or arguments.helm_set):
-            message = "--helm-values and --helm-set: no path is the directory of a Helm chart"
-            raise UsageError(message)
+        check_charts(arguments, self._named)
         self._read: list[Document | Unreadable] | None = None
         self._shared: Shared | None = None
         self._texts: dict[str, list[str]] = {}
