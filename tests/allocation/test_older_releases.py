@@ -88,3 +88,12 @@ def test_what_the_claims_of_an_error_want_counts_for_the_order() -> None:
     broken = [resource_slice(device("d0"), device("d0"), name=pool, pool=pool) for pool in ("a", "b")]
     asked = claim(request(allocationMode="All"), constraints=[{"distinctAttribute": f"{DRIVER}/rack"}])
     assert answer(broken, asked, features=PARTITIONED).depends_on_order
+
+
+def test_until_1_34_slices_with_counters_have_devices_for_several_nodes() -> None:
+    zone = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]}
+    slices = [
+        resource_slice(device("d0", **HALF), nodeSelector=zone, pool="zone", **COUNTERS),
+        resource_slice(device("d1"), name="s1"),
+    ]
+    assert devices(slices, claim(request()), release=34, features=ALL) == ["d0"]

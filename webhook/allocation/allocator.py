@@ -94,8 +94,7 @@ class Allocator:
             self._usage.add(claim)
         self._views: dict[str, NodeView] = {}
         self._elsewhere = unusable_elsewhere(self._catalog, self._variant)
-        self._is_local = not self._catalog.shared
-        """Whether no slice serves more than one node, so that labels do not matter."""
+        self._is_local = self._catalog.is_local
         if self._is_local:
             for name in self._catalog.by_node:
                 self._views[name] = self._view(name, None)

@@ -265,6 +265,11 @@ class Catalog:
             self._read(raw)
         self._contents.clear()
 
+    @property
+    def is_local(self) -> bool:
+        """Whether no slice serves more than one node, so that labels of nodes do not matter."""
+        return not self.shared and all(each.node_name for pool in self.with_counters.values() for each in pool)
+
     def number(self, parts: Hashable) -> int:
         """Return a number that stands for some parts, the same for equal ones."""
         return self._known_parts.setdefault(parts, len(self._known_parts))
