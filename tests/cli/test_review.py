@@ -54,6 +54,11 @@ class TestAnswers:
         done = draguard("review", "-", stdin=json.dumps(review("a")).encode())
         assert "patch" not in json.loads(done.out)["response"]
 
+    def test_a_manifest_is_not_a_review(self) -> None:
+        done = draguard("review", "-", stdin=b"apiVersion: v1\nkind: Pod\n")
+        assert done.code == 1
+        assert done.err.splitlines()[0].endswith("is a JSON object: for manifests, use draguard validate")
+
     def test_feature_gates_are_those_that_were_stated(self) -> None:
         request = {"name": "a", "exactly": {"deviceClassName": "a", "tolerations": [{"operator": "Exists"}]}}
         claim = {

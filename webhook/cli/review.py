@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
+_NOT_A_REVIEW = "; an AdmissionReview is a JSON object: for manifests, use draguard validate"
+
 
 def run(arguments: Namespace) -> int:
     """Answer every review on a line of its own; report what is none."""
@@ -32,7 +34,8 @@ def run(arguments: Namespace) -> int:
                     answer = admission.review(admission.parse(text), arguments.endpoint, answering)
                 except MalformedReviewError as error:
                     name = STDIN_NAME if path == STDIN else path
-                    print(f"{name}:{number}: error: {error}", file=sys.stderr)
+                    hint = "" if text.lstrip().startswith(b"{") else _NOT_A_REVIEW
+                    print(f"{name}:{number}: error: {error}{hint}", file=sys.stderr)
                     code = 1
                 else:
                     print(json.dumps(answer, separators=(",", ":")), flush=True)
