@@ -59,6 +59,13 @@ class Wire(asyncio.Transport):
         """Never."""
         return False
 
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Take whatever comes."""
+
+    def get_write_buffer_size(self) -> int:
+        """Nothing waits."""
+        return 0
+
     def pause_reading(self) -> None:
         """Go on."""
 
