@@ -47,8 +47,8 @@ class _Compiled(Protocol):
 
     programsize: int
 
-    def search(self, text: str) -> Match | None:
-        """Finds the pattern anywhere in a text."""
+    def search(self, text: str | bytes) -> Match | None:
+        """Finds the pattern anywhere in a text, or in its bytes."""
 
     def finditer(self, text: str) -> Iterator[Match]:
         """Finds the pattern everywhere in a text."""
@@ -74,6 +74,14 @@ class Pattern:
             BudgetExceededError: It is more work than the budget in force allows.
         """
         return self._compiled.search(self._readable(text))
+
+    def is_in(self, text: str) -> bool:
+        """Whether the pattern is found anywhere in a text; found in bytes, no place is counted in characters.
+
+        Raises:
+            BudgetExceededError: It is more work than the budget in force allows.
+        """
+        return self._compiled.search(self._readable(text).encode()) is not None
 
     def find_all(self, text: str) -> Iterator[Match]:
         """Finds the pattern everywhere in a text.
@@ -157,4 +165,4 @@ def readable(text: str) -> str:
 
 def matches(text: str, pattern: str) -> bool:
     """Whether the pattern is found anywhere in the text."""
-    return compile_pattern(pattern).search(text) is not None
+    return compile_pattern(pattern).is_in(text)
