@@ -213,7 +213,7 @@ class _Mutator:
 
     def _keep(self, invocation: Invocation, before: JSONObject | None, obj: JSONObject | None) -> None:
         """Take a changed object over, in the version in which it was sent."""
-        if before is None or obj is None:
+        if before is None or obj is None or obj == before:
             return
         own = kind_of(text(before, "apiVersion"), text(before, "kind"))
         try:

@@ -48,10 +48,12 @@ def _mismatches(value: Any, expected: str) -> Iterator[str]:
                 "from root Object type"
             )
         for name, each in value.items():
-            yield from _mismatches(each, f"{expected}.{name}")
+            if type(each) is not str:
+                yield from _mismatches(each, f"{expected}.{name}")
     elif isinstance(value, list | dict):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _mismatches(each, expected)
+            if type(each) is not str:
+                yield from _mismatches(each, expected)
 
 
 def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a return for each type
@@ -64,14 +66,15 @@ def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a ret
     Raises:
         EvaluationError: There is no such JSON.
     """
-    if value is None or isinstance(value, bool | str):
+    cls = type(value)
+    if cls is str or cls is bool or value is None:
         return value
+    if cls is list or isinstance(value, dict):
+        return _container(value, exact=exact)
     if isinstance(value, float):
         return int(value) if not exact and value.is_integer() and abs(value) < _PLAIN else value
     if isinstance(value, int):
         return int(value) if exact or abs(value) <= _MAX_EXACT else str(int(value))
-    if isinstance(value, list | dict):
-        return _container(value, exact=exact)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Timestamp):
