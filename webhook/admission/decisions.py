@@ -154,10 +154,11 @@ def _validated(case: _Case) -> Response:
     if policies is None:
         return with_remarks({"allowed": True}, warned, noted(audited))
     if silent := policies.say_nothing(request, case.deadline):
-        case.record.cost += silent.cost
+        cost, notes = silent
+        case.record.cost += cost
         annotations = noted(audited)
-        if silent.notes:
-            annotations = assumed(silent.notes) | annotations
+        if notes:
+            annotations = assumed(notes) | annotations
         return with_remarks({"allowed": True}, warned, annotations)
     return _answered(_asking(case, policies).validate(request), case, warned, noted(audited))
 
@@ -215,8 +216,9 @@ def _mutated(case: _Case) -> Response:
         silent = policies.change_nothing(request, case.deadline)
         if silent is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
             return _mutated_by_policies(case, _asking(case, policies))
-        case.record.cost += silent.cost
-        return with_remarks({"allowed": True}, (), assumed(silent.notes)) if silent.notes else {"allowed": True}
+        cost, notes = silent
+        case.record.cost += cost
+        return with_remarks({"allowed": True}, (), assumed(notes)) if notes else {"allowed": True}
     obj = case.request.get("object")
     change = _rewrite(obj, case)
     if change is None:

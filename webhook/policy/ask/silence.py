@@ -16,7 +16,7 @@ from webhook.policy.ask.request import request_of_review
 from webhook.policy.ask.setting import Setting
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from webhook.policy.ask.clusterobjects import ClusterObjects
     from webhook.policy.ask.plan import Plan, Plans
@@ -27,16 +27,8 @@ _kind_in: Final = itemgetter("group", "version", "kind")
 _resource_in: Final = itemgetter("group", "version", "resource")
 
 
-class Silent(NamedTuple):
-    """No policy has anything to say.
-
-    Args:
-        cost: What it costs to find that.
-        notes: What was assumed.
-    """
-
-    cost: int
-    notes: Collection[str] = ()
+Silent = tuple[int, tuple[str, ...]]
+"""That no policy has anything to say: what it costs to find that, and what was assumed."""
 
 
 class _Asked(NamedTuple):
@@ -129,7 +121,7 @@ class Silence:
                 return None
         steps, bound, see_request, notes = asked
         if not steps:
-            return Silent(0, notes)
+            return 0, notes
         meter = Meter(CALL_LIMIT, deadline)
         bindings = {"object": obj, "oldObject": old, **bound} if bound else {"object": obj, "oldObject": old}
         if see_request:
@@ -137,7 +129,7 @@ class Silence:
             bindings["request"] = request_value(seen, Matched(seen.resource, seen.kind))
         if ask_quickly(steps, bindings, meter, changes=self._changes) is None:
             return None
-        return Silent(meter.cost, notes)
+        return meter.cost, notes
 
     def _place(self, key: Any, review: Mapping[str, Any]) -> _Place:
         request = request_of_review(review)
