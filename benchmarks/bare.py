@@ -20,7 +20,7 @@ FIXED = b'{"response": {"allowed": true}}'
 
 
 def fixed(_body: bytes, _call: Call) -> Answer:
-    """Answer what nobody has looked at."""
+    """Answer without looking at the request."""
     return Answer(200, FIXED, JSON)
 
 

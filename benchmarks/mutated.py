@@ -1,4 +1,4 @@
-"""Reviews that API servers sent, and what could become of them in the hands of whoever sends a webhook nonsense."""
+"""Reviews that API servers sent, and what could become of them if a client sends the webhook nonsense."""
 
 from __future__ import annotations
 

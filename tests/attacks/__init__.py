@@ -1,4 +1,4 @@
-"""Attacks on a running webhook, with an ordinary client beside each: nothing that anybody sends may stop its service.
+"""Attacks on a running webhook, with an ordinary client beside each: no request may stop its service.
 
 ``python -m tests.attacks`` prints the table. Each module here that has an ``ATTACK``, or several by name, is found by
 being there. An attack runs in a process of its own, so that it takes no time of the client's whose time is measured.

@@ -37,13 +37,13 @@ def syntax() -> bytes:
 
 
 def owners() -> bytes:
-    """Make a claim with many controllers, of which each is told with all of them."""
+    """Make a claim with many controllers, of which each is reported with all of them."""
     reference = {"apiVersion": "v1", "kind": "Pod", "uid": "u", "controller": True}
     return claim(["true"], {"ownerReferences": [reference | {"name": f"n{number}"} for number in range(SIZE // 80)]})
 
 
 def segments() -> bytes:
-    """Make a slice whose pool has a name of many empty parts, of which each is told with the whole."""
+    """Make a slice whose pool has a name of many empty parts, of which each is reported with the whole."""
     pool = {"name": "/" * SIZE, "generation": 1, "resourceSliceCount": 1}
     return published({"driver": "gpu.example.com", "nodeName": "node", "pool": pool, "devices": []})
 

@@ -131,4 +131,4 @@ class TestEntryPoint:
             started = time.monotonic()
             draguard.process.send_signal(signal.SIGTERM)
             assert draguard.process.wait(RELEASE.pod["spec"]["terminationGracePeriodSeconds"]) == 0
-        assert time.monotonic() - started > 1, "it stops accepting connections before anybody can know"
+        assert time.monotonic() - started > 1, "it stops accepting connections before others can know"

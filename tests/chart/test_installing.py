@@ -86,7 +86,7 @@ def apply(live: Any, before: Any, now: Any) -> Any:
     """Apply as API servers do (structured-merge-diff): only what was applied before and no longer is is taken away.
 
     Args:
-        live: What is there, whoever wrote it.
+        live: The objects that exist.
         before: What was applied before; None if nothing was.
         now: What is applied.
     """

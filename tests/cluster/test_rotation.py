@@ -81,7 +81,7 @@ def fresh() -> Data:
 
 @pytest.fixture(scope="module")
 def announced(fresh: Data) -> Data:
-    """Return a Secret on day 244, when the second authority is known, and used by nobody."""
+    """Return a Secret on day 244, when the second authority is known, and not used yet."""
     data, kinds = fresh, []
     for days in range(245):
         if found := step(data, START + days * DAY, NAMES, LIFETIMES, [data["ca.crt"]]):

@@ -62,8 +62,8 @@ class Case:
         return dict(self.line["verdict"])
 
     @property
-    def is_told(self) -> bool:
-        """Whether the request can be told from its patch.
+    def is_reproducible(self) -> bool:
+        """Whether the patch gives the request.
 
         Of some it cannot: they had 1 in the place of true, which the comparison that made the patches takes for equal.
         """
@@ -164,7 +164,7 @@ def _cases(file: Path, wanted: Callable[[int], bool]) -> Iterator[Case]:
             line = json.loads(text)
             if not match:
                 bases[line["base"]] = line
-            elif (case := Case(line, bases[line["base"]])).is_told:
+            elif (case := Case(line, bases[line["base"]])).is_reproducible:
                 yield case
 
 

@@ -1,4 +1,4 @@
-"""Parameters of v1alpha2 are told as the parts of claims and classes that v1 has in their place."""
+"""Parameters of v1alpha2 become parts of claims and classes of v1."""
 
 from __future__ import annotations
 

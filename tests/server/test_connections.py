@@ -438,7 +438,7 @@ class TestOthers:
 
 
 def reset(connection: socket.socket) -> None:
-    """Close a connection so that the other side is told of an error."""
+    """Close a connection so that the other side sees an error."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 

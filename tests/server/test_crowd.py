@@ -1,4 +1,4 @@
-"""Whoever comes anew is served: of too many connections the one goes that has been idle for longest."""
+"""New connections are served: of too many, the one that has been idle for longest is closed."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def trickling(served: Served) -> list[int]:
 
 
 def huge(served: Served) -> list[int]:
-    """Send 7 MiB in chunks, whose length nobody can know before."""
+    """Send 7 MiB in chunks, whose length is not known before."""
     with served.socket() as connection:
         connection.sendall(post("Transfer-Encoding: chunked\r\n"))
         with suppress(OSError):  # an answer comes before the end

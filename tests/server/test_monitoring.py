@@ -1,4 +1,4 @@
-"""What is told of a running server on its second port and in its log, by one process and by several."""
+"""Metrics and logs of a running server, with one process and with several."""
 
 from __future__ import annotations
 

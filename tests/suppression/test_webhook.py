@@ -1,4 +1,4 @@
-"""Whoever may write a manifest must not be able to switch off what is enforced at admission."""
+"""Authors of manifests cannot switch off what is enforced at admission."""
 
 from __future__ import annotations
 

@@ -49,9 +49,9 @@ class ReviewOptions:
         prescheduled: Which pre-scheduled pods are rewritten, and how.
         policies: The policies that are asked, with the objects that they look at; None for none.
         authorizer: Answers what users may do, as far as policies ask; None if unknown.
-        feature_gates: The cluster's feature gates that differ from its release's defaults, by name; None if nobody
-            knows, so that every gate may be on.
-        enforcement: What findings lead to, and whom draguard leaves alone.
+        feature_gates: The cluster's feature gates that differ from its release's defaults, by name; None if they
+            are unknown, so that every gate may be on.
+        enforcement: The modes of enforcement, and the exemptions.
         surroundings: What is in the cluster, for what objects refer to; None if unknown.
     """
 

@@ -31,7 +31,7 @@ class Call(NamedTuple):
         endpoint: Whether the API server asks a validating or a mutating webhook.
         fail_open: Whether a request is admitted when answering it fails; None for what the options say.
         deadline: When the answer must be there, in seconds of ``time.monotonic()``; None without a deadline.
-        is_inline: Whether others wait meanwhile, so that what takes much work is not done, but told as such.
+        is_inline: Whether others wait meanwhile, so that what takes much work is not done, but reported as such.
     """
 
     endpoint: Endpoint

@@ -132,7 +132,7 @@ def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
 
 
 def with_remarks(response: dict[str, Any], texts: Sequence[str], annotations: Mapping[str, str]) -> dict[str, Any]:
-    """Add warnings, as many as the API server takes, and audit annotations."""
+    """Add the warnings that the API server accepts, and audit annotations."""
     if not texts and not annotations:
         return response
     kept = warnings(texts)
@@ -154,7 +154,7 @@ def warnings(texts: Iterable[str]) -> list[str]:
 
 
 def noted(problems: Iterable[Problem]) -> dict[str, str]:
-    """List findings in an audit annotation, as many as have room."""
+    """List the findings that fit into an audit annotation."""
     listed: list[str] = []
     left = MAX_ANNOTATION_BYTES
     for problem in problems:

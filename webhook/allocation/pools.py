@@ -87,7 +87,7 @@ def _has_binding_conditions(each: Slice) -> bool:
 
 
 class GatherError(Exception):
-    """Pools cannot be told for a node; ``str()`` is upstream's text, and the scheduler gives the pod up.
+    """The pools of a node cannot be determined; ``str()`` is upstream's text, and the scheduler gives the pod up.
 
     Args:
         text: The text.

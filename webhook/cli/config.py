@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _lines(arguments: Namespace) -> Iterator[str]:
-    """Return what is in force, as YAML that the file could hold, too, with comments that say by whom."""
+    """Return the settings in effect as YAML for the configuration file, with their sources as comments."""
     configuration: Configuration | None = arguments.settings.configuration
     sources, values = arguments.settings.sources, _values(arguments, configuration)
     yield f"# configuration file: {configuration.file if configuration else 'none'}"

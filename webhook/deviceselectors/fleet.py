@@ -243,7 +243,7 @@ class Fleet:
         return self._values.of(content)
 
     def culprit(self, selector: JSONObject, content: Content) -> Expression | None:
-        """Return the part of a selector that is false or wrong for a device; None if that cannot be told."""
+        """Return the part of a selector that is false or wrong for a device; None if that is unknown."""
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
         return parts.culprit(self._values.of(content))[0] if parts else None
 

@@ -24,7 +24,7 @@ class Match(NamedTuple):
 
     Args:
         matched: Whether they do.
-        reason: What keeps the device out, such as ``memory is 40Gi, wanted >= 80Gi``; empty if that cannot be told.
+        reason: What keeps the device out, such as ``memory is 40Gi, wanted >= 80Gi``; empty if that is unknown.
     """
 
     matched: bool

@@ -69,7 +69,7 @@ class Conflict(NamedTuple):
 
 
 def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
-    """Find conditions that no device can meet together; None if there are none, or it cannot be told.
+    """Find conditions that no device can meet together; None if there are none, or that is unknown.
 
     Args:
         selectors: The selectors, which must all hold.

@@ -34,6 +34,6 @@ def command(directory: str, *arguments: str) -> list[str]:
 def environment() -> dict[str, str]:
     """Return the environment of that command: it fetches nothing, prompts for nothing, and changes nothing.
 
-    Nor does it see what a hook that runs draguard was told of another directory (``GIT_DIR``).
+    Nor does it see another directory (``GIT_DIR``) that a hook passes to draguard.
     """
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET

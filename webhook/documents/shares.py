@@ -141,7 +141,7 @@ def _source(found: Found, selection: Selection | None) -> Source | None:
         if len(data) > MAX_BYTES or (selection and selection.needs_all(data)):
             return None
         text = decoded(data)
-    except (OSError, UnicodeDecodeError):  # to be told by who reads it at once
+    except (OSError, UnicodeDecodeError):  # reported by the process that reads the whole file
         return None
     return None if is_row(text) else Source(found.shown, text)
 

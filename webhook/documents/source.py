@@ -37,9 +37,9 @@ class Unreadable(NamedTuple):
         line: Counted from 1; 0 if no line is to blame, as when the file is missing.
         column: In characters, counted from 1; 0 if no line is to blame.
         message: What is wrong, in the words of Kubernetes' reader where it has words for it.
-        hint: How to mend it, where that can be told.
+        hint: How to mend it, where that is known.
         excerpt: The text of the line, for display; empty if it is too long for that.
-        fix: What to change there, where that can be told.
+        fix: What to change there, where that is known.
     """
 
     source: str

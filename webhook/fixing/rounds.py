@@ -60,7 +60,7 @@ class Fixing:
         return state
 
     def more(self, state: State) -> int:
-        """Count the findings that unsafe fixes would mend, as far as can be told without trying."""
+        """Count the findings that unsafe fixes would mend, as far as is known without trying."""
         unsafe = [each for each in state.findings if each.problem.fix and not each.problem.fix.safe]
         return 0 if self._unsafe else sum(len(each.findings) for each in _planned(state, unsafe))
 

@@ -45,7 +45,7 @@ def migrate(documents: Iterable[Document], wanted: Wanted) -> Iterator[Migrated]
 
     Args:
         documents: The objects, file by file.
-        wanted: What they shall become.
+        wanted: The versions to convert to.
     """
     for name, of_file in groupby(documents, key=lambda document: document.source):
         text, pieces, end = "", list[str](), 0

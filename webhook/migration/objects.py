@@ -27,7 +27,7 @@ class Converted(NamedTuple):
     """What becomes of an object.
 
     Args:
-        object: The object as it shall be; the same one if nothing changes.
+        object: The converted object; the same one if nothing changes.
         older: What was converted, each at its place in the object as it was.
         lost: What cannot be converted.
     """
@@ -42,7 +42,7 @@ def converted(obj: Any, wanted: Wanted) -> Converted:
 
     Args:
         obj: Any JSON value; only objects of ``resource.k8s.io``, and those that make pods, are converted.
-        wanted: What it shall become.
+        wanted: The versions to convert to.
     """
     if not isinstance(obj, dict):
         return Converted(obj, [], [])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _READ: Final = re.compile(r"""\battributes\.(string|bool|int|version|quantity)\[(["'])([^"'\\]+)\2\]""")
 _ANY_READ: Final = re.compile(r"\battributes\.\w+\[")
 _MOST: Final = 8
-"""So many requests, filters or parameters are told."""
+"""The most requests, filters or parameters that are shown."""
 
 
 def of_claim(parameters: JSONObject) -> JSONObject | None:

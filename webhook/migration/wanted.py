@@ -30,7 +30,7 @@ class Wanted:
 
     Args:
         version: A version of ``resource.k8s.io``, such as ``v1``; empty for the newest that all releases serve.
-        releases: The releases that shall take the objects; the newest if there are none.
+        releases: The releases that the objects are for; the newest if there are none.
         locations: Where workloads keep their pods, besides those that are known.
     """
 
@@ -54,5 +54,5 @@ class Wanted:
 
     @property
     def newest(self) -> Release:
-        """The newest release that shall take the objects."""
+        """The newest release that the objects are for."""
         return max(self.releases, default=NEWEST)

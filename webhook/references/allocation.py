@@ -171,7 +171,7 @@ def _without(devices: JSONObject) -> Iterator[_Less]:
 
 
 def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONObject] | None = None) -> bool | None:
-    """Tell whether a node could allocate claims; None if that cannot be told, or takes too much work."""
+    """Tell whether a node could allocate claims; None if that is unknown, or takes too much work."""
     scene = context.scene
     if scene is None or not scene.nodes:
         return None

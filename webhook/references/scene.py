@@ -48,7 +48,7 @@ class Scene:
 
     @cached_property
     def nodes(self) -> list[JSONObject]:
-        """The nodes that may have devices; none if that cannot be told, as labels decide and no node is known."""
+        """The nodes that may have devices; none if that is unknown, as labels decide and no node is known."""
         if self._nodes:
             return [each for each in self._nodes if name_of(each)]
         names = dict.fromkeys(text(each, "spec", "nodeName") for each in self._slices)

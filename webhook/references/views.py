@@ -19,8 +19,8 @@ def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "") -> JS
         namespace: Its namespace; empty for the one that it states.
 
     Returns:
-        The pod, with an ``owner`` that has the workload's labels and ``pods``: how many there are at a time, or where
-        they are, of as many as there are nodes.
+        The pod, with an ``owner`` that has the workload's labels and ``pods``: how many there are at a time, or, with
+        one for each node, where they are.
     """
     metadata = {"name": text(owner, "metadata", "name"), **mapping(template, "metadata")}
     metadata["namespace"] = namespace or text(owner, "metadata", "namespace") or "default"

@@ -42,7 +42,7 @@ class Report:
         self.remarks: list[str] = []
         """What text says besides the findings, a line each."""
         self.asides: list[str] = []
-        """What else text says, unless it shall show the findings only."""
+        """What else text says, except with --quiet."""
         self.costs: list[dict[str, Any]] | None = None
         """What the expressions of policies cost; None unless requested."""
         self.tested: Tested | None = None

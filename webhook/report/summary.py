@@ -98,7 +98,7 @@ _SUPPRESSED = {
     "baseline": "in the baseline",
     "revision": "not new",
 }
-"""How kinds of suppressions are told."""
+"""How reports name the kinds of suppressions."""
 
 
 def _tested(tested: Tested) -> str:
@@ -119,7 +119,7 @@ _LEFT_OUT = {
     EMPTY: ("{} file without a manifest", "{} files without a manifest"),
     NO_OBJECT: ("{} file that is not YAML and has no apiVersion", "{} files that are not YAML and have no apiVersion"),
 }
-"""How a reason for which something was not read is told: of one, and of several."""
+"""How reports name what was not read, by reason: in the singular, and in the plural."""
 _NEVER_RENDERED = (
     "{} Helm template (charts are not rendered here: change it by hand)",
     "{} Helm templates (charts are not rendered here: change them by hand)",

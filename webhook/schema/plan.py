@@ -1,4 +1,4 @@
-"""Plans: valid values told from others by msgspec, in a fraction of the time that a walk takes.
+"""Plans: valid values recognized by msgspec, in a fraction of the time that a walk takes.
 
 A plan is derived from a compiled type and says of a value that it is fine, or that it needs a closer look: the walk.
 Shapes, sizes and unknown fields are msgspec's to decide. What it cannot tell is asked of the field's own checks. A rule

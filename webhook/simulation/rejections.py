@@ -182,7 +182,7 @@ class Explainer:
             yield Blame(funnel.together[1])
 
     def _met(self, reason: DeviceReason, expressions: Sequence[str]) -> Blame:
-        """Say which value of a device a selector did not take; the allocator's own words if that cannot be told."""
+        """Say which value of a device a selector did not take; the allocator's own words if that is unknown."""
         device = self._device(reason)
         if device is None:
             return Blame(reason.text)

@@ -40,7 +40,7 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
     Args:
         scheduler: The scheduler; its cluster is full of such pods afterwards.
         pod: The pod.
-        progress: Is told how many fit so far.
+        progress: Takes how many fit so far.
     """
     nodes: Counter[str] = Counter()
     for number in range(MOST):

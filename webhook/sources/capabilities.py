@@ -45,7 +45,7 @@ def as_served(chart: str, api_versions: Collection[str]) -> Iterator[str]:
 
 
 def _changed(chart: str, api_versions: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Find the templates that would be told wrongly, by their names in the chart, with what they become."""
+    """Find the templates that would get a wrong answer, by their names in the chart, with their new texts."""
 
     def answer(asks: re.Match[str]) -> str:
         return asks[0] if asks[1] in api_versions else "false"

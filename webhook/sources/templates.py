@@ -51,7 +51,7 @@ def locate(template: str, rendered: str, line: int, column: int) -> Place | None
         column: The column, in characters from 1.
 
     Returns:
-        The place; None if it cannot be told.
+        The place; None if that is unknown.
     """
     aligned = _aligned(template, rendered)
     if not 1 <= line <= len(aligned) or aligned[line - 1] < 0:

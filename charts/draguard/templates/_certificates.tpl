@@ -1,4 +1,4 @@
-{{- /* Who manages a self-managed certificate: "separate", "embedded", or nobody here. */ -}}
+{{- /* Who manages a self-managed certificate: "separate", "embedded", or neither. */ -}}
 {{- define "draguard.manager" -}}
 {{- if eq .Values.certificates.source "self-managed" -}}{{ .Values.certificates.manager }}{{- end -}}
 {{- end -}}

@@ -187,7 +187,7 @@ class PodSpec(V1Struct):
     priority = Int("How important it is.", go="int32", pointer=True)
     preemptionPolicy = Text("Whether it drives others out.", go="PreemptionPolicy", pointer=True)
     runtimeClassName = Text("What runs its containers.", pointer=True)
-    serviceAccountName = Text("Whom it acts as.")
+    serviceAccountName = Text("The service account that it uses.")
     serviceAccount = Text("The former name of that.")
     automountServiceAccountToken = Bool("Whether it gets a token to act with.", pointer=True)
     restartPolicy = Text("When its containers are restarted.", go="RestartPolicy", default="Always")

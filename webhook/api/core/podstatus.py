@@ -50,7 +50,7 @@ class ContainerStatus(V1Struct):
     name = Text("The container.")
     allocatedResourcesStatus = Array(Nested(ResourceStatus), "The health of what it was given.", since=31)
     volumeMounts = Anything("Its mounted volumes.", since=30)
-    user = Anything("Whom it runs as.", since=31)
+    user = Anything("The user that it runs as.", since=31)
     stopSignal = Anything("The signal that stops it.", since=33)
 
 

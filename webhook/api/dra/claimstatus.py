@@ -193,7 +193,7 @@ def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
 
 
 class ResourceClaimStatus(AllocationStatus):
-    """Whether and for whom a claim is allocated."""
+    """The allocation of a claim, and the pods that it is reserved for."""
 
     instead: ClassVar = {"deallocationRequested": ALLOCATED_BY_SCHEDULER}
 

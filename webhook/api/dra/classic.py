@@ -117,7 +117,7 @@ class AllocationResult(Struct):
 
 
 class ResourceClaimStatus(AllocationStatus):
-    """Whether and for whom a claim is allocated."""
+    """The allocation of a claim, and the pods that it is reserved for."""
 
     driverName = driver_name("The driver that allocated the claim.")
     allocation = Nested(AllocationResult, "Where and how it was allocated.", pointer=True)
@@ -136,7 +136,7 @@ class ResourceClaim(Object):
     """A request for a resource, and its allocation."""
 
     spec = Nested(ResourceClaimSpec, "What is claimed.", immutable=True, subresource=MAIN)
-    status = Nested(ResourceClaimStatus, "Whether and for whom it is allocated.", subresource=STATUS)
+    status = Nested(ResourceClaimStatus, "Its allocation, and the pods that it is reserved for.", subresource=STATUS)
 
 
 @check(DriverAllocationResult)

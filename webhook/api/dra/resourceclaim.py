@@ -112,7 +112,7 @@ class ResourceClaim(Object):
     spec = Nested(
         ResourceClaimSpec, "What is claimed.", immutable=True, rechecked={35: NEW}, subresource=MAIN, declared=TAGGED
     )
-    status = Nested(ResourceClaimStatus, "Whether and for whom it is allocated.", subresource=STATUS)
+    status = Nested(ResourceClaimStatus, "Its allocation, and the pods that it is reserved for.", subresource=STATUS)
 
     @classmethod
     def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Inference:
             if not self._all_agree(given, wanted):
                 return None
             return self.substitute(self.instantiate(overload.result, made))
-        # Nothing to be remembered: what the overload's own parameters stand for is told by these arguments alone.
+        # Nothing to remember: these arguments alone determine what the overload's own parameters stand for.
         first = self._made
         self._made += len(parameters)
         self._agreed.clear()

@@ -47,7 +47,7 @@ _FORMATS_SINCE: Final = 31
 _COSTS_SINCE: Final = 32
 """The first release in which Kubernetes' own functions cost something when they are called, by default."""
 _QUOTED_SINCE: Final = 37
-"""The first release whose cel-go takes fields in backquotes unless it is told not to."""
+"""The first release whose cel-go takes fields in backquotes by default."""
 _ALWAYS: Final = 0
 _NEVER: Final = 1000
 

@@ -136,7 +136,7 @@ class _Reader(Stack):
             if end == name_at or not _WORD.issuperset(text[name_at:end]):
                 self._fail(_NAME, start, end + 1)
             self._at = end + 1
-            self._replace(start, "(")  # nobody asks for groups, and RE2 wants each name but once
+            self._replace(start, "(")  # groups are not used, and RE2 requires unique names
             self._open(CAPTURE)
             return
         fold, negative, seen = self._fold, False, False
@@ -367,5 +367,5 @@ def _in_re2(body: str, is_negated: bool, *, negative: bool, in_class: bool) -> s
         return body if in_class else f"[{body}]"
     if not in_class:
         return f"[^{body}]"
-    # Brackets in brackets cannot be negated: only what is not ASCII can be told.
+    # Brackets in brackets cannot be negated: only what is not ASCII can be distinguished.
     return r"\x{80}-\x{10FFFF}" if body == ASCII else r"\P{Any}"

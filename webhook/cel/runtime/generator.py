@@ -243,7 +243,7 @@ class Generator(Writer):
         return charge(overloads_of(node, self.scope), self.scope.call_costs.get(node.function))
 
     def _unqualify(self, node: ast.Call) -> None:
-        """Without a checker, `sets.contains(…)` is still to be told from a call on `sets`."""
+        """Without a checker, `sets.contains(…)` still differs from a call on `sets`."""
         if node.target is None:
             return
         prefix = ast.qualified_name(node.target)

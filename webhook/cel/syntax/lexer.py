@@ -30,7 +30,7 @@ _PATTERNS: Final = {
     "ESC_IDENTIFIER": r"`[A-Za-z0-9_.\-/ ]+`",
     "MARK": r"&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}]",
 }
-# First what is most frequent and can be told by its first characters: names that are no prefix of a string, marks.
+# First what is most frequent and is recognized by its first characters: names that are no prefix of a string, marks.
 _FREQUENT: Final = r"[AC-QS-Zac-qs-z_][A-Za-z0-9_]*|[\t \r\n\f]+|\.(?![0-9])|[()\[\]{},:?]"
 _WORD: Final = re.compile("|".join((_FREQUENT, *_PATTERNS.values(), ".")))
 """A token, or else the one character that none begins with."""

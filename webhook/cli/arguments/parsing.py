@@ -67,7 +67,7 @@ def _positional(action: argparse.Action) -> str:
 
 
 class Default(str):
-    """The default of an option, told from an equal text on the command line by its identity."""
+    """The default of an option, which differs from an equal text on the command line by its identity."""
 
     __slots__ = ()
 

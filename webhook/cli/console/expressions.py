@@ -94,7 +94,7 @@ def _brief(message: str) -> str:
 
 
 def position(document: Document, path: Path, before: int = 0) -> Position:
-    """Return where a character of an expression is in its file; where its key is if that cannot be told.
+    """Return where a character of an expression is in its file; where its key is if that is unknown.
 
     Args:
         document: The document.

@@ -47,7 +47,7 @@ class Shared:
     Args:
         paths: Files, directories and globs.
         selection: What of directories is left out.
-        jobs: How many processes share the work; None for as many as pay off.
+        jobs: How many processes share the work; None to choose by the amount of work.
     """
 
     def __init__(self, paths: Iterable[str], selection: Selection, jobs: int | None) -> None:
@@ -90,13 +90,13 @@ class Shared:
         results = processes.spread(
             lambda share: self._work(share, stated, judge), others, self.processes, lambda share: share.name
         )
-        for share, told in zip(others, results, strict=True):
-            self._selection.left_out.update(told.left_out)
+        for share, result in zip(others, results, strict=True):
+            self._selection.left_out.update(result.left_out)
             if not share.number:
                 before, is_empty = 0, True
-            yield from _unpacked(share, told, before, judge)
-            before += told.indexes
-            is_empty = is_empty and not told.entries and not told.left_out
+            yield from _unpacked(share, result, before, judge)
+            before += result.indexes
+            is_empty = is_empty and not result.entries and not result.left_out
             if is_empty and share.of > 1 and share.number == share.of - 1:
                 yield from self._without_manifest(share)
         if not self._is_first:  # it was counted for another release
@@ -122,9 +122,9 @@ class Shared:
         return _Result(entries, packer.sources, next(indexes), self._selection.left_out)
 
 
-def _unpacked(share: Share, told: _Result, before: int, judge: Judge) -> Iterator[Document | Unreadable]:
-    unpacker = Unpacker(share, told.sources)
-    for each in told.entries:
+def _unpacked(share: Share, result: _Result, before: int, judge: Judge) -> Iterator[Document | Unreadable]:
+    unpacker = Unpacker(share, result.sources)
+    for each in result.entries:
         if isinstance(each, Unreadable):
             yield each
             continue

@@ -39,7 +39,7 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str) -> str:
         kubernetes: The release that was asked, such as ``1.36``.
 
     Returns:
-        A text in the place of the finding's message; empty if what has changed cannot be told.
+        A text in the place of the finding's message; empty if that is unknown.
     """
     known = find(new.get("apiVersion"), new.get("kind"))
     if known is None or not isinstance(old, dict):

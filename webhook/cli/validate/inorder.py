@@ -237,14 +237,14 @@ class _InOrder:
         """Judge what was put off, and report all findings.
 
         Args:
-            jobs: How many processes judge; None for as many as pay off.
+            jobs: How many processes judge; None to choose by the amount of work.
         """
         self._judge.know_namespaces()
         judged = chain.from_iterable(in_ranges(self._judge_later, self._later, jobs))
-        for (document, served, at, release), told in zip(self._later, judged, strict=True):
-            if told is None or document.source in self._full:
+        for (document, served, at, release), result in zip(self._later, judged, strict=True):
+            if result is None or document.source in self._full:
                 continue
-            beside, judgement = told
+            beside, judgement = result
             if judgement.taken is not None:
                 self._references.note(document, beside, taken=judgement.taken)
             if served is None and judgement.findings is None:

@@ -1,7 +1,7 @@
 """Manifests for the same cluster: those of a directory, and of the directories above it.
 
 A repository holds examples for several clusters side by side, and installs some objects by other means, such as a Helm
-chart. An object is found wherever it is; that one is missing can be told only where others of its kind are.
+chart. An object is found wherever it is; a missing one is reported only where others of its kind are.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def worth(jobs: int | None, manifests: int) -> int:
     """Return how many processes are to share some work.
 
     Args:
-        jobs: How many were asked for; None for as many as pay off.
+        jobs: How many were requested; None to choose by the amount of work.
         manifests: About how many manifests the work is about.
     """
     if jobs is None:
@@ -285,8 +285,8 @@ def in_ranges(work: Callable[[Sequence[T]], R], items: Sequence[T], jobs: int | 
 
     Args:
         work: What is done with several items that follow one another; its result can be pickled.
-        items: The items, about as many as manifests.
-        jobs: How many processes were asked for; None for as many as pay off.
+        items: The items, about one for each manifest.
+        jobs: How many processes were requested; None to choose by the amount of work.
 
     Yields:
         The results, in the order of the items; none if there are no items.

@@ -140,7 +140,7 @@ class References:
 
         Args:
             report: The report.
-            jobs: How many processes look; None for as many as pay off.
+            jobs: How many processes look; None to choose by the amount of work.
 
         Returns:
             Lines that say what was not looked at; none if everything was.

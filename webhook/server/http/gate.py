@@ -18,7 +18,7 @@ class Gate(SSLProtocol):  # type: ignore[misc]
     """Speaks TLS for a connection; until the handshake is over, it stands for it among all others.
 
     The event loop alone reports a connection only after its handshake, so that clients that never end it could
-    not be told to go.
+    not be disconnected.
 
     Args:
         crowd: All connections of the port.

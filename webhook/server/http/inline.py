@@ -111,7 +111,7 @@ class Inline:
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        """Answer what has come in, what belongs to whom has used least first if it is too much for once.
+        """Answer the requests received, those of the clients that have used least first if there are too many.
 
         Reading all of it, answering and sending take turns: each finds its code and data in the processor's caches
         then, which saves a fifth of a review's time when many come in at once.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Monitoring:
-    """Tells the log what is decided, and nobody anything else.
+    """Logs decisions, and does nothing else.
 
     Args:
         log: The log.
